@@ -1,0 +1,1 @@
+//! Routes, wire types, extractors and the OpenAPI document.

@@ -1,0 +1,1 @@
+//! The durable queue and its workers: leases, progress, cancellation.

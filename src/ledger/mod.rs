@@ -1,0 +1,1 @@
+//! The union check over what was published before: pure.

@@ -1,0 +1,21 @@
+//! Guardian publishes microdata tables under privacy rules: many rules, one provable release, and a ledger so that the
+//! next release does not undo it.
+//!
+//! The rooms of the house and the arrows between them are described in `ARCHITECTURE.md`; a test holds them.
+
+pub mod api;
+pub mod audit;
+pub mod control;
+pub mod engine;
+pub mod jobs;
+pub mod ledger;
+pub mod microdata;
+pub mod privacy;
+pub mod problem;
+pub mod publication;
+pub mod publish;
+pub mod random;
+pub mod report;
+pub mod spec;
+pub mod store;
+pub mod vault;

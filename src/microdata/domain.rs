@@ -1,0 +1,124 @@
+//! The distinct values of a column, in canonical order: a code is a value's rank.
+
+use std::sync::Arc;
+
+use super::value::AttributeType;
+
+/// Byte strings stored one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arena {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Arena {
+    /// Appends a value.
+    pub fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The value at `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// The bytes that the values take together.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// The distinct values that occur in a column, sorted canonically. Code `c` is the value of rank `c`; a missing value, where
+/// one occurs, has code 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    kind: AttributeType,
+    missing: bool,
+    values: Arena,
+}
+
+impl Domain {
+    /// A domain of `values`, which the caller has sorted by [`AttributeType::compare`] and which are distinct.
+    #[must_use]
+    pub fn from_sorted(kind: AttributeType, missing: bool, values: Arena) -> Self {
+        debug_assert!((1..values.len()).all(|i| kind.compare(Some(values.get(i - 1)), Some(values.get(i))).is_lt()));
+        Self { kind, missing, values }
+    }
+
+    /// Sorts the values of a dictionary and tells which code each of them gets: `(domain, rank of every value, code of
+    /// missing)`.
+    #[must_use]
+    pub fn sort(kind: AttributeType, missing: bool, values: &Arena) -> (Arc<Self>, Vec<u32>) {
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        match kind {
+            AttributeType::Integer => {
+                order.sort_by_cached_key(|&i| super::value::parse_integer(values.get(i as usize)));
+            }
+            _ => order
+                .sort_unstable_by(|&a, &b| kind.compare(Some(values.get(a as usize)), Some(values.get(b as usize)))),
+        }
+        let mut sorted = Arena::default();
+        let mut ranks = vec![0; order.len()];
+        for (rank, &index) in order.iter().enumerate() {
+            sorted.push(values.get(index as usize));
+            ranks[index as usize] = rank as u32 + u32::from(missing);
+        }
+        (Arc::new(Self::from_sorted(kind, missing, sorted)), ranks)
+    }
+
+    /// The type of the values.
+    #[must_use]
+    pub const fn kind(&self) -> AttributeType {
+        self.kind
+    }
+
+    /// Whether a missing value occurs; it then has code 0.
+    #[must_use]
+    pub const fn has_missing(&self) -> bool {
+        self.missing
+    }
+
+    /// How many codes there are, a missing value counted as one.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len() + usize::from(self.missing)
+    }
+
+    /// Whether there is no code, as in a column without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of `code`; `None` when it is the missing one.
+    #[must_use]
+    pub fn value(&self, code: u32) -> Option<&[u8]> {
+        (code as usize).checked_sub(usize::from(self.missing)).map(|index| self.values.get(index))
+    }
+
+    /// All values in code order.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        (0..self.len() as u32).map(|code| self.value(code))
+    }
+}

@@ -1,0 +1,204 @@
+//! A microdata table: dictionary-encoded columns over the same rows.
+
+use std::sync::Arc;
+
+use super::attrs::{Attr, AttrSet};
+use super::domain::Domain;
+
+/// Codes of one column, as narrow as its domain allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Codes {
+    /// Domains of at most 2^8 codes.
+    U8(Vec<u8>),
+    /// Domains of at most 2^16 codes.
+    U16(Vec<u16>),
+    /// Larger domains.
+    U32(Vec<u32>),
+}
+
+/// Runs `$body` with `$codes` bound to the slice of whatever width the codes have.
+#[macro_export]
+macro_rules! with_codes {
+    ($value:expr, $codes:ident => $body:expr) => {
+        match $value {
+            $crate::microdata::Codes::U8($codes) => $body,
+            $crate::microdata::Codes::U16($codes) => $body,
+            $crate::microdata::Codes::U32($codes) => $body,
+        }
+    };
+}
+
+impl Codes {
+    /// No codes yet, of the width for a domain of `domain` codes, with room for `rows`.
+    #[must_use]
+    pub fn with_capacity(domain: usize, rows: usize) -> Self {
+        match domain {
+            0..=0x100 => Self::U8(Vec::with_capacity(rows)),
+            0x101..=0x1_0000 => Self::U16(Vec::with_capacity(rows)),
+            _ => Self::U32(Vec::with_capacity(rows)),
+        }
+    }
+
+    /// The codes of `iter`, all below `domain`, as narrow as that allows.
+    pub fn collect(domain: usize, iter: impl ExactSizeIterator<Item = u32>) -> Self {
+        match domain {
+            0..=0x100 => Self::U8(iter.map(|c| c as u8).collect()),
+            0x101..=0x1_0000 => Self::U16(iter.map(|c| c as u16).collect()),
+            _ => Self::U32(iter.collect()),
+        }
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        with_codes!(self, codes => codes.len())
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The code of `row`.
+    #[must_use]
+    pub fn get(&self, row: usize) -> u32 {
+        match self {
+            Self::U8(codes) => u32::from(codes[row]),
+            Self::U16(codes) => u32::from(codes[row]),
+            Self::U32(codes) => codes[row],
+        }
+    }
+
+    /// The codes of the rows `order` names, in that order.
+    #[must_use]
+    pub fn gather(&self, order: &[u32]) -> Self {
+        match self {
+            Self::U8(codes) => Self::U8(order.iter().map(|&r| codes[r as usize]).collect()),
+            Self::U16(codes) => Self::U16(order.iter().map(|&r| codes[r as usize]).collect()),
+            Self::U32(codes) => Self::U32(order.iter().map(|&r| codes[r as usize]).collect()),
+        }
+    }
+
+    /// All codes in row order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|row| self.get(row))
+    }
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The distinct values; shared between a table and what is published of it.
+    pub domain: Arc<Domain>,
+    /// A code per row.
+    pub codes: Codes,
+}
+
+impl Column {
+    /// How often each code occurs.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.domain.len()];
+        with_codes!(&self.codes, codes => for &code in codes {
+            counts[code as usize] += 1;
+        });
+        counts
+    }
+
+    /// The value of `row`; `None` when it is missing.
+    #[must_use]
+    pub fn value(&self, row: usize) -> Option<&[u8]> {
+        self.domain.value(self.codes.get(row))
+    }
+}
+
+/// The columns of a dataset that a job uses, in the dataset's column order. [`Attr`] `i` is column `i`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    names: Vec<String>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl Table {
+    /// A table of named columns of equal length.
+    ///
+    /// # Panics
+    /// When the columns differ in length or there are not as many names.
+    #[must_use]
+    pub fn new(names: Vec<String>, columns: Vec<Column>) -> Self {
+        let rows = columns.first().map_or(0, |c| c.codes.len());
+        assert!(columns.iter().all(|c| c.codes.len() == rows), "columns of unequal length");
+        assert_eq!(names.len(), columns.len(), "one name a column");
+        Self { names, columns, rows }
+    }
+
+    /// How many rows (tuples) there are.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// All attributes.
+    #[must_use]
+    pub fn attributes(&self) -> AttrSet {
+        AttrSet::first(self.columns.len())
+    }
+
+    /// The names of the attributes, in order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The name of an attribute.
+    #[must_use]
+    pub fn name(&self, attr: Attr) -> &str {
+        &self.names[attr.index()]
+    }
+
+    /// The column of an attribute.
+    #[must_use]
+    pub fn column(&self, attr: Attr) -> &Column {
+        &self.columns[attr.index()]
+    }
+
+    /// The same rows in another order: row `i` of the result is row `order[i]`.
+    #[must_use]
+    pub fn reordered(&self, order: &[u32]) -> Self {
+        let gather = |c: &Column| Column { domain: Arc::clone(&c.domain), codes: c.codes.gather(order) };
+        Self { names: self.names.clone(), columns: self.columns.iter().map(gather).collect(), rows: order.len() }
+    }
+}
+
+/// What planning needs to know of the data: counts of single attributes. A table answers it, and so does a dataset's
+/// stored profile, so that a plan can be made without loading rows.
+pub trait Counts {
+    /// How many tuples there are.
+    fn rows(&self) -> u64;
+    /// How many attributes there are.
+    fn attributes(&self) -> usize;
+    /// How often the most frequent value of `attr` occurs, a missing value counted as a value.
+    fn largest(&self, attr: Attr) -> u64;
+    /// How many distinct values `attr` has, a missing value counted as one.
+    fn distinct(&self, attr: Attr) -> u64;
+}
+
+impl Counts for Table {
+    fn rows(&self) -> u64 {
+        self.rows as u64
+    }
+
+    fn attributes(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn largest(&self, attr: Attr) -> u64 {
+        self.column(attr).counts().into_iter().max().unwrap_or(0)
+    }
+
+    fn distinct(&self, attr: Attr) -> u64 {
+        self.column(attr).domain.len() as u64
+    }
+}

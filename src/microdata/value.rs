@@ -1,0 +1,171 @@
+//! Values of attributes: their types and their one canonical order.
+//!
+//! A value is kept as the bytes it was uploaded with; a type says how these bytes are compared and how they are
+//! written in typed formats. `None` stands for a missing value everywhere.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+/// The type of an attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttributeType {
+    /// Whole numbers that fit 64 bits, in canonical decimal form: no leading zero, no plus sign.
+    Integer,
+    /// Decimal numbers without exponent, at most one leading zero, compared by their exact value.
+    Decimal,
+    /// UTF-8 text, compared by bytes.
+    Text,
+}
+
+impl AttributeType {
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Decimal => "decimal",
+            Self::Text => "text",
+        }
+    }
+
+    /// Whether `value` is a value of this type.
+    #[must_use]
+    pub fn admits(self, value: &[u8]) -> bool {
+        match self {
+            Self::Integer => parse_integer(value).is_some(),
+            Self::Decimal => Decimal::parse(value).is_some(),
+            Self::Text => std::str::from_utf8(value).is_ok(),
+        }
+    }
+
+    /// The narrowest type that admits all of `values`; text when there are none.
+    pub fn infer<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut inferred = None;
+        for value in values {
+            let current = inferred.unwrap_or(Self::Integer);
+            inferred = Some(match current {
+                Self::Integer if Self::Integer.admits(value) => Self::Integer,
+                Self::Integer | Self::Decimal if Self::Decimal.admits(value) => Self::Decimal,
+                _ => return Self::Text,
+            });
+        }
+        inferred.unwrap_or(Self::Text)
+    }
+
+    /// The canonical order of two values of this type: missing first, numbers by value, text by bytes. Decimals of equal
+    /// value but different spelling are ordered by bytes, so that the order is total.
+    #[must_use]
+    pub fn compare(self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+        let (Some(a), Some(b)) = (a, b) else { return a.is_some().cmp(&b.is_some()) };
+        match self {
+            Self::Integer => parse_integer(a).cmp(&parse_integer(b)),
+            Self::Decimal => Decimal::parse(a).cmp(&Decimal::parse(b)).then_with(|| a.cmp(b)),
+            Self::Text => a.cmp(b),
+        }
+    }
+}
+
+/// The integer that `value` spells canonically, if it does.
+#[must_use]
+pub fn parse_integer(value: &[u8]) -> Option<i64> {
+    let digits = value.strip_prefix(b"-").unwrap_or(value);
+    let canonical = match digits {
+        [] => false,
+        [b'0'] => digits.len() == value.len(),
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if canonical { std::str::from_utf8(value).ok()?.parse().ok() } else { None }
+}
+
+/// The exact value of a decimal, as its sign and its digits.
+#[derive(PartialEq, Eq)]
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a [u8],
+    fraction: &'a [u8],
+}
+
+impl<'a> Decimal<'a> {
+    fn parse(value: &'a [u8]) -> Option<Self> {
+        let digits = value.strip_prefix(b"-").unwrap_or(value);
+        let (whole, fraction) = match digits.iter().position(|&b| b == b'.') {
+            Some(point) if point + 1 < digits.len() => (&digits[..point], &digits[point + 1..]),
+            Some(_) => return None,
+            None => (digits, &[][..]),
+        };
+        let whole_is_canonical = matches!(whole, [b'0'] | [b'1'..=b'9', ..]);
+        if !whole_is_canonical || !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
+            return None;
+        }
+        let significant = fraction.iter().rposition(|&b| b != b'0').map_or(0, |last| last + 1);
+        let fraction = &fraction[..significant];
+        let zero = whole == b"0" && fraction.is_empty();
+        Some(Self { negative: digits.len() < value.len() && !zero, whole, fraction })
+    }
+
+    fn magnitude(&self, other: &Self) -> Ordering {
+        (self.whole.len().cmp(&other.whole.len()))
+            .then_with(|| self.whole.cmp(other.whole))
+            .then_with(|| self.fraction.cmp(other.fraction))
+    }
+}
+
+impl Ord for Decimal<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, false) => self.magnitude(other),
+            (true, true) => other.magnitude(self),
+            (negative, _) => {
+                if negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        }
+    }
+}
+
+impl PartialOrd for Decimal<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_canonical_integers_are_integers() {
+        for value in ["0", "7", "-7", "9223372036854775807", "-9223372036854775808"] {
+            assert!(AttributeType::Integer.admits(value.as_bytes()), "{value}");
+        }
+        for value in ["", "-", "-0", "007", "+7", "7.0", " 7", "9223372036854775808", "1e3"] {
+            assert!(!AttributeType::Integer.admits(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn types_are_inferred_from_all_values() {
+        let infer = |values: &[&str]| AttributeType::infer(values.iter().map(|v| v.as_bytes()));
+        assert_eq!(infer(&["1", "-3"]), AttributeType::Integer);
+        assert_eq!(infer(&["1", "2.50"]), AttributeType::Decimal);
+        assert_eq!(infer(&["1", "02139"]), AttributeType::Text);
+        assert_eq!(infer(&["9223372036854775808"]), AttributeType::Decimal);
+        assert_eq!(infer(&[]), AttributeType::Text);
+    }
+
+    #[test]
+    fn decimals_are_compared_exactly() {
+        let sorted = ["-10.5", "-10.25", "-0.5", "-0", "0", "0.0", "0.10", "0.5", "2", "2.0", "10"];
+        for pair in sorted.windows(2) {
+            let order = AttributeType::Decimal.compare(Some(pair[0].as_bytes()), Some(pair[1].as_bytes()));
+            assert_eq!(order, Ordering::Less, "{pair:?}");
+        }
+        assert_eq!(AttributeType::Text.compare(None, Some(b"")), Ordering::Less);
+    }
+}

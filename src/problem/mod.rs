@@ -1,0 +1,266 @@
+//! The one catalogue of refusals (RFC 9457). Every layer's error becomes a [`Problem`] once; the HTTP answers, the failed
+//! jobs, the command line, the OpenAPI document and `docs/problems.md` are all made from it.
+//!
+//! No problem carries a value of the data: names of attributes, row numbers, counts and pointers only.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The prefix of every problem type.
+pub const TYPE_PREFIX: &str = "https://guardian.invalid/problems/";
+
+macro_rules! catalogue {
+    ($($variant:ident, $name:literal, $status:literal, $title:literal, $remedy:literal;)*) => {
+        /// A kind of problem.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Kind {
+            $(#[doc = $title] $variant,)*
+        }
+
+        impl Kind {
+            /// Every kind, in the catalogue's order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name, the last segment of the type.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)* }
+            }
+
+            /// A short text, the same for every occurrence.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+
+            /// What a caller can do about it.
+            #[must_use]
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
+        }
+    };
+}
+
+catalogue! {
+    MalformedRequest, "malformed-request", 400, "malformed request",
+        "correct the query parameter or header that the detail names";
+    MalformedBody, "malformed-body", 400, "the body is not the expected JSON",
+        "send one JSON object in UTF-8";
+    DigestMismatch, "digest-mismatch", 400, "the body does not match its Content-Digest",
+        "upload the file again; it was damaged on the way";
+    ForeignOrigin, "foreign-origin", 403, "request from a foreign origin",
+        "call the service from its own pages or from a program, not from another site's page";
+    HostRefused, "host-refused", 403, "the Host name is not served",
+        "address the service as localhost, 127.0.0.1 or [::1]";
+    NotFound, "not-found", 404, "not found",
+        "check the id or the path";
+    MethodNotAllowed, "method-not-allowed", 405, "method not allowed",
+        "use a method that the Allow header lists";
+    NotAcceptable, "not-acceptable", 406, "no acceptable format",
+        "ask for text/csv, application/json or application/x-ndjson";
+    Conflict, "conflict", 409, "the resource is in another state",
+        "read the resource again and act on its present state";
+    CompositionViolated, "composition-violated", 409, "an earlier release and this one together break a rule",
+        "publish under rules that hold beside the earlier release, or use the earlier release";
+    Gone, "gone", 410, "the resource was removed",
+        "it will not come back; upload the data again if it is still needed";
+    TooLarge, "too-large", 413, "too large",
+        "send less, or let the operator raise the limit";
+    TooManyColumns, "too-many-columns", 413, "too many columns",
+        "drop columns before uploading, or let the operator raise the limit";
+    TooManyAttributes, "too-many-attributes", 413, "the job uses too many attributes",
+        "drop attributes that need not be published";
+    UnsupportedMediaType, "unsupported-media-type", 415, "unsupported media type",
+        "send a type and an encoding that the detail lists";
+    UploadMalformed, "upload-malformed", 422, "the uploaded table is malformed",
+        "correct the record that row and column name; the first record under the header is row 1";
+    EmptyTable, "empty-table", 422, "the table has no rows",
+        "upload a table with a header and at least one record";
+    InvalidSpecification, "invalid-specification", 422, "the specification has faults",
+        "correct every member that errors points at";
+    UnknownField, "unknown-field", 422, "unknown member",
+        "remove the member or correct its spelling";
+    ParameterRange, "parameter-range", 422, "a parameter is missing, of the wrong type or out of range",
+        "use a value that allowed describes";
+    ReservedName, "reserved-name", 422, "a published name is reserved or taken",
+        "give the attribute another published name with rename";
+    UnknownAttribute, "unknown-attribute", 422, "unknown attribute",
+        "name an attribute of the dataset";
+    UnclassifiedAttributes, "unclassified-attributes", 422, "attributes that the specification does not account for",
+        "let each occur in a rule, or give it publish or drop, or set unlisted to drop";
+    IdentifierPublished, "identifier-published", 422, "an identifier would be published",
+        "drop it, or state publish true and identifier false for it";
+    RuleMalformed, "rule-malformed", 422, "a rule is malformed",
+        "write a rule as \"a, b -> c\", with different attributes on its two sides";
+    RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
+        "ask for at most largest_l, or drop the sensitive attribute";
+    RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
+        "remove the rule, or do not publish the attributes that determine its sensitive one";
+    VacuousGuarantee, "vacuous-guarantee", 422, "a guarantee that every table satisfies",
+        "ask for a guarantee that protects, such as l of at least 2, and for at least one rule";
+    GuaranteeUnsupported, "guarantee-unsupported", 422, "not supported here",
+        "use what the detail names, or wait for a version that supports it";
+    BadColumns, "bad-columns", 422, "the attributes do not fit the method",
+        "choose attributes as the detail says";
+    Deadline, "deadline", 422, "the job's deadline passed",
+        "submit it again with a later deadline";
+    AttemptsExhausted, "attempts-exhausted", 500, "the job was started too often without an end",
+        "look for the reason in the service's log before submitting it again";
+    Internal, "internal", 500, "internal error",
+        "report it with the instance; nothing was released";
+    Unavailable, "unavailable", 503, "the service cannot answer now",
+        "try again later";
+    StorageFull, "storage-full", 507, "the store has no room",
+        "let the operator free room";
+}
+
+impl Kind {
+    /// The problem type, a URI.
+    #[must_use]
+    pub fn uri(self) -> String {
+        format!("{TYPE_PREFIX}{}", self.name())
+    }
+}
+
+/// A problem document.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Problem {
+    /// What kind of problem it is.
+    pub kind: Kind,
+    /// What happened, for people. No value of the data.
+    pub detail: String,
+    /// Further members of the kind.
+    pub members: Map<String, Value>,
+    /// The faults of a specification.
+    pub errors: Vec<Fault>,
+}
+
+/// One fault of a specification.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    /// Where the fault stands, as a JSON pointer into the submitted document.
+    pub pointer: String,
+    /// What kind of fault it is.
+    pub kind: Kind,
+    /// What is wrong, for people. No value of the data.
+    pub detail: String,
+    /// Further members of the kind.
+    pub members: Map<String, Value>,
+}
+
+impl Problem {
+    /// A problem without further members.
+    #[must_use]
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), members: Map::new(), errors: Vec::new() }
+    }
+
+    /// Adds a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The one document that names every fault of a specification.
+    #[must_use]
+    pub fn of_faults(mut errors: Vec<Fault>) -> Self {
+        errors.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+        let detail = "the specification was refused as a whole; nothing was started";
+        Self { errors, ..Self::new(Kind::InvalidSpecification, detail) }
+    }
+
+    /// The title, which counts the faults of a specification.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match (self.kind, self.errors.len()) {
+            (Kind::InvalidSpecification, 1) => "1 fault in the specification".to_owned(),
+            (Kind::InvalidSpecification, faults) => format!("{faults} faults in the specification"),
+            (kind, _) => kind.title().to_owned(),
+        }
+    }
+
+    /// The document, with `instance` naming this occurrence.
+    #[must_use]
+    pub fn to_json(&self, instance: &str) -> Value {
+        let mut document = Map::new();
+        document.insert("type".into(), self.kind.uri().into());
+        document.insert("title".into(), self.title().into());
+        document.insert("status".into(), self.kind.status().into());
+        document.insert("detail".into(), self.detail.clone().into());
+        document.insert("instance".into(), instance.into());
+        document.extend(self.members.clone());
+        if self.kind == Kind::InvalidSpecification {
+            document.insert("errors".into(), self.errors.iter().map(Fault::to_json).collect());
+        }
+        Value::Object(document)
+    }
+}
+
+impl Fault {
+    /// A fault without further members.
+    #[must_use]
+    pub fn new(pointer: impl Into<String>, kind: Kind, detail: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), kind, detail: detail.into(), members: Map::new() }
+    }
+
+    /// Adds a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn to_json(&self) -> Value {
+        let mut document = Map::new();
+        document.insert("pointer".into(), self.pointer.clone().into());
+        document.insert("type".into(), self.kind.uri().into());
+        document.insert("detail".into(), self.detail.clone().into());
+        document.extend(self.members.clone());
+        Value::Object(document)
+    }
+}
+
+/// The shape of a problem document, for the OpenAPI description and for clients.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemDocument {
+    /// `https://guardian.invalid/problems/NAME`
+    pub r#type: String,
+    /// The same for every occurrence of a type.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What happened and what to do.
+    pub detail: String,
+    /// Names this occurrence.
+    pub instance: String,
+    /// The faults of a specification; only in `invalid-specification`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<FaultDocument>>,
+    /// Members of the type, such as `row` or `limit`.
+    #[serde(flatten)]
+    pub members: Map<String, Value>,
+}
+
+/// One fault of a specification.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Fault)]
+pub struct FaultDocument {
+    /// A JSON pointer into the submitted document.
+    pub pointer: String,
+    /// `https://guardian.invalid/problems/NAME`
+    pub r#type: String,
+    /// What is wrong.
+    pub detail: String,
+    /// Members of the type, such as `largest_l` or `allowed`.
+    #[serde(flatten)]
+    pub members: Map<String, Value>,
+}

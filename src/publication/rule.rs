@@ -1,0 +1,78 @@
+//! How privacy rules stand in a publication.
+
+use super::guarantee::Guarantee;
+use super::table::{Protected, TableName};
+use crate::microdata::AttrSet;
+
+/// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubmittedRule {
+    /// Where the specification states it, as a JSON pointer.
+    pub pointer: String,
+    /// The quasi-identifiers.
+    pub known: AttrSet,
+    /// The sensitive side.
+    pub protects: Protected,
+    /// The bound.
+    pub guarantee: Guarantee,
+}
+
+/// Why a rule is among those that are enforced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The caller stated it and it was kept.
+    Submitted,
+    /// The caller stated it and another rule, at least as strong, implies it.
+    ImpliedBy,
+    /// It was added because of a functional dependency that the adversary knows.
+    FromDependency,
+}
+
+/// What made a rule implied or added.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Because {
+    /// The rule, by its pointer, that implies it.
+    Rule(String),
+    /// The dependency it follows from.
+    Dependency {
+        /// The determining attributes.
+        determinant: AttrSet,
+        /// The attributes they determine.
+        dependent: AttrSet,
+    },
+}
+
+/// Why a rule holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HeldBy {
+    /// No known attribute reaches the sensitive one (versatile publishing, Lemma 1).
+    Unreachable,
+    /// A guardian table stands between (Definition 4).
+    Guardian {
+        /// The guardian.
+        table: TableName,
+        /// The attributes of the guardian that the adversary may know or reach (`W` of the definition).
+        known: AttrSet,
+    },
+    /// The one table of a single-table method holds it.
+    Table(TableName),
+}
+
+/// A rule and how it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleStanding {
+    /// Where the specification states it; `None` for rules that follow from a dependency.
+    pub pointer: Option<String>,
+    /// Why it is listed.
+    pub origin: Origin,
+    /// What made it implied or added.
+    pub because: Option<Because>,
+    /// The quasi-identifiers.
+    pub known: AttrSet,
+    /// The sensitive side.
+    pub protects: Protected,
+    /// The bound that was asked for.
+    pub guarantee: Guarantee,
+    /// Why it holds.
+    pub held_by: HeldBy,
+}

@@ -1,0 +1,197 @@
+//! Published tables, their parts and their standing.
+
+use std::fmt;
+
+use super::guarantee::Guarantee;
+use crate::microdata::{Attr, AttrSet};
+
+/// The name of a published table: `t1`, `t2`, ...
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TableName(pub String);
+
+impl TableName {
+    /// The name of the table at `index`, counted from 0.
+    #[must_use]
+    pub fn at(index: usize) -> Self {
+        Self(format!("t{}", index + 1))
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Attributes in one or more parts; several parts are tied by `bucket`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublishedTable {
+    /// Unique in the publication.
+    pub name: TableName,
+    /// At least one.
+    pub parts: Vec<Part>,
+    /// What the table is worth beside others.
+    pub standing: Standing,
+}
+
+impl PublishedTable {
+    /// The attributes of all parts.
+    #[must_use]
+    pub fn attributes(&self) -> AttrSet {
+        self.parts.iter().flat_map(|part| part.columns.iter().map(|column| column.attribute)).collect()
+    }
+
+    /// The word for readers: what kind of table this is.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        let bucketed = self.parts.iter().all(|part| part.bucketed);
+        match (&self.standing, bucketed) {
+            (Standing::Plain, _) => "marginal",
+            (Standing::Sealed(_), true) => "bucketized",
+            (Standing::Sealed(_) | Standing::Unsealed, false) => "generalized",
+            (Standing::Unsealed, true) => "sliced",
+        }
+    }
+}
+
+/// What a published table is worth when other tables are published beside it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Exact tuples: enters the Guardian Normal Form check as a table without a guard.
+    Plain,
+    /// Guarantees by itself, whatever else is published; all seals hold.
+    Sealed(Vec<Seal>),
+    /// Neither.
+    Unsealed,
+}
+
+/// What every bucket or class of a table holds alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seal {
+    /// The attributes an adversary may know.
+    pub known: AttrSet,
+    /// What stays protected.
+    pub protects: Protected,
+    /// The guarantees; all of them hold.
+    pub guarantees: Vec<Guarantee>,
+}
+
+/// The sensitive side of a rule or seal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Protected {
+    /// One attribute.
+    Attribute(Attr),
+    /// The joint value of several; weaker than protecting any one of them.
+    Joint(AttrSet),
+}
+
+impl Protected {
+    /// The protected attributes.
+    #[must_use]
+    pub const fn attributes(self) -> AttrSet {
+        match self {
+            Self::Attribute(attr) => AttrSet::one(attr),
+            Self::Joint(attrs) => attrs,
+        }
+    }
+}
+
+/// A multiset of rows in canonical order, written as one file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Unique in the table: `rows`, `qi`, `sa`, ...
+    pub name: String,
+    /// The attributes, in the dataset's column order.
+    pub columns: Vec<PublishedColumn>,
+    /// What a row stands for.
+    pub rows: RowMeaning,
+    /// Whether the rows carry a bucket label, as their first column.
+    pub bucketed: bool,
+    /// How many rows there are.
+    pub len: u64,
+    /// In a one-column part, the text that stands for a missing value, where one occurs.
+    pub null: Option<String>,
+}
+
+impl Part {
+    /// The name of the part's file in a release.
+    #[must_use]
+    pub fn file(&self, table: &TableName) -> String {
+        format!("{table}.{}.csv", self.name)
+    }
+}
+
+/// An attribute as it appears in a part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublishedColumn {
+    /// The attribute of the original.
+    pub attribute: Attr,
+    /// The published name.
+    pub name: String,
+    /// What a cell holds.
+    pub cells: Cells,
+}
+
+/// What a row of a part stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowMeaning {
+    /// A tuple of the original.
+    Tuples,
+    /// A tuple of the original, or one of `per_bucket` counterfeits that every bucket holds.
+    TuplesAndCounterfeits {
+        /// Counterfeits in each bucket.
+        per_bucket: u32,
+    },
+    /// A distinct value of the bucket; may be noise.
+    Values,
+}
+
+/// What a cell holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cells {
+    /// A value of the original.
+    Exact,
+    /// An interval of values, both ends included.
+    Interval,
+    /// A node of a taxonomy; without a cut, nodes of several levels.
+    Node {
+        /// The taxonomy.
+        taxonomy: String,
+        /// The nodes that occur, when they form a cut.
+        cut: Option<Vec<String>>,
+    },
+    /// A set of values.
+    Set,
+}
+
+/// What only some methods have to say of their publication.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Particulars {
+    /// Nothing: versatile publishing, anatomy, generalization.
+    #[default]
+    None,
+    /// The buckets of variable-sensitivity bucketing.
+    Bucketize {
+        /// `(size, buckets)` of each kind of bucket.
+        setting: Vec<(u64, u64)>,
+        /// The sum over buckets of (size - 1)^2.
+        loss: u64,
+    },
+    /// The column groups of slicing.
+    Slicing {
+        /// The attributes of each column group.
+        columns: Vec<AttrSet>,
+    },
+    /// What Decompose reports of several sensitive attributes.
+    Decompose {
+        /// Per further sensitive attribute: groups without repeats, of all groups.
+        repeat_free: Vec<(Attr, u64, u64)>,
+        /// Attacks that succeed: attack, bucket, attribute.
+        breaches: Vec<(String, u32, Attr)>,
+    },
+    /// The cuts of a sequential release.
+    Sequential {
+        /// The published cut of each generalized attribute.
+        cuts: Vec<(Attr, Vec<String>)>,
+    },
+}

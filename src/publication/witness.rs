@@ -1,0 +1,46 @@
+//! The secret assignment behind a publication.
+
+use zeroize::Zeroize;
+
+/// Which row of the original went where. Secret: it has no `Serialize` and no `Debug`, is never stored, and is wiped when
+/// dropped.
+pub struct Witness {
+    /// Per published table.
+    pub tables: Vec<TableWitness>,
+}
+
+/// Which row went where in one table.
+pub enum TableWitness {
+    /// Exact tuples: nothing is assigned.
+    Plain,
+    /// The bucket label of each row of the original, by row index.
+    Buckets(Vec<u32>),
+}
+
+impl Witness {
+    /// The witness of the table before it was permuted: row `i` of the permuted table is row `order[i]` of the original.
+    #[must_use]
+    pub fn unpermuted(self, order: &[u32]) -> Self {
+        let unpermute = |table: &TableWitness| match table {
+            TableWitness::Plain => TableWitness::Plain,
+            TableWitness::Buckets(labels) => {
+                let mut original = vec![0; labels.len()];
+                for (&label, &row) in labels.iter().zip(order) {
+                    original[row as usize] = label;
+                }
+                TableWitness::Buckets(original)
+            }
+        };
+        Self { tables: self.tables.iter().map(unpermute).collect() }
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        for table in &mut self.tables {
+            if let TableWitness::Buckets(labels) = table {
+                labels.zeroize();
+            }
+        }
+    }
+}

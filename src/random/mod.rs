@@ -1,0 +1,1 @@
+//! The release key, labelled streams and secret permutations.

@@ -1,0 +1,1 @@
+//! The manifest and the public report of a release.

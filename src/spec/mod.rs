@@ -1,0 +1,1 @@
+//! The job document: types, rule grammar, and a check that names every fault with its pointer.

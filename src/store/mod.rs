@@ -1,0 +1,1 @@
+//! Persistence behind the traits that `jobs` declares; nothing else.

@@ -1,0 +1,1 @@
+//! Keys: wrapped at rest, wiped in memory.
