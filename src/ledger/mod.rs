@@ -1,1 +1,347 @@
-//! The union check over what was published before: pure.
+//! What was published before, and whether a new release may stand beside it. Pure.
+//!
+//! The ledger keeps a [`Disclosure`] for every published table and every rule that was promised. A new release is judged
+//! together with all of them: the union must be in Guardian Normal Form for every standing and every new rule, with seals
+//! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::privacy::{self, Guard, Rule, Schema, Status};
+use crate::publication::{Guarantee, Protected, Publication, Standing, SubmittedRule};
+
+/// What the ledger keeps of a published table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Disclosure {
+    /// The name of the table in its release.
+    pub table: String,
+    /// Its attributes.
+    pub attributes: Vec<String>,
+    /// What it is worth beside other tables.
+    pub standing: KeptStanding,
+}
+
+/// The standing of a disclosed table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptStanding {
+    /// Exact tuples.
+    Plain,
+    /// Guarantees by itself.
+    Sealed(Vec<KeptSeal>),
+    /// Neither.
+    Unsealed,
+}
+
+/// A seal of a disclosed table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KeptSeal {
+    /// The attributes that may be known.
+    pub quasi_identifiers: Vec<String>,
+    /// The protected attributes.
+    pub sensitive: Vec<String>,
+    /// Whether only their joint value is protected.
+    pub joint: bool,
+    /// What holds.
+    pub guarantees: Vec<Guarantee>,
+}
+
+/// A rule that a release promised.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StandingRule {
+    /// Where its specification stated it.
+    pub pointer: String,
+    /// The quasi-identifiers.
+    pub quasi_identifiers: Vec<String>,
+    /// The sensitive attribute.
+    pub sensitive: String,
+    /// The bound.
+    pub guarantee: Guarantee,
+}
+
+/// Everything the ledger holds of the same people.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Earlier {
+    /// Disclosures, each with the release it belongs to.
+    pub disclosures: Vec<(Uuid, Disclosure)>,
+    /// Standing rules, each with the release that promised it.
+    pub rules: Vec<(Uuid, StandingRule)>,
+}
+
+/// Why a release may not stand beside earlier ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The rule that would break: its release (`None`: the new one) and pointer.
+    pub rule: (Option<Uuid>, String),
+    /// The earlier release that stands in the way.
+    pub release: Uuid,
+    /// A path from known attributes to the sensitive one: release (`None`: the new one), table, the attributes through which
+    /// the path enters it. Empty when the reason is a second bucketization.
+    pub path: Vec<(Option<Uuid>, String, Vec<String>)>,
+    /// The reason in words.
+    pub detail: String,
+}
+
+/// Together, the releases have more attributes than one check can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyAttributes(pub usize);
+
+/// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own.
+#[derive(Clone, Debug, Default)]
+pub struct Union {
+    names: Vec<String>,
+    /// The earlier tables.
+    pub schemas: Vec<Schema>,
+    /// The rules that stand.
+    pub rules: Vec<Rule>,
+    tables: Vec<(Uuid, String, bool)>,
+    pointers: Vec<(Uuid, String)>,
+}
+
+impl Union {
+    /// Maps what the ledger holds onto the attributes `names` of a new job.
+    ///
+    /// # Errors
+    /// [`TooManyAttributes`] when all releases together have more than a set can hold.
+    pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
+        let mut union = Self { names: names.to_vec(), ..Self::default() };
+        for (release, disclosure) in &earlier.disclosures {
+            let attributes = union.set(&disclosure.attributes)?;
+            let mut guards = Vec::new();
+            if let KeptStanding::Sealed(seals) = &disclosure.standing {
+                for seal in seals.iter().filter(|seal| !seal.joint) {
+                    let known = union.set(&seal.quasi_identifiers)?;
+                    for sensitive in union.set(&seal.sensitive)?.iter() {
+                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, sensitive, guarantee }));
+                    }
+                }
+            }
+            union.schemas.push(Schema { attributes, guards });
+            let unsealed = disclosure.standing == KeptStanding::Unsealed;
+            union.tables.push((*release, disclosure.table.clone(), unsealed));
+        }
+        for (release, rule) in &earlier.rules {
+            let known = union.set(&rule.quasi_identifiers)?;
+            let sensitive = union.attribute(&rule.sensitive)?;
+            union.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
+            union.pointers.push((*release, rule.pointer.clone()));
+        }
+        Ok(union)
+    }
+
+    fn attribute(&mut self, name: &str) -> Result<Attr, TooManyAttributes> {
+        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        if index < MAX_ATTRIBUTES { Ok(Attr::from(index)) } else { Err(TooManyAttributes(self.names.len())) }
+    }
+
+    fn set(&mut self, names: &[String]) -> Result<AttrSet, TooManyAttributes> {
+        names.iter().map(|name| self.attribute(name)).collect()
+    }
+
+    fn named(&self, set: AttrSet) -> Vec<String> {
+        set.iter().map(|attr| self.names[attr.index()].clone()).collect()
+    }
+
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier.
+    ///
+    /// # Errors
+    /// Every violation.
+    pub fn check(&self, tables: &[Schema], rules: &[(String, Rule)]) -> Result<(), Vec<Violation>> {
+        let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
+        let mut violations = Vec::new();
+        for ((release, table, unsealed), schema) in self.tables.iter().zip(&self.schemas) {
+            for (index, new) in tables.iter().enumerate() {
+                let twice = |guard: &Guard| schema.guards.iter().any(|other| other.sensitive == guard.sensitive);
+                if let Some(guard) = new.guards.iter().find(|guard| twice(guard)) {
+                    let detail = format!(
+                        "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
+                        self.names[guard.sensitive.index()]
+                    );
+                    violations.push(self.without_path(*release, rules, Some(guard.sensitive), detail));
+                } else if *unsealed && schema.attributes.meets(new.attributes) {
+                    let detail = format!("table {table} of the release is unsealed and shares attributes with table t{}", index + 1);
+                    violations.push(self.without_path(*release, rules, None, detail));
+                }
+            }
+        }
+        let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
+        let standing = self.pointers.iter().zip(&self.rules).map(|((release, pointer), rule)| (Some(*release), pointer, rule));
+        let new = rules.iter().map(|(pointer, rule)| (None, pointer, rule));
+        for (release, pointer, rule) in standing.chain(new) {
+            let Status::Violated(violation) = privacy::judge(&all, rule) else { continue };
+            let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
+                None => (None, format!("t{}", table + 1), self.named(via)),
+                Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
+            };
+            let path: Vec<_> = violation.path.iter().map(step).collect();
+            let in_the_way = path.iter().find_map(|step| step.0).or(release).unwrap_or(first_release);
+            let detail = format!(
+                "whoever knows {} could reach {} through the tables of both releases",
+                self.named(violation.reaching).join(", "),
+                self.names[rule.sensitive.index()]
+            );
+            violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
+        }
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    fn without_path(&self, release: Uuid, rules: &[(String, Rule)], sensitive: Option<Attr>, detail: String) -> Violation {
+        let concerned = rules.iter().find(|(_, rule)| Some(rule.sensitive) == sensitive).or_else(|| rules.first());
+        let pointer = concerned.map_or_else(|| "/method".to_owned(), |(pointer, _)| pointer.clone());
+        Violation { rule: (None, pointer), release, path: Vec::new(), detail }
+    }
+}
+
+/// What the ledger will keep of a publication, `names` being the dataset's names of its attributes.
+#[must_use]
+pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosure> {
+    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
+    let keep = |standing: &Standing| match standing {
+        Standing::Plain => KeptStanding::Plain,
+        Standing::Unsealed => KeptStanding::Unsealed,
+        Standing::Sealed(seals) => KeptStanding::Sealed(
+            seals
+                .iter()
+                .map(|seal| KeptSeal {
+                    quasi_identifiers: named(seal.known),
+                    sensitive: named(seal.protects.attributes()),
+                    joint: matches!(seal.protects, Protected::Joint(_)),
+                    guarantees: seal.guarantees.clone(),
+                })
+                .collect(),
+        ),
+    };
+    let tables = publication.tables.iter();
+    tables
+        .map(|table| Disclosure {
+            table: table.name.0.clone(),
+            attributes: named(table.attributes()),
+            standing: keep(&table.standing),
+        })
+        .collect()
+}
+
+/// The rules that will stand once the release is published.
+#[must_use]
+pub fn standing_rules(submitted: &[SubmittedRule], names: &[String]) -> Vec<StandingRule> {
+    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
+    let each = |rule: &SubmittedRule| {
+        let known = named(rule.known);
+        let (pointer, guarantee) = (rule.pointer.clone(), rule.guarantee);
+        named(rule.protects.attributes()).into_iter().map(move |sensitive| StandingRule {
+            pointer: pointer.clone(),
+            quasi_identifiers: known.clone(),
+            sensitive,
+            guarantee,
+        })
+    };
+    submitted.iter().flat_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &str) -> Vec<String> {
+        list.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn plain(table: &str, attributes: &str) -> Disclosure {
+        Disclosure { table: table.into(), attributes: names(attributes), standing: KeptStanding::Plain }
+    }
+
+    fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {
+        let seal = KeptSeal {
+            quasi_identifiers: names(known),
+            sensitive: names(sensitive),
+            joint: false,
+            guarantees: vec![Guarantee::LDiversity { l: 2 }],
+        };
+        Disclosure {
+            table: table.into(),
+            attributes: names(&format!("{known} {sensitive}")),
+            standing: KeptStanding::Sealed(vec![seal]),
+        }
+    }
+
+    fn rule(known: &str, sensitive: &str) -> StandingRule {
+        StandingRule {
+            pointer: "/method/rules/0".into(),
+            quasi_identifiers: names(known),
+            sensitive: sensitive.into(),
+            guarantee: Guarantee::LDiversity { l: 2 },
+        }
+    }
+
+    fn earlier(disclosures: &[Disclosure], rules: &[StandingRule]) -> Earlier {
+        let release = Uuid::from_u128(7);
+        Earlier {
+            disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
+            rules: rules.iter().map(|r| (release, r.clone())).collect(),
+        }
+    }
+
+    fn raw(attrs: &[u8]) -> Schema {
+        Schema { attributes: attrs.iter().map(|&a| Attr(a)).collect(), guards: vec![] }
+    }
+
+    #[test]
+    fn nothing_earlier_is_in_nothings_way() {
+        let union = Union::new(&names("age zip"), &Earlier::default()).unwrap();
+        assert_eq!(union.check(&[raw(&[0, 1])], &[]), Ok(()));
+    }
+
+    #[test]
+    fn a_plain_table_that_closes_a_path_is_refused_with_the_path() {
+        let earlier = earlier(&[plain("t1", "age ward")], &[rule("age", "disease")]);
+        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        let violations = union.check(&[raw(&[0, 1])], &[]).unwrap_err();
+        assert_eq!(violations.len(), 1);
+        assert_eq!(violations[0].release, Uuid::from_u128(7));
+        assert_eq!(violations[0].rule, (Some(Uuid::from_u128(7)), "/method/rules/0".to_owned()));
+        let path = [(Some(Uuid::from_u128(7)), "t1".to_owned(), names("age")), (None, "t1".to_owned(), names("ward"))];
+        assert_eq!(violations[0].path, path);
+    }
+
+    #[test]
+    fn a_table_that_leaves_the_guardian_alone_is_admitted() {
+        let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
+        let union = Union::new(&names("age ward sex"), &earlier).unwrap();
+        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[]), Ok(()));
+    }
+
+    #[test]
+    fn the_sensitive_attribute_raw_beside_its_buckets_is_refused() {
+        let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
+        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        assert_eq!(union.check(&[raw(&[0, 1])], &[]).unwrap_err().len(), 1);
+    }
+
+    #[test]
+    fn a_second_bucketization_is_refused_even_when_nothing_is_shared() {
+        let earlier = earlier(&[sealed("t1", "age", "disease")], &[rule("age", "disease")]);
+        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let known = AttrSet::one(Attr(0));
+        let again = Schema {
+            attributes: AttrSet::first(2),
+            guards: vec![Guard { known, sensitive: Attr(1), guarantee }],
+        };
+        let new = Rule { known, sensitive: Attr(1), guarantee };
+        let violations = union.check(&[again], &[("/method/rules/3".to_owned(), new)]).unwrap_err();
+        assert_eq!(violations[0].rule, (None, "/method/rules/3".to_owned()));
+        assert!(violations[0].path.is_empty());
+    }
+
+    #[test]
+    fn an_unsealed_table_tolerates_no_other_that_shares_an_attribute() {
+        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "age ward") };
+        let union = Union::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
+        assert!(union.check(&[raw(&[0, 1])], &[]).is_err());
+        assert_eq!(union.check(&[raw(&[1])], &[]), Ok(()));
+    }
+}

@@ -1,1 +1,98 @@
 //! How it is made to hold: one module per method, all returning the shape of `publication`.
+
+pub mod anatomy;
+mod arrange;
+pub mod assign;
+mod design;
+pub mod versatile;
+
+pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Counts, Table};
+use crate::privacy::{Rule, Schema};
+use crate::problem::Fault;
+use crate::publication::{Contents, Publication, Witness};
+use crate::random::Streams;
+use crate::spec::MethodSpec;
+
+/// What a method plans with.
+pub struct Input<'a> {
+    /// Counts of single attributes.
+    pub counts: &'a dyn Counts,
+    /// The name each attribute is published under.
+    pub published_names: &'a [String],
+    /// The tables that the ledger holds of the same people.
+    pub earlier: &'a [Schema],
+    /// The rules that stand since earlier releases.
+    pub standing_rules: &'a [Rule],
+}
+
+/// The caller's answer: why nothing can be published.
+#[derive(Debug)]
+pub struct Refusal(pub Vec<Fault>);
+
+/// What a method returns: the description, the cells and the secret assignment.
+pub struct Published {
+    /// The tables and how the rules stand.
+    pub publication: Publication,
+    /// The cells, in canonical order.
+    pub contents: Contents,
+    /// Which row of the table went where.
+    pub witness: Witness,
+}
+
+/// A way to publish. Implemented by one type a method, dispatched once, by [`plan`] and [`publish`].
+pub trait Method {
+    /// What the caller may choose.
+    type Spec;
+    /// What is decided before rows are touched.
+    type Plan;
+
+    /// Decides the tables and judges the rules. Reads counts only.
+    ///
+    /// # Errors
+    /// [`Refusal`] with every fault that counts alone can show.
+    fn plan(spec: &Self::Spec, input: &Input<'_>) -> Result<Self::Plan, Refusal>;
+
+    /// Makes the tables. `table` has its rows already permuted secretly.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    fn publish(
+        plan: &Self::Plan,
+        input: &Input<'_>,
+        table: &Table,
+        streams: &Streams,
+        control: &Control,
+    ) -> Result<Published, Cancelled>;
+}
+
+/// Plans with the method of the specification.
+///
+/// # Errors
+/// [`Refusal`] with every fault that counts alone can show.
+pub fn plan(method: &MethodSpec, input: &Input<'_>) -> Result<Design, Refusal> {
+    match method {
+        MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input),
+        MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input),
+    }
+}
+
+/// Publishes with the method of the specification.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn publish(
+    method: &MethodSpec,
+    plan: &Design,
+    input: &Input<'_>,
+    table: &Table,
+    streams: &Streams,
+    control: &Control,
+) -> Result<Published, Cancelled> {
+    match method {
+        MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
+        MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
+    }
+}

@@ -1,1 +1,10 @@
 //! The manifest and the public report of a release.
+
+mod manifest;
+mod public;
+
+pub use manifest::{
+    Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
+    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,
+};
+pub use public::{PublicReport, public_report};

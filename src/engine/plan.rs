@@ -1,0 +1,166 @@
+//! The answer to a dry run: which tables would come out, which rule holds why, and what stands in the way.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::microdata::AttrSet;
+use crate::privacy::Status;
+use crate::publication::{Guarantee, TableName};
+use crate::publish::{Design, DesignedRule};
+use crate::report::{Dependencies, HeldByText, Notice};
+
+/// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Plan {
+    /// Whether a job would publish.
+    pub feasible: bool,
+    /// The submitted rules, in their order.
+    pub rules: Vec<PlanRule>,
+    /// The tables that would come out.
+    pub tables: Vec<PlanTable>,
+    /// Dependencies that the adversary is taken to know.
+    pub dependencies: Dependencies,
+    /// Attributes that predict a sensitive one; not yet looked for, always empty.
+    #[schema(value_type = Vec<Object>)]
+    pub proxies: Vec<Value>,
+    /// Per sensitive attribute, the published attributes that stand with it in plain tables.
+    #[schema(value_type = Vec<Object>)]
+    pub exposed_to: Vec<Value>,
+    /// How the release would stand beside earlier ones.
+    pub composition: Composition,
+    /// What a job would answer.
+    #[schema(value_type = Vec<Object>)]
+    pub problems: Vec<Value>,
+    /// What the caller should think about.
+    pub warnings: Vec<Notice>,
+}
+
+/// A rule in a plan.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanRule {
+    /// Where the specification states it.
+    pub pointer: Option<String>,
+    /// `submitted` or `from_dependency`.
+    pub origin: String,
+    /// What the adversary may know.
+    pub quasi_identifiers: Vec<String>,
+    /// What stays protected.
+    pub sensitive: Vec<String>,
+    /// Whether only the joint value is protected.
+    pub combination: bool,
+    /// The bound.
+    pub guarantee: Guarantee,
+    /// `kept`, `implied` or `refused`.
+    pub status: String,
+    /// The rule that implies it.
+    #[schema(value_type = Option<Object>)]
+    pub because: Option<Value>,
+    /// Whether the data can satisfy it.
+    pub eligible: bool,
+    /// The largest l that the data allows.
+    pub largest_l: u64,
+    /// Why it would hold.
+    pub held_by: Option<HeldByText>,
+    /// The known attributes that reach the sensitive one.
+    pub violated_by: Option<Vec<String>>,
+    /// Chains of tables from known attributes to the sensitive one.
+    pub paths: Vec<Vec<String>>,
+}
+
+/// A table in a plan.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanTable {
+    /// `t1`, `t2`, ...
+    pub name: String,
+    /// `marginal` or `bucketized`.
+    pub kind: String,
+    /// `plain` or `sealed`.
+    pub standing: String,
+    /// Its attributes.
+    pub attributes: Vec<String>,
+    /// The attributes in the sensitive part.
+    pub sensitive: Option<Vec<String>>,
+}
+
+/// How a release would stand beside earlier ones of the same dataset.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Composition {
+    /// `safe`, `violated` or `undecidable`.
+    pub verdict: String,
+    /// The earlier releases.
+    pub against: Vec<uuid::Uuid>,
+    /// What would break.
+    #[schema(value_type = Vec<Object>)]
+    pub violations: Vec<Value>,
+    /// Rows in common with other uploads; null while only the same dataset is judged.
+    #[schema(value_type = Option<Object>)]
+    pub counts: Option<Value>,
+}
+
+/// Puts a design into words. `names` are the published names. Feasibility, problems and composition are the caller's.
+#[must_use]
+pub(super) fn in_words(design: &Design, names: &[String], composition: Composition, problems: Vec<Value>, warnings: Vec<Notice>) -> Plan {
+    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
+    let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
+        name: TableName::at(index).0,
+        kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
+        standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
+        attributes: named(table.attributes),
+        sensitive: table.bucketized.map(|b| named(AttrSet::one(b.sensitive))),
+    });
+    let rule = |designed: &DesignedRule| {
+        let refused = designed.ineligible.is_some();
+        let (held_by, violated_by, paths) = match &designed.status {
+            _ if refused => (None, None, Vec::new()),
+            Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
+            Status::Guardian { table, known } => {
+                (Some(HeldByText::Guardian { guardian: TableName::at(*table).0, known: named(*known) }), None, Vec::new())
+            }
+            Status::Violated(violation) => {
+                let path = violation.path.iter().map(|step| TableName::at(step.0).0).collect();
+                (None, Some(named(violation.reaching)), vec![path])
+            }
+        };
+        let status = match (refused, designed.implied_by) {
+            (true, _) => "refused",
+            (false, Some(_)) => "implied",
+            (false, None) => "kept",
+        };
+        PlanRule {
+            pointer: Some(designed.submitted.pointer.clone()),
+            origin: "submitted".to_owned(),
+            quasi_identifiers: named(designed.rule.known),
+            sensitive: named(AttrSet::one(designed.rule.sensitive)),
+            combination: false,
+            guarantee: designed.rule.guarantee,
+            status: status.to_owned(),
+            because: designed
+                .implied_by
+                .map(|by| serde_json::json!({ "rule": design.rules[by].submitted.pointer })),
+            eligible: !refused,
+            largest_l: designed.largest_l,
+            held_by,
+            violated_by,
+            paths,
+        }
+    };
+    let sensitive: AttrSet = design.rules.iter().map(|rule| rule.rule.sensitive).collect();
+    let exposed = sensitive.iter().filter_map(|attr| {
+        let plain = design.tables.iter().filter(|table| table.bucketized.is_none() && table.attributes.contains(attr));
+        let beside = plain.fold(AttrSet::EMPTY, |all, table| all.union(table.attributes)).without(attr);
+        (!beside.is_empty())
+            .then(|| serde_json::json!({ "sensitive": names[attr.index()], "attributes": named(beside) }))
+    });
+    Plan {
+        feasible: problems.is_empty(),
+        tables: tables.collect(),
+        rules: design.rules.iter().map(rule).collect(),
+        dependencies: Dependencies::default(),
+        proxies: Vec::new(),
+        exposed_to: exposed.collect(),
+        composition,
+        problems,
+        warnings,
+    }
+}

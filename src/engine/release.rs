@@ -1,0 +1,186 @@
+//! Making one release.
+
+use super::write::{PartStore, write_part};
+use super::{Prepared, Stopped, composition_problem, dependency_faults, method_name, prepare};
+use crate::audit::{self, Audit, AuditStopped, Evidence, Linkage};
+use crate::control::{Control, Phase};
+use crate::ledger::{self, Disclosure, Earlier, StandingRule};
+use crate::microdata::{AttrSet, Table};
+use crate::problem::Problem;
+use crate::publication::{Publication, TableName, Witness};
+use crate::publish::{self, Input};
+use crate::random::Streams;
+use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
+use crate::spec::Specification;
+
+/// Everything a release is made from.
+pub struct Order<'a> {
+    /// What to publish and under which rules; free of faults.
+    pub specification: &'a Specification,
+    /// The columns the specification uses, rows in the order of the upload.
+    pub table: &'a Table,
+    /// The randomness of the release.
+    pub streams: &'a Streams,
+    /// What the ledger holds of the same people.
+    pub earlier: &'a Earlier,
+    /// Name and time of the release.
+    pub provenance: &'a Provenance,
+}
+
+/// A verified release, ready to be made visible.
+pub struct Released {
+    /// What is said of it.
+    pub manifest: Manifest,
+    /// What the ledger will keep of its tables.
+    pub disclosures: Vec<Disclosure>,
+    /// The rules that will stand.
+    pub rules: Vec<StandingRule>,
+}
+
+/// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the audit.
+///
+/// # Errors
+/// [`Stopped`]: cancelled, refused, or failed. The parts written so far are then worthless.
+pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) -> Result<Released, Stopped> {
+    let Order { specification, table, .. } = order;
+    control.begin(Phase::Plan, 1)?;
+    let prepared = prepare(specification, *table, order.earlier)?;
+    prepared.design.feasible()?;
+    let dependencies = dependency_faults(&prepared.design, &specification.published_names, table, control)?;
+    if !dependencies.is_empty() {
+        return Err(Stopped::Refused(Problem::of_faults(dependencies)));
+    }
+    prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
+
+    let (publication, witness, written) = publish_and_write(order, &prepared, store, control)?;
+
+    control.begin(Phase::Audit, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
+    let evidence = Evidence {
+        publication: &publication,
+        submitted: specification.method.rules(),
+        parts: &*store,
+        original: Some(table),
+        witness: Some(&witness),
+        names: &specification.published_names,
+        accounted: AttrSet::first(specification.names.len()),
+    };
+    let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
+        AuditStopped::Cancelled => Stopped::Cancelled,
+        AuditStopped::Io(error) => error.into(),
+    })?;
+    if !audit.verified() || audit.linkage != Linkage::Checked {
+        let failed: Vec<String> = summary(&audit)
+            .checks
+            .into_iter()
+            .filter(|check| !check.passed)
+            .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
+            .collect();
+        return Err(Stopped::bug(format!("the audit of the written parts failed: {}", failed.join("; "))));
+    }
+
+    let achieved = |table: &TableName| achieved(&audit, &publication, table);
+    let manifest = manifest(
+        order.provenance,
+        method_name(&specification.method),
+        &publication,
+        &specification.published_names,
+        &written,
+        summary(&audit),
+        bucket_sizes(&audit, &publication),
+        &achieved,
+        stated_choices(specification),
+    );
+    Ok(Released {
+        manifest,
+        disclosures: ledger::disclosures(&publication, &specification.names),
+        rules: ledger::standing_rules(specification.method.rules(), &specification.names),
+    })
+}
+
+/// Runs the method on the secretly permuted rows and writes every part. The witness speaks of the rows as uploaded.
+fn publish_and_write(
+    order: &Order<'_>,
+    prepared: &Prepared,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
+    let Order { specification, table, streams, .. } = order;
+    let cells_of_work = prepared.design.tables.iter().map(|t| if t.bucketized.is_some() { 3 } else { 1 });
+    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * table.rows() as u64)?;
+    let secret_order = streams.stream("rows").permutation(table.rows() as u32);
+    let permuted = table.reordered(&secret_order);
+    let input = Input {
+        counts: &permuted,
+        published_names: &specification.published_names,
+        earlier: &prepared.union.schemas,
+        standing_rules: &prepared.union.rules,
+    };
+    let published =
+        publish::publish(&specification.method, &prepared.design, &input, &permuted, streams, control)?;
+
+    let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
+    control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
+    let mut written = Vec::new();
+    for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
+        let mut parts = Vec::new();
+        for (part, cells) in table.parts.iter().zip(cells) {
+            parts.push(write_part(&table.name, part, cells, store, control)?);
+        }
+        written.push(parts);
+    }
+    Ok((published.publication, published.witness.unpermuted(&secret_order), written))
+}
+
+/// The audit in the words of a manifest.
+pub(super) fn summary(audit: &Audit) -> AuditSummary {
+    AuditSummary {
+        verified: audit.verified(),
+        linkage: match audit.linkage {
+            Linkage::Checked => "checked",
+            Linkage::NotChecked => "not_checked",
+        }
+        .to_owned(),
+        checks: audit
+            .checks
+            .iter()
+            .map(|check| CheckResult {
+                check: check.check.name().to_owned(),
+                passed: check.passed,
+                detail: check.detail.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// What the buckets of a table achieve, from the parts as the audit read them.
+fn achieved(audit: &Audit, publication: &Publication, table: &TableName) -> Option<Achieved> {
+    let index = publication.tables.iter().position(|published| published.name == *table)?;
+    let posterior = audit.tables[index].posteriors.first()?;
+    let ratio = |(count, of): (u64, u64)| Ratio { count, of };
+    Some(Achieved {
+        worst_posterior: ratio(posterior.worst),
+        median_posterior: ratio(posterior.median),
+        smallest_bucket: posterior.smallest_bucket,
+    })
+}
+
+fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
+    let sizes = publication.tables.iter().zip(&audit.tables).flat_map(|(table, figures)| {
+        figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
+    });
+    sizes.collect()
+}
+
+/// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the
+/// data.
+fn stated_choices(specification: &Specification) -> Vec<Notice> {
+    let stated = specification.overridden_identifiers.iter().map(|attr| Notice {
+        r#type: "identifier-overridden".to_owned(),
+        pointer: None,
+        detail: format!(
+            "{} is published on the statement that it identifies nobody",
+            specification.published_names[attr.index()]
+        ),
+    });
+    stated.collect()
+}

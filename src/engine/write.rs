@@ -1,0 +1,64 @@
+//! Writing parts: canonical CSV, in chunks that begin at a row, hashed as they go.
+
+use std::fmt::Write as _;
+use std::io;
+
+use sha2::{Digest, Sha256};
+
+use super::Stopped;
+use crate::control::Control;
+use crate::microdata::formats::csv::{CellTexts, write_header, write_rows};
+use crate::publication::{Part, PartContents, PublishedBytes, TableName};
+use crate::report::WrittenPart;
+
+/// Where parts go, and where they are read back as they will be served.
+pub trait PartStore: PublishedBytes {
+    /// Takes the next chunk of a file. Chunks of a file come in order, numbered from 0; each holds whole rows, the first one
+    /// the header before them.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()>;
+}
+
+/// The largest number of rows in a chunk.
+const CHUNK_ROWS: usize = 1 << 16;
+
+/// Writes one part and returns its hash.
+pub(super) fn write_part(
+    table: &TableName,
+    part: &Part,
+    contents: &PartContents,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<WrittenPart, Stopped> {
+    let file = part.file(table);
+    let rows = part.len as usize;
+    let texts: Vec<CellTexts> =
+        contents.columns.iter().map(|column| CellTexts::new(&column.domain, part.null.as_deref())).collect();
+    let columns: Vec<_> = contents.columns.iter().zip(&texts).map(|(column, texts)| (&column.codes, texts)).collect();
+    let names: Vec<&str> = part.columns.iter().map(|column| column.name.as_str()).collect();
+    let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
+
+    let mut hash = Sha256::new();
+    let mut csv = Vec::new();
+    write_header(&names, part.bucketed, &mut csv);
+    for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
+        let range = first..(first + CHUNK_ROWS).min(rows);
+        let len = range.len();
+        write_rows(labels, &columns, range, &mut csv);
+        hash.update(&csv);
+        store.put(&file, number as u32, first as u64, len as u32, &csv)?;
+        csv.clear();
+        control.advance(len as u64)?;
+    }
+    Ok(WrittenPart { sha256: hex(&hash.finalize()) })
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // writing to a string cannot fail
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,200 @@
+//! Guardian Normal Form (versatile publishing, Definitions 3 to 5): when a set of published tables satisfies every rule.
+
+use super::guarantee::implies;
+use super::rule::Rule;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::Guarantee;
+
+/// A published table as the check sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schema {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// What it guarantees by itself. Empty: raw tuples.
+    pub guards: Vec<Guard>,
+}
+
+/// A guarantee that a table holds by itself: whoever knows `known` of a tuple learns `sensitive` within `guarantee`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// The attributes that may be known.
+    pub known: AttrSet,
+    /// The protected attribute.
+    pub sensitive: Attr,
+    /// The bound.
+    pub guarantee: Guarantee,
+}
+
+/// How a rule stands in a set of tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// No known attribute reaches the sensitive one.
+    Unreachable,
+    /// Table `table` is the guardian; `known` is the `W` of Definition 4.
+    Guardian {
+        /// Index into the tables.
+        table: usize,
+        /// The attributes of the guardian that are known or reached.
+        known: AttrSet,
+    },
+    /// Neither holds.
+    Violated(Violation),
+}
+
+/// Why a rule is violated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The known attributes that reach the sensitive one.
+    pub reaching: AttrSet,
+    /// One shortest path from such an attribute to the sensitive one: tables, each with the attributes through which the
+    /// path enters it.
+    pub path: Vec<(usize, AttrSet)>,
+}
+
+/// The attributes reachable from `start` through tables that share attributes (Definition 3). Attributes of `start` that
+/// stand in no table reach nothing and are not part of the answer.
+fn reach(start: AttrSet, edges: &[AttrSet]) -> AttrSet {
+    let occurring = edges.iter().fold(AttrSet::EMPTY, |all, edge| all.union(*edge));
+    let mut reached = start.intersection(occurring);
+    loop {
+        let wider = edges.iter().filter(|edge| edge.meets(reached)).fold(reached, |all, edge| all.union(*edge));
+        if wider == reached {
+            return reached;
+        }
+        reached = wider;
+    }
+}
+
+/// How `rule` stands in `tables`. Eligibility is not part of this check.
+#[must_use]
+pub fn judge(tables: &[Schema], rule: &Rule) -> Status {
+    let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    if !reach(rule.known, &edges).contains(rule.sensitive) {
+        return Status::Unreachable;
+    }
+    for (index, table) in tables.iter().enumerate() {
+        if let Some(known) = guards(index, table, &edges, rule) {
+            return Status::Guardian { table: index, known };
+        }
+    }
+    let reaches = |attr: &Attr| reach(AttrSet::one(*attr), &edges).contains(rule.sensitive);
+    let reaching = rule.known.iter().filter(reaches).collect();
+    Status::Violated(Violation { reaching, path: shortest_path(&edges, rule) })
+}
+
+/// How each of `rules` stands in `tables`.
+#[must_use]
+pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
+    rules.iter().map(|rule| judge(tables, rule)).collect()
+}
+
+/// Whether table `index` is the guardian of a rule whose known side reaches the sensitive attribute, and if so its `W`.
+fn guards(index: usize, table: &Schema, edges: &[AttrSet], rule: &Rule) -> Option<AttrSet> {
+    if !table.attributes.contains(rule.sensitive) {
+        return None;
+    }
+    // (iii) without the sensitive column of this very table, the known side must not reach it
+    let mut cut = edges.to_vec();
+    cut[index] = table.attributes.without(rule.sensitive);
+    if reach(rule.known, &cut).contains(rule.sensitive) {
+        return None;
+    }
+    // (ii) W: what is known of this table, or reached through the others
+    cut[index] = AttrSet::EMPTY;
+    let known = table.attributes.without(rule.sensitive).intersection(rule.known.union(reach(rule.known, &cut)));
+    let holds = |guard: &Guard| {
+        guard.sensitive == rule.sensitive && known.is_subset(guard.known) && implies(guard.guarantee, rule.guarantee)
+    };
+    (known.is_empty() || table.guards.iter().any(holds)).then_some(known)
+}
+
+/// A shortest chain of tables from the known side to the sensitive attribute, breadth first.
+fn shortest_path(edges: &[AttrSet], rule: &Rule) -> Vec<(usize, AttrSet)> {
+    let mut cameby: Vec<Option<(Option<usize>, AttrSet)>> = vec![None; edges.len()];
+    let mut queue: Vec<usize> = Vec::new();
+    for (index, edge) in edges.iter().enumerate() {
+        if edge.meets(rule.known) {
+            cameby[index] = Some((None, edge.intersection(rule.known)));
+            queue.push(index);
+        }
+    }
+    let mut next = 0;
+    while next < queue.len() {
+        let at = queue[next];
+        next += 1;
+        if edges[at].contains(rule.sensitive) {
+            let mut path = Vec::new();
+            let mut step = Some(at);
+            while let Some((previous, via)) = step.and_then(|index| cameby[index]) {
+                path.push((step.unwrap_or(at), via));
+                step = previous;
+            }
+            path.reverse();
+            return path;
+        }
+        for (index, edge) in edges.iter().enumerate() {
+            if cameby[index].is_none() && edge.meets(edges[at]) {
+                cameby[index] = Some((Some(at), edge.intersection(edges[at])));
+                queue.push(index);
+            }
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // hospital 0, age 1, gender 2, zipcode 3, race 4, icd9 5
+    fn set(attrs: &[u8]) -> AttrSet {
+        attrs.iter().map(|&a| Attr(a)).collect()
+    }
+    fn rule(known: &[u8], sensitive: u8) -> Rule {
+        Rule { known: set(known), sensitive: Attr(sensitive), guarantee: Guarantee::LDiversity { l: 2 } }
+    }
+    fn raw(attrs: &[u8]) -> Schema {
+        Schema { attributes: set(attrs), guards: vec![] }
+    }
+    fn sealed(known: &[u8], sensitive: u8) -> Schema {
+        let Rule { known, sensitive, guarantee } = rule(known, sensitive);
+        Schema { attributes: known.with(sensitive), guards: vec![Guard { known, sensitive, guarantee }] }
+    }
+    fn hospital_rules() -> [Rule; 3] {
+        [rule(&[1, 5], 4), rule(&[2, 5], 3), rule(&[0, 4], 3)]
+    }
+
+    #[test]
+    fn table_3_of_the_paper_is_in_normal_form() {
+        let tables = [raw(&[0, 1, 2, 5]), sealed(&[4], 3)];
+        let expected = [
+            Status::Unreachable,
+            Status::Unreachable,
+            Status::Guardian { table: 1, known: set(&[4]) },
+        ];
+        assert_eq!(judge_all(&tables, &hospital_rules()), expected);
+    }
+
+    #[test]
+    fn table_2_of_the_paper_violates_every_rule() {
+        let tables = [sealed(&[1, 5], 4), sealed(&[2, 5], 3), sealed(&[0, 4], 3)];
+        for status in judge_all(&tables, &hospital_rules()) {
+            assert!(matches!(status, Status::Violated(_)), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_violation_names_a_shortest_path() {
+        let tables = [raw(&[0, 1]), raw(&[1, 2]), raw(&[2, 3])];
+        let Status::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
+        assert_eq!(violation.reaching, set(&[0]));
+        assert_eq!(violation.path, [(0, set(&[0])), (1, set(&[1])), (2, set(&[2]))]);
+    }
+
+    #[test]
+    fn a_guard_with_a_weaker_guarantee_is_none() {
+        let mut strict = rule(&[4], 3);
+        strict.guarantee = Guarantee::LDiversity { l: 3 };
+        assert!(matches!(judge(&[sealed(&[4], 3)], &strict), Status::Violated(_)));
+    }
+}

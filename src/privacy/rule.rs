@@ -1,0 +1,69 @@
+//! Privacy rules and their reduction (versatile publishing, Theorem 3.1 and Definition 2).
+
+use super::guarantee::implies;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::Guarantee;
+
+/// Whoever knows `known` must not learn `sensitive` beyond `guarantee`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rule {
+    /// The quasi-identifiers; may be empty.
+    pub known: AttrSet,
+    /// The sensitive attribute, not among `known`.
+    pub sensitive: Attr,
+    /// The bound.
+    pub guarantee: Guarantee,
+}
+
+impl Rule {
+    /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule.
+    #[must_use]
+    pub fn implies(&self, other: &Self) -> bool {
+        other.known.is_subset(self.known)
+            && self.sensitive == other.sensitive
+            && implies(self.guarantee, other.guarantee)
+    }
+}
+
+/// For each rule, the rule that makes it superfluous: `None` for those that are kept. Of equal rules the first is kept, and
+/// the implying rule named is itself a kept one.
+#[must_use]
+pub fn reduce(rules: &[Rule]) -> Vec<Option<usize>> {
+    let beats = |j: usize, i: usize| {
+        j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i)
+    };
+    let kept: Vec<bool> = (0..rules.len()).map(|i| !(0..rules.len()).any(|j| beats(j, i))).collect();
+    (0..rules.len())
+        .map(|i| if kept[i] { None } else { (0..rules.len()).find(|&j| kept[j] && rules[j].implies(&rules[i])) })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(known: &[u8], sensitive: u8, l: u64) -> Rule {
+        Rule {
+            known: known.iter().map(|&a| Attr(a)).collect(),
+            sensitive: Attr(sensitive),
+            guarantee: Guarantee::LDiversity { l },
+        }
+    }
+
+    #[test]
+    fn the_larger_known_side_implies_the_smaller() {
+        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1, 2], 3, 2)]), [Some(1), None]);
+    }
+
+    #[test]
+    fn a_weaker_guarantee_on_a_larger_side_implies_nothing() {
+        assert_eq!(reduce(&[rule(&[1], 3, 3), rule(&[1, 2], 3, 2)]), [None, None]);
+        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1, 2], 3, 3)]), [Some(1), None]);
+    }
+
+    #[test]
+    fn equal_rules_are_kept_once_and_chains_end_at_a_kept_rule() {
+        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1], 3, 2)]), [None, Some(0)]);
+        assert_eq!(reduce(&[rule(&[], 3, 2), rule(&[1], 3, 2), rule(&[1, 2], 3, 2)]), [Some(2), Some(2), None]);
+    }
+}

@@ -1,0 +1,218 @@
+//! Largest-l: buckets of at least l tuples with pairwise distinct sensitive values, in O(n).
+//!
+//! Repeatedly takes one tuple from each of the l largest lists of equal sensitive values (anatomy, section 4; Decompose,
+//! Theorem 1: no assignment makes more buckets). The order of values by list size is kept by counting, without a heap.
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::Column;
+use crate::random::Stream;
+use crate::with_codes;
+
+/// Which bucket each row goes to.
+pub struct Assignment {
+    /// The bucket of each row, counted from 0 in the order of making: secret, see [`super::Labels`].
+    pub bucket_of: Vec<u32>,
+    /// How many buckets there are.
+    pub buckets: u32,
+}
+
+/// Assigns rows to buckets so that no value of `column` takes more than 1/l of a bucket: the values of a bucket are pairwise
+/// distinct and there are at least `l`. Which of the rows with equal value goes where, which of the values with equally
+/// many rows is taken, and which bucket a leftover row joins is drawn from `stream`.
+///
+/// The caller has checked eligibility: the most frequent value times `l` is at most the number of rows.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+///
+/// # Panics
+/// When the column is not eligible or `l` is 0.
+pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control) -> Result<Assignment, Cancelled> {
+    let rows = column.codes.len();
+    let mut size: Vec<usize> = column.counts().into_iter().map(|count| count as usize).collect();
+    let most = size.iter().copied().max().unwrap_or(0);
+    assert!(l > 0 && most as u128 * u128::from(l) <= rows as u128, "the column is not eligible");
+    if rows == 0 {
+        return Ok(Assignment { bucket_of: Vec::new(), buckets: 0 });
+    }
+    let l = l as usize; // at most the number of rows, by eligibility
+
+    let (mut lists, mut ends) = lists_of_equal_values(column, &size, stream);
+    let mut order: Vec<u32> = (0..size.len() as u32).collect();
+    order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
+    // ge[k]: how many values have at least k rows left; their positions in `order` are 0..ge[k]
+    let mut ge = vec![0usize; most + 2];
+    for &count in &size {
+        ge[count] += 1;
+    }
+    for k in (0..most).rev() {
+        ge[k] += ge[k + 1];
+    }
+
+    let mut bucket_of = vec![0u32; rows];
+    let mut buckets = 0u32;
+    let mut since_check = 0;
+    while ge[1] >= l {
+        // values with more rows than the l-th largest are all taken; of those with as many, a random choice, moved to the
+        // end of their block so that `order` stays sorted
+        let tied = size[order[l - 1] as usize];
+        let (block, end) = (ge[tied + 1], ge[tied]);
+        let wanted = l - block;
+        let mut tail = end;
+        while end - tail < wanted {
+            if tail - block > wanted - (end - tail) {
+                let chosen = block + stream.below((tail - block) as u32) as usize;
+                order.swap(chosen, tail - 1);
+            }
+            tail -= 1;
+        }
+        for &value in order[..block].iter().chain(&order[end - wanted..end]) {
+            let value = value as usize;
+            ge[size[value]] -= 1;
+            size[value] -= 1;
+            ends[value] -= 1;
+            bucket_of[lists[ends[value]] as usize] = buckets;
+        }
+        buckets += 1;
+        since_check += l;
+        if since_check >= Control::STRIDE {
+            control.advance(since_check as u64)?;
+            since_check = 0;
+        }
+    }
+    place_residue(&size, &ends, &mut lists, &mut bucket_of, buckets, column, stream);
+    control.check()?;
+    Ok(Assignment { bucket_of, buckets })
+}
+
+/// The rows grouped by sensitive value, in random order inside a value, and where each group starts plus its size.
+fn lists_of_equal_values(column: &Column, size: &[usize], stream: &mut Stream) -> (Vec<u32>, Vec<usize>) {
+    let shuffled = stream.permutation(column.codes.len() as u32);
+    let mut next = Vec::with_capacity(size.len());
+    let mut start = 0;
+    for &count in size {
+        next.push(start);
+        start += count;
+    }
+    let mut lists = vec![0u32; shuffled.len()];
+    with_codes!(&column.codes, codes => for row in shuffled {
+        let slot = &mut next[codes[row as usize] as usize];
+        lists[*slot] = row;
+        *slot += 1;
+    });
+    (lists, next)
+}
+
+/// Puts each row that is left (by Corollary 1 of Decompose at most l - 1, all of different values) into a random bucket
+/// that lacks its value.
+fn place_residue(
+    size: &[usize],
+    ends: &[usize],
+    lists: &mut [u32],
+    bucket_of: &mut [u32],
+    buckets: u32,
+    column: &Column,
+    stream: &mut Stream,
+) {
+    let mut starts = Vec::with_capacity(size.len());
+    let mut start = 0;
+    for count in column.counts() {
+        starts.push(start);
+        start += count as usize;
+    }
+    let mut limits = starts.clone();
+    limits.push(lists.len());
+    for (value, &left) in size.iter().enumerate() {
+        for rest in (0..left).rev() {
+            let placed = &lists[starts[value] + rest + 1..limits[value + 1]];
+            let mut holds_value = vec![false; buckets as usize];
+            for &row in placed {
+                holds_value[bucket_of[row as usize] as usize] = true;
+            }
+            let lacking: Vec<u32> = (0..buckets).filter(|&bucket| !holds_value[bucket as usize]).collect();
+            debug_assert_eq!(ends[value], starts[value] + left);
+            let chosen = lacking[stream.below(lacking.len() as u32) as usize];
+            bucket_of[lists[starts[value] + rest] as usize] = chosen;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+    use crate::random::{ReleaseKey, Streams};
+
+    fn column(sizes: &[usize]) -> Column {
+        let mut arena = Arena::default();
+        for value in 0..sizes.len() {
+            arena.push(format!("v{value:03}").as_bytes());
+        }
+        let codes: Vec<u32> =
+            sizes.iter().enumerate().flat_map(|(v, &count)| std::iter::repeat_n(v as u32, count)).collect();
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+        Column { domain, codes: Codes::collect(sizes.len(), codes.into_iter()) }
+    }
+
+    fn assign(sizes: &[usize], l: u64, key: u8) -> (Column, Assignment) {
+        let column = column(sizes);
+        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let assignment = largest_l(&column, l, &mut stream, &Control::default()).expect("not cancelled");
+        (column, assignment)
+    }
+
+    fn bucket_values(column: &Column, assignment: &Assignment) -> Vec<Vec<u32>> {
+        let mut values = vec![Vec::new(); assignment.buckets as usize];
+        for (row, &bucket) in assignment.bucket_of.iter().enumerate() {
+            values[bucket as usize].push(column.codes.get(row));
+        }
+        values
+    }
+
+    #[test]
+    fn the_trace_of_the_specification() {
+        let (column, assignment) = assign(&[3, 2, 2, 1], 2, 1);
+        assert_eq!(assignment.buckets, 4);
+        assert!(bucket_values(&column, &assignment).iter().all(|values| values.len() == 2));
+        let (_, assignment) = assign(&[3, 2, 2], 2, 1);
+        assert_eq!(assignment.buckets, 3);
+    }
+
+    #[test]
+    fn an_empty_column_has_no_buckets_and_l_1_one_a_row() {
+        assert_eq!(assign(&[], 3, 1).1.buckets, 0);
+        assert_eq!(assign(&[2, 1], 1, 1).1.buckets, 3);
+    }
+
+    #[test]
+    fn a_cancelled_assignment_stops() {
+        let control = Control::default();
+        control.cancel();
+        let mut stream = Streams::Identity.stream("test");
+        assert!(largest_l(&column(&[4, 4]), 2, &mut stream, &control).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_hold_at_least_l_distinct_values_and_there_are_as_many_as_can_be(
+            sizes in prop::collection::vec(0usize..40, 1..30), l in 1u64..8, key in any::<u8>()
+        ) {
+            let rows: usize = sizes.iter().sum();
+            prop_assume!(sizes.iter().max().copied().unwrap_or(0) as u64 * l <= rows as u64);
+            let (column, assignment) = assign(&sizes, l, key);
+            let most = (1..=rows).rev().find(|&k| sizes.iter().map(|&n| n.min(k)).sum::<usize>() >= k * l as usize);
+            prop_assert_eq!(assignment.buckets as usize, most.unwrap_or(0));
+            for mut values in bucket_values(&column, &assignment) {
+                let size = values.len();
+                prop_assert!(size as u64 >= l && size < 2 * l as usize);
+                values.sort_unstable();
+                values.dedup();
+                prop_assert_eq!(values.len(), size);
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A design: which tables come out and how every rule stands in them, decided before rows are touched. And its execution,
+//! shared by the methods whose tables are raw projections or bucketized on one attribute.
+
+use super::assign::{Labels, largest_l};
+use super::{Input, Published, Refusal, arrange};
+use crate::control::{Cancelled, Control};
+use crate::microdata::formats::csv::null_marker;
+use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::privacy::{self, Guard, Ineligible, Rule, Schema, Status};
+use crate::problem::{Fault, Kind};
+use crate::publication::{
+    Because, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected, Publication,
+    PublishedColumn, PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness,
+    Witness,
+};
+use crate::random::Streams;
+
+/// The tables to publish and how the submitted rules stand in them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Design {
+    /// The tables; table `i` is named `t{i+1}`.
+    pub tables: Vec<DesignedTable>,
+    /// The submitted rules, in their order.
+    pub rules: Vec<DesignedRule>,
+}
+
+/// A table to publish.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesignedTable {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// On what it is bucketized; `None`: raw tuples.
+    pub bucketized: Option<Bucketized>,
+}
+
+/// The protection of a bucketized table: whoever knows all its other attributes learns `sensitive` within `guarantee`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bucketized {
+    /// The attribute in the sensitive part.
+    pub sensitive: Attr,
+    /// What every bucket holds.
+    pub guarantee: Guarantee,
+}
+
+/// A submitted rule in a design.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesignedRule {
+    /// The rule as submitted.
+    pub submitted: SubmittedRule,
+    /// The same rule, as it is judged.
+    pub rule: Rule,
+    /// The rule, by index, that implies it.
+    pub implied_by: Option<usize>,
+    /// Why the data cannot satisfy it.
+    pub ineligible: Option<Ineligible>,
+    /// The largest diversity that the data allows for its sensitive attribute.
+    pub largest_l: u64,
+    /// How it stands in the tables of this design alone.
+    pub status: Status,
+}
+
+impl DesignedTable {
+    /// The table as the Guardian Normal Form check sees it.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        let guard = |b: Bucketized| Guard {
+            known: self.attributes.without(b.sensitive),
+            sensitive: b.sensitive,
+            guarantee: b.guarantee,
+        };
+        Schema { attributes: self.attributes, guards: self.bucketized.map(guard).into_iter().collect() }
+    }
+}
+
+impl DesignedRule {
+    /// A rule not yet judged in any tables.
+    ///
+    /// # Errors
+    /// A fault when the rule protects a combination, which no design enforces.
+    pub fn new(submitted: &SubmittedRule, input: &Input<'_>) -> Result<Self, Fault> {
+        let Protected::Attribute(sensitive) = submitted.protects else {
+            let detail = "protecting a combination of attributes is not supported";
+            return Err(Fault::new(&submitted.pointer, Kind::GuaranteeUnsupported, detail));
+        };
+        let rule = Rule { known: submitted.known, sensitive, guarantee: submitted.guarantee };
+        Ok(Self {
+            submitted: submitted.clone(),
+            rule,
+            implied_by: None,
+            ineligible: privacy::check_eligibility(&rule, input.counts).err(),
+            largest_l: input.counts.rows() / input.counts.largest(sensitive).max(1),
+            status: Status::Unreachable,
+        })
+    }
+}
+
+impl Design {
+    /// The tables as the Guardian Normal Form check sees them.
+    #[must_use]
+    pub fn schemas(&self) -> Vec<Schema> {
+        self.tables.iter().map(DesignedTable::schema).collect()
+    }
+
+    /// Judges every rule in the designed tables.
+    pub(super) fn judge(&mut self) {
+        let schemas = self.schemas();
+        for rule in &mut self.rules {
+            rule.status = privacy::judge(&schemas, &rule.rule);
+        }
+    }
+
+    /// The faults for which nothing is published: rules that the data cannot satisfy.
+    ///
+    /// # Errors
+    /// [`Refusal`] when there are any.
+    pub fn feasible(&self) -> Result<(), Refusal> {
+        let faults: Vec<Fault> = self.rules.iter().filter_map(ineligible_fault).collect();
+        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    }
+
+    /// How the rules stand, in the words of a publication.
+    fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
+        let standing = |designed: &DesignedRule| RuleStanding {
+            pointer: Some(designed.submitted.pointer.clone()),
+            origin: if designed.implied_by.is_some() { Origin::ImpliedBy } else { Origin::Submitted },
+            because: designed.implied_by.map(|i| Because::Rule(self.rules[i].submitted.pointer.clone())),
+            known: designed.rule.known,
+            protects: designed.submitted.protects,
+            guarantee: designed.rule.guarantee,
+            held_by: match designed.status {
+                Status::Guardian { table, .. } if single_table => HeldBy::Table(TableName::at(table)),
+                Status::Guardian { table, known } => HeldBy::Guardian { table: TableName::at(table), known },
+                Status::Unreachable => HeldBy::Unreachable,
+                Status::Violated(_) => unreachable!("a design that violates a rule is not executed"),
+            },
+        };
+        self.rules.iter().map(standing).collect()
+    }
+
+    /// Makes the tables of the design: raw projections, and buckets by largest-l.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub(super) fn execute(
+        &self,
+        input: &Input<'_>,
+        single_table: bool,
+        table: &Table,
+        streams: &Streams,
+        control: &Control,
+    ) -> Result<Published, Cancelled> {
+        let mut tables = Vec::new();
+        let mut contents = Vec::new();
+        let mut witnesses = Vec::new();
+        for (index, designed) in self.tables.iter().enumerate() {
+            let name = TableName::at(index);
+            let maker = Maker { table, published_names: input.published_names, control };
+            let (parts, standing, witness) = match designed.bucketized {
+                None => maker.raw(designed.attributes)?,
+                Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
+            };
+            let (descriptions, cells) = parts.into_iter().unzip();
+            tables.push(PublishedTable { name, parts: descriptions, standing });
+            contents.push(cells);
+            witnesses.push(witness);
+        }
+        Ok(Published {
+            publication: Publication {
+                tables,
+                rules: self.standings(single_table),
+                particulars: Particulars::None,
+                suppressed: 0,
+            },
+            contents: Contents { tables: contents },
+            witness: Witness { tables: witnesses },
+        })
+    }
+}
+
+fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
+    let Ineligible { requested, largest_l } = rule.ineligible?;
+    let pointer = &rule.submitted.pointer;
+    let detail = match largest_l {
+        0 | 1 => format!(
+            "one value of the sensitive attribute is too frequent for any diversity; l = {requested} was asked for"
+        ),
+        _ => format!("the data allows l of at most {largest_l} here; {requested} was asked for"),
+    };
+    let fault = Fault::new(pointer, Kind::RuleIneligible, detail);
+    Some(fault.with("requested", requested.to_string()).with("largest_l", largest_l))
+}
+
+type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
+
+/// Makes one table.
+struct Maker<'a> {
+    table: &'a Table,
+    published_names: &'a [String],
+    control: &'a Control,
+}
+
+impl Maker<'_> {
+    fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
+        let attrs: Vec<Attr> = attributes.iter().collect();
+        let order = arrange::canonical_order(self.table, &attrs, None, self.control)?;
+        Ok((vec![self.part("rows", &attrs, &order, None)], Standing::Plain, TableWitness::Plain))
+    }
+
+    fn bucketized(
+        &self,
+        attributes: AttrSet,
+        Bucketized { sensitive, guarantee }: Bucketized,
+        name: &TableName,
+        streams: &Streams,
+    ) -> Result<MadeTable, Cancelled> {
+        let Guarantee::LDiversity { l } = guarantee;
+        let mut stream = streams.stream(&format!("{name}/assign"));
+        let assignment = largest_l(self.table.column(sensitive), l, &mut stream, self.control)?;
+        let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
+        let labels_of_rows = labels.of_rows(&assignment);
+        let known = attributes.without(sensitive);
+        let parts = [("qi", known), ("sa", AttrSet::one(sensitive))].map(|(part, attributes)| {
+            let attrs: Vec<Attr> = attributes.iter().collect();
+            let groups = Some((labels_of_rows.as_slice(), assignment.buckets));
+            let order = arrange::canonical_order(self.table, &attrs, groups, self.control)?;
+            Ok(self.part(part, &attrs, &order, Some(&labels_of_rows)))
+        });
+        let parts = parts.into_iter().collect::<Result<_, _>>()?;
+        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: vec![guarantee] };
+        Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
+    }
+
+    fn part(&self, name: &str, attrs: &[Attr], order: &[u32], labels: Option<&[u32]>) -> (Part, PartContents) {
+        let columns: Vec<Column> = attrs
+            .iter()
+            .map(|&attr| {
+                let column = self.table.column(attr);
+                Column { domain: column.domain.clone(), codes: column.codes.gather(order) }
+            })
+            .collect();
+        let null = match &columns[..] {
+            [only] if labels.is_none() && only.domain.has_missing() => Some(null_marker(&only.domain)),
+            _ => None,
+        };
+        let description = Part {
+            name: name.to_owned(),
+            columns: attrs
+                .iter()
+                .map(|&attribute| PublishedColumn {
+                    attribute,
+                    name: self.published_names[attribute.index()].clone(),
+                    cells: Cells::Exact,
+                })
+                .collect(),
+            rows: RowMeaning::Tuples,
+            bucketed: labels.is_some(),
+            len: order.len() as u64,
+            null,
+        };
+        let buckets = labels.map(|labels| Labels::column(labels, order));
+        (description, PartContents { buckets, columns })
+    }
+}

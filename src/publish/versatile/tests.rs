@@ -1,0 +1,166 @@
+//! The schema vectors, the worked example, and properties of UAD.
+
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+use crate::microdata::{Attr, Counts};
+use crate::publication::{Protected, SubmittedRule};
+
+#[derive(Deserialize)]
+struct Vectors {
+    schema: Vec<SchemaVector>,
+}
+
+#[derive(Deserialize)]
+struct SchemaVector {
+    attrs: Vec<String>,
+    rules: Vec<RuleVector>,
+    uad: Vec<TableVector>,
+    uad_saturate: Vec<TableVector>,
+}
+
+#[derive(Deserialize)]
+struct RuleVector {
+    lhs: Vec<String>,
+    rhs: Vec<String>,
+}
+
+#[derive(Deserialize, Debug, PartialEq)]
+struct TableVector {
+    attrs: Vec<String>,
+    sa: Option<String>,
+    x: Vec<String>,
+}
+
+fn attr(name: &str) -> Attr {
+    Attr(name.as_bytes()[0] - b'A')
+}
+
+fn names(set: AttrSet) -> Vec<String> {
+    set.iter().map(|a| char::from(b'A' + a.0).to_string()).collect()
+}
+
+fn described(tables: &[Selected]) -> Vec<TableVector> {
+    let describe = |table: &Selected| TableVector {
+        attrs: names(table.attributes),
+        sa: table.sensitive.map(|a| names(AttrSet::one(a)).remove(0)),
+        x: names(table.known),
+    };
+    tables.iter().map(describe).collect()
+}
+
+#[test]
+fn uad_gives_the_schemas_of_the_vectors() {
+    let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).unwrap();
+    assert_eq!(vectors.schema.len(), 60);
+    for vector in vectors.schema {
+        let rules: Vec<Rule> = vector
+            .rules
+            .iter()
+            .map(|rule| Rule {
+                known: rule.lhs.iter().map(|name| attr(name)).collect(),
+                sensitive: attr(&rule.rhs[0]),
+                guarantee: Guarantee::LDiversity { l: 2 },
+            })
+            .collect();
+        let attributes = vector.attrs.iter().map(|name| attr(name)).collect();
+        assert_eq!(described(&decompose(attributes, &rules, false)), vector.uad);
+        assert_eq!(described(&decompose(attributes, &rules, true)), vector.uad_saturate);
+    }
+}
+
+/// A table of 100 rows in which no value is more frequent than once in ten.
+struct Even(usize);
+
+impl Counts for Even {
+    fn rows(&self) -> u64 {
+        100
+    }
+    fn attributes(&self) -> usize {
+        self.0
+    }
+    fn largest(&self, _: Attr) -> u64 {
+        10
+    }
+    fn distinct(&self, _: Attr) -> u64 {
+        10
+    }
+}
+
+fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRule {
+    SubmittedRule {
+        pointer: format!("/method/rules/{pointer}"),
+        known: known.iter().map(|&a| Attr(a)).collect(),
+        protects: Protected::Attribute(Attr(sensitive)),
+        guarantee: Guarantee::LDiversity { l },
+    }
+}
+
+fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
+    let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
+    let counts = Even(attributes);
+    let input = Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[] };
+    Versatile::plan(&VersatileSpec { rules, saturate, no_rules: None }, &input).unwrap()
+}
+
+#[test]
+fn the_hospital_rules_give_the_schema_of_section_9() {
+    // hospital 0, age 1, gender 2, zipcode 3, race 4, icd9 5
+    let rules = vec![submitted(0, &[1, 5], 4, 2), submitted(1, &[2, 5], 3, 2), submitted(2, &[0, 4], 3, 2)];
+    let design = plan(6, rules, false);
+    let set = |attrs: &[u8]| attrs.iter().map(|&a| Attr(a)).collect::<AttrSet>();
+    let bucketized = Bucketized { sensitive: Attr(3), guarantee: Guarantee::LDiversity { l: 2 } };
+    assert_eq!(
+        design.tables,
+        [
+            DesignedTable { attributes: set(&[0, 2, 3, 4]), bucketized: Some(bucketized) },
+            DesignedTable { attributes: set(&[1, 5]), bucketized: None },
+        ]
+    );
+    let statuses: Vec<&Status> = design.rules.iter().map(|rule| &rule.status).collect();
+    assert_eq!(statuses[0], &Status::Unreachable);
+    assert_eq!(statuses[1], &Status::Guardian { table: 0, known: set(&[2]) });
+    assert_eq!(statuses[2], &Status::Guardian { table: 0, known: set(&[0, 4]) });
+}
+
+#[test]
+fn a_table_holds_the_strongest_guarantee_into_its_sensitive_attribute() {
+    let design = plan(3, vec![submitted(0, &[0], 2, 2), submitted(1, &[1], 2, 5)], false);
+    assert_eq!(design.tables[0].bucketized.map(|b| b.guarantee), Some(Guarantee::LDiversity { l: 5 }));
+}
+
+#[test]
+fn an_implied_rule_is_listed_with_the_rule_that_implies_it() {
+    let design = plan(3, vec![submitted(0, &[0], 2, 2), submitted(1, &[0, 1], 2, 2)], false);
+    assert_eq!(design.rules[0].implied_by, Some(1));
+    assert!(matches!(design.rules[0].status, Status::Guardian { .. }));
+}
+
+#[test]
+fn no_rules_give_one_raw_table() {
+    let design = plan(4, vec![], false);
+    assert_eq!(design.tables, [DesignedTable { attributes: AttrSet::first(4), bucketized: None }]);
+}
+
+proptest! {
+    #[test]
+    fn uad_partitions_the_attributes_into_guardian_normal_form(
+        attributes in 2usize..10,
+        raw in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..4), any::<u8>(), 2u64..10), 1..7),
+        saturate in any::<bool>(),
+    ) {
+        let rules: Vec<SubmittedRule> = raw.iter().enumerate().map(|(i, (known, sensitive, l))| {
+            let sensitive = sensitive % attributes as u8;
+            let known: Vec<u8> = known.iter().map(|a| a % attributes as u8).filter(|&a| a != sensitive).collect();
+            submitted(i, &known, sensitive, *l)
+        }).collect();
+        let design = plan(attributes, rules, saturate);
+        let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        prop_assert_eq!(all, AttrSet::first(attributes));
+        prop_assert_eq!(design.tables.iter().map(|table| table.attributes.len()).sum::<usize>(), attributes);
+        for rule in &design.rules {
+            prop_assert!(!matches!(rule.status, Status::Violated(_)), "{:?}", rule);
+        }
+    }
+}

@@ -1,0 +1,518 @@
+//! The manifest: what a release is, why its rules hold, and figures that anyone can recompute from the parts.
+//!
+//! Nothing here depends on the original beyond what the parts show. Attributes appear under their published names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName,
+};
+
+/// The manifest of a release.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Manifest {
+    /// The release; null when it was made without a server.
+    pub id: Option<Uuid>,
+    /// All that speaks of the same people; null when it was made without a server.
+    pub series: Option<String>,
+    /// When it was made, RFC 3339 UTC.
+    pub created_at: String,
+    /// What made it.
+    pub software: String,
+    /// The version of the contract.
+    pub contract: u32,
+    /// What one unit of protection is.
+    #[schema(example = "row")]
+    pub unit: String,
+    /// How it was made.
+    pub method: MethodName,
+    /// What it was judged against: `same_dataset_only`, or `none` without a server.
+    pub composition: String,
+    /// `published`.
+    pub status: String,
+    /// True when the caller chose the key of the release: its secrets are then the caller's to keep.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reproducible: bool,
+    /// Every submitted rule and how it stands.
+    pub rules: Vec<ManifestRule>,
+    /// The published tables.
+    pub tables: Vec<ManifestTable>,
+    /// What the audit of the written parts found.
+    pub audit: AuditSummary,
+    /// What only some methods have to say.
+    #[schema(value_type = Option<Object>)]
+    pub particulars: Option<Value>,
+    /// Public utility.
+    pub utility: Utility,
+    /// Dependencies that the adversary is taken to know.
+    pub dependencies: Dependencies,
+    /// What a reader should know about the choices of the specification.
+    pub warnings: Vec<Notice>,
+}
+
+/// How a release was made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MethodName {
+    /// The method.
+    pub r#type: String,
+    /// Its algorithm, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+}
+
+/// A rule and how it stands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ManifestRule {
+    /// Where the specification states it.
+    pub pointer: Option<String>,
+    /// `submitted`, `implied_by` or `from_dependency`.
+    pub origin: String,
+    /// What the adversary may know.
+    pub quasi_identifiers: Vec<String>,
+    /// What stays protected.
+    pub sensitive: Vec<String>,
+    /// Whether only the joint value of `sensitive` is protected.
+    pub combination: bool,
+    /// The guarantee that was asked for.
+    pub guarantee: Guarantee,
+    /// What made it implied or added.
+    #[schema(value_type = Option<Object>)]
+    pub because: Option<Value>,
+    /// Why it holds.
+    pub held_by: HeldByText,
+    /// What the buckets of its guardian achieve, from the parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved: Option<Achieved>,
+}
+
+/// Why a rule holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum HeldByText {
+    /// No published path leads from what is known to what is sensitive.
+    Unreachable {
+        /// Always true.
+        unreachable: bool,
+    },
+    /// A guardian table stands between.
+    Guardian {
+        /// The table.
+        guardian: String,
+        /// Its attributes that the adversary may know or reach.
+        known: Vec<String>,
+    },
+    /// The one table of the method.
+    Table {
+        /// The table.
+        table: String,
+    },
+}
+
+/// An exact ratio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Ratio {
+    /// The numerator.
+    pub count: u64,
+    /// The denominator.
+    pub of: u64,
+}
+
+/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Achieved {
+    /// The largest posterior of any bucket.
+    pub worst_posterior: Ratio,
+    /// The median over buckets; of an even number, the larger of the two in the middle.
+    pub median_posterior: Ratio,
+    /// The size of the smallest bucket.
+    pub smallest_bucket: u64,
+}
+
+/// A published table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ManifestTable {
+    /// `t1`, `t2`, ...
+    pub name: String,
+    /// A word for readers: marginal, bucketized, ...
+    pub kind: String,
+    /// The attributes of all parts, in the dataset's column order.
+    pub attributes: Vec<String>,
+    /// `plain`, `sealed` or `unsealed`.
+    pub standing: String,
+    /// What the table guarantees by itself.
+    pub seals: Vec<ManifestSeal>,
+    /// Its parts; several are tied by `bucket`.
+    pub parts: Vec<ManifestPart>,
+}
+
+/// What a sealed table guarantees by itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ManifestSeal {
+    /// What may be known.
+    pub quasi_identifiers: Vec<String>,
+    /// What stays protected.
+    pub sensitive: Vec<String>,
+    /// Whether only the joint value is protected.
+    pub joint: bool,
+    /// What holds in every bucket.
+    pub guarantees: Vec<Guarantee>,
+}
+
+/// One file of a release.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ManifestPart {
+    /// `qi`, `sa`, `rows`, ...
+    pub name: String,
+    /// The columns behind `bucket`.
+    pub attributes: Vec<String>,
+    /// Whether the first column is `bucket`.
+    pub bucketed: bool,
+    /// What a row stands for.
+    pub row_meaning: String,
+    /// The columns whose cells are not exact values.
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub cells: BTreeMap<String, String>,
+    /// How many rows there are.
+    pub rows: u64,
+    /// The name of the CSV file.
+    pub file: String,
+    /// SHA-256 of the CSV file, in hexadecimal.
+    pub sha256: String,
+    /// The text of a missing value, in a one-column part that has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null: Option<String>,
+}
+
+/// What the audit found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AuditSummary {
+    /// Whether every check passed.
+    pub verified: bool,
+    /// `checked` when each part was compared with the secret assignment, else `not_checked`.
+    pub linkage: String,
+    /// The checks.
+    pub checks: Vec<CheckResult>,
+}
+
+/// One check of the audit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CheckResult {
+    /// Its name.
+    pub check: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// What did not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Public utility of a release.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Utility {
+    /// How many buckets of each size each bucketized table has.
+    pub bucket_sizes: Vec<BucketSizes>,
+}
+
+/// Buckets of one size.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BucketSizes {
+    /// The table.
+    pub table: String,
+    /// Rows in each bucket.
+    pub size: u64,
+    /// How many there are.
+    pub buckets: u64,
+}
+
+/// Functional dependencies.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Dependencies {
+    /// Stated by the caller.
+    #[schema(value_type = Vec<Object>)]
+    pub declared: Vec<Value>,
+    /// Found in the data, where one changed a rule.
+    #[schema(value_type = Vec<Object>)]
+    pub discovered: Vec<Value>,
+    /// Withdrawn by the caller, with a reason.
+    #[schema(value_type = Vec<Object>)]
+    pub assumed_unknown: Vec<Value>,
+}
+
+/// A remark on a choice of the specification.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Notice {
+    /// A stable name.
+    pub r#type: String,
+    /// Where the specification makes the choice.
+    pub pointer: Option<String>,
+    /// The remark.
+    pub detail: String,
+}
+
+/// Who made a release, when and under what name.
+#[derive(Clone, Debug)]
+pub struct Provenance {
+    /// The release.
+    pub id: Option<Uuid>,
+    /// Its series.
+    pub series: Option<String>,
+    /// RFC 3339 UTC.
+    pub created_at: String,
+    /// `same_dataset_only` or `none`.
+    pub composition: &'static str,
+    /// Whether the caller chose the key.
+    pub reproducible: bool,
+}
+
+/// What is known of a part once it is written.
+#[derive(Clone, Debug)]
+pub struct WrittenPart {
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+/// Builds the manifest. `names` are the published names; `written` follows the tables and parts of the publication;
+/// `achieved` gives what the buckets of a table achieve for its sensitive attribute.
+#[must_use]
+#[expect(clippy::too_many_arguments)]
+pub fn manifest(
+    provenance: &Provenance,
+    method: MethodName,
+    publication: &Publication,
+    names: &[String],
+    written: &[Vec<WrittenPart>],
+    audit: AuditSummary,
+    bucket_sizes: Vec<BucketSizes>,
+    achieved: &dyn Fn(&TableName) -> Option<Achieved>,
+    warnings: Vec<Notice>,
+) -> Manifest {
+    let writer = Writer { names, achieved };
+    Manifest {
+        id: provenance.id,
+        series: provenance.series.clone(),
+        created_at: provenance.created_at.clone(),
+        software: concat!("guardian ", env!("CARGO_PKG_VERSION")).to_owned(),
+        contract: 1,
+        unit: "row".to_owned(),
+        method,
+        composition: provenance.composition.to_owned(),
+        status: "published".to_owned(),
+        reproducible: provenance.reproducible,
+        rules: publication.rules.iter().map(|rule| writer.rule(rule)).collect(),
+        tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
+        audit,
+        particulars: None,
+        utility: Utility { bucket_sizes },
+        dependencies: Dependencies::default(),
+        warnings,
+    }
+}
+
+struct Writer<'a> {
+    names: &'a [String],
+    achieved: &'a dyn Fn(&TableName) -> Option<Achieved>,
+}
+
+impl Writer<'_> {
+    fn named(&self, set: AttrSet) -> Vec<String> {
+        set.iter().map(|attr| self.names[attr.index()].clone()).collect()
+    }
+
+    fn rule(&self, rule: &RuleStanding) -> ManifestRule {
+        let because = rule.because.as_ref().map(|because| match because {
+            Because::Rule(pointer) => serde_json::json!({ "rule": pointer }),
+            Because::Dependency { determinant, dependent } => {
+                serde_json::json!({ "determinant": self.named(*determinant), "dependent": self.named(*dependent) })
+            }
+        });
+        let (held_by, guard) = match &rule.held_by {
+            HeldBy::Unreachable => (HeldByText::Unreachable { unreachable: true }, None),
+            HeldBy::Guardian { table, known } => {
+                (HeldByText::Guardian { guardian: table.0.clone(), known: self.named(*known) }, Some(table))
+            }
+            HeldBy::Table(table) => (HeldByText::Table { table: table.0.clone() }, Some(table)),
+        };
+        ManifestRule {
+            pointer: rule.pointer.clone(),
+            origin: origin_name(rule.origin).to_owned(),
+            quasi_identifiers: self.named(rule.known),
+            sensitive: self.named(rule.protects.attributes()),
+            combination: matches!(rule.protects, Protected::Joint(_)),
+            guarantee: rule.guarantee,
+            because,
+            held_by,
+            achieved: guard.and_then(|table| (self.achieved)(table)),
+        }
+    }
+
+    fn table(&self, table: &PublishedTable, written: &[WrittenPart]) -> ManifestTable {
+        let (standing, seals) = match &table.standing {
+            Standing::Plain => ("plain", &[][..]),
+            Standing::Sealed(seals) => ("sealed", &seals[..]),
+            Standing::Unsealed => ("unsealed", &[][..]),
+        };
+        let seal = |seal: &Seal| ManifestSeal {
+            quasi_identifiers: self.named(seal.known),
+            sensitive: self.named(seal.protects.attributes()),
+            joint: matches!(seal.protects, Protected::Joint(_)),
+            guarantees: seal.guarantees.clone(),
+        };
+        ManifestTable {
+            name: table.name.0.clone(),
+            kind: table.kind().to_owned(),
+            attributes: self.named(table.attributes()),
+            standing: standing.to_owned(),
+            seals: seals.iter().map(seal).collect(),
+            parts: table.parts.iter().zip(written).map(|(part, written)| self.part(table, part, written)).collect(),
+        }
+    }
+
+    fn part(&self, table: &PublishedTable, part: &Part, written: &WrittenPart) -> ManifestPart {
+        let meaning = match part.rows {
+            RowMeaning::Tuples => "tuples",
+            RowMeaning::TuplesAndCounterfeits { .. } => "tuples_and_counterfeits",
+            RowMeaning::Values => "values",
+        };
+        let cells = part.columns.iter().filter_map(|column| {
+            let word = match column.cells {
+                Cells::Exact => return None,
+                Cells::Interval => "interval",
+                Cells::Node { .. } => "node",
+                Cells::Set => "set",
+            };
+            Some((column.name.clone(), word.to_owned()))
+        });
+        ManifestPart {
+            name: part.name.clone(),
+            attributes: part.columns.iter().map(|column| column.name.clone()).collect(),
+            bucketed: part.bucketed,
+            row_meaning: meaning.to_owned(),
+            cells: cells.collect(),
+            rows: part.len,
+            file: part.file(&table.name),
+            sha256: written.sha256.clone(),
+            null: part.null.clone(),
+        }
+    }
+}
+
+/// The contract's name of an origin.
+pub(super) const fn origin_name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Submitted => "submitted",
+        Origin::ImpliedBy => "implied_by",
+        Origin::FromDependency => "from_dependency",
+    }
+}
+
+/// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
+///
+/// # Errors
+/// What in the manifest cannot be understood, in words.
+pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
+    let reader = Reader { names };
+    if manifest.particulars.is_some() {
+        return Err("particulars of a method that this version does not have".to_owned());
+    }
+    Ok(Publication {
+        tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
+        rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
+        particulars: Particulars::None,
+        suppressed: 0,
+    })
+}
+
+struct Reader<'a> {
+    names: &'a [String],
+}
+
+impl Reader<'_> {
+    fn attr(&self, name: &str) -> Result<Attr, String> {
+        let index = self.names.iter().position(|known| known == name);
+        index.map(Attr::from).ok_or_else(|| format!("attribute {name:?} stands in no column"))
+    }
+
+    fn set(&self, names: &[String]) -> Result<AttrSet, String> {
+        names.iter().map(|name| self.attr(name)).collect()
+    }
+
+    fn protects(&self, sensitive: &[String], joint: bool) -> Result<Protected, String> {
+        match (sensitive, joint) {
+            ([only], false) => Ok(Protected::Attribute(self.attr(only)?)),
+            (several, true) => Ok(Protected::Joint(self.set(several)?)),
+            _ => Err("a rule or seal protects exactly one attribute or a combination".to_owned()),
+        }
+    }
+
+    fn rule(&self, rule: &ManifestRule) -> Result<RuleStanding, String> {
+        let origin = match rule.origin.as_str() {
+            "submitted" => Origin::Submitted,
+            "implied_by" => Origin::ImpliedBy,
+            "from_dependency" => Origin::FromDependency,
+            _ => return Err("a rule of unknown origin".to_owned()),
+        };
+        let held_by = match &rule.held_by {
+            HeldByText::Unreachable { .. } => HeldBy::Unreachable,
+            HeldByText::Guardian { guardian, known } => {
+                HeldBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
+            }
+            HeldByText::Table { table } => HeldBy::Table(TableName(table.clone())),
+        };
+        let because = rule.because.as_ref().and_then(|because| because["rule"].as_str());
+        Ok(RuleStanding {
+            pointer: rule.pointer.clone(),
+            origin,
+            because: because.map(|pointer| Because::Rule(pointer.to_owned())),
+            known: self.set(&rule.quasi_identifiers)?,
+            protects: self.protects(&rule.sensitive, rule.combination)?,
+            guarantee: rule.guarantee,
+            held_by,
+        })
+    }
+
+    fn table(&self, table: &ManifestTable) -> Result<PublishedTable, String> {
+        let seal = |seal: &ManifestSeal| -> Result<Seal, String> {
+            Ok(Seal {
+                known: self.set(&seal.quasi_identifiers)?,
+                protects: self.protects(&seal.sensitive, seal.joint)?,
+                guarantees: seal.guarantees.clone(),
+            })
+        };
+        let standing = match table.standing.as_str() {
+            "plain" => Standing::Plain,
+            "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
+            _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
+        };
+        let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
+        Ok(PublishedTable { name: TableName(table.name.clone()), parts, standing })
+    }
+
+    fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
+        if part.row_meaning != "tuples" || !part.cells.is_empty() {
+            return Err(format!("part {} of table {} holds more than exact tuples", part.name, table.name));
+        }
+        let column = |name: &String| -> Result<PublishedColumn, String> {
+            Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells: Cells::Exact })
+        };
+        let read = Part {
+            name: part.name.clone(),
+            columns: part.attributes.iter().map(column).collect::<Result<_, _>>()?,
+            rows: RowMeaning::Tuples,
+            bucketed: part.bucketed,
+            len: part.rows,
+            null: part.null.clone(),
+        };
+        if read.file(&TableName(table.name.clone())) == part.file {
+            Ok(read)
+        } else {
+            Err(format!("part {} of table {} names an unexpected file", part.name, table.name))
+        }
+    }
+}

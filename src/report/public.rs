@@ -1,0 +1,81 @@
+//! The public report: the manifest in sentences, for whoever files or reads a release. A function of the manifest alone.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::manifest::{HeldByText, Manifest, ManifestRule};
+use crate::publication::Guarantee;
+
+/// What a release promises and why, in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PublicReport {
+    /// The release, in one sentence.
+    pub summary: String,
+    /// Per rule: what is promised, why it holds and what was achieved.
+    pub rules: Vec<String>,
+    /// Per table: what it holds.
+    pub tables: Vec<String>,
+    /// What the audit checked.
+    pub audit: String,
+    /// How to read buckets, and what must not be concluded.
+    pub reading: String,
+}
+
+/// Puts a manifest into words.
+#[must_use]
+pub fn public_report(manifest: &Manifest) -> PublicReport {
+    let rows = manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).max().unwrap_or(0);
+    let tables = manifest.tables.iter().map(|table| {
+        let attributes = table.attributes.join(", ");
+        match table.seals.first() {
+            None => format!("{} holds the exact tuples of {attributes}", table.name),
+            Some(seal) => {
+                let buckets: u64 =
+                    manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
+                format!(
+                    "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {buckets} buckets",
+                    table.name,
+                    seal.sensitive.join(", ")
+                )
+            }
+        }
+    });
+    let passed = manifest.audit.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
+    PublicReport {
+        summary: format!(
+            "{rows} rows in {} tables under {} rules; the unit of protection is a {}",
+            manifest.tables.len(),
+            manifest.rules.len(),
+            manifest.unit
+        ),
+        rules: manifest.rules.iter().map(sentence).collect(),
+        tables: tables.collect(),
+        audit: format!(
+            "the written parts were read back and re-checked: {}; linkage {}",
+            passed.collect::<Vec<_>>().join(", "),
+            manifest.audit.linkage.replace('_', " ")
+        ),
+        reading: "in a bucket every row of one part may belong to every row of the other; rows of different tables \
+                  must not be matched by their position or by bucket"
+            .to_owned(),
+    }
+}
+
+fn sentence(rule: &ManifestRule) -> String {
+    let Guarantee::LDiversity { l } = rule.guarantee;
+    let known = if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
+    let sensitive = rule.sensitive.join(", ");
+    let promise = format!("whoever knows {known} of a person learns each value of {sensitive} with probability at most 1/{l}");
+    let reason = match &rule.held_by {
+        HeldByText::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
+        HeldByText::Guardian { guardian, .. } => format!("table {guardian} stands between"),
+        HeldByText::Table { table } => format!("table {table} holds it"),
+    };
+    match rule.achieved {
+        None => format!("{promise}: {reason}"),
+        Some(achieved) => {
+            let worst = achieved.worst_posterior;
+            format!("{promise}: {reason}, and its worst bucket gives {} of {}", worst.count, worst.of)
+        }
+    }
+}
