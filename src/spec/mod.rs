@@ -1,1 +1,28 @@
 //! The job document: types, rule grammar, and a check that names every fault with its pointer.
+//!
+//! A document is walked by hand, not deserialized: a caller who made three mistakes hears of three, each with a JSON
+//! pointer and a kind of the catalogue. [`read`] judges a document against the columns of its dataset; what needs more
+//! than one column's counts is left to the job.
+//!
+//! A member that is null is taken as absent.
+
+mod attributes;
+mod check;
+mod document;
+mod duration;
+pub mod grammar;
+mod guarantee;
+mod method;
+mod normalize;
+pub mod reader;
+mod rules;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use document::{dataset_of, read};
+pub use guarantee::guarantee;
+pub use types::{
+    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,
+};

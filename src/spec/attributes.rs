@@ -1,0 +1,100 @@
+//! What a document states of single attributes.
+
+use std::collections::HashMap;
+
+use super::reader::{Faults, Members, integer};
+use super::types::{ColumnFacts, Schema};
+use crate::problem::{Fault, Kind};
+
+/// The columns of the dataset, by name.
+pub(super) struct Columns<'a> {
+    pub(super) facts: &'a [ColumnFacts],
+    by_name: HashMap<&'a str, usize>,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn of(schema: &Schema<'a>) -> Self {
+        let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
+        Self { facts: schema.columns, by_name }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) fn name(&self, column: usize) -> &'a str {
+        &self.facts[column].name
+    }
+
+    /// The column called `name`; a fault when there is none.
+    pub(super) fn resolve(&self, name: &str, pointer: &str, faults: &mut Faults) -> Option<usize> {
+        let found = self.find(name);
+        if found.is_none() {
+            let detail = format!("the dataset has no attribute {name}");
+            faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
+        }
+        found
+    }
+}
+
+/// What is stated of one attribute.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Stated {
+    pub(super) drop: bool,
+    pub(super) publish: bool,
+    pub(super) identifier: Option<bool>,
+    pub(super) rename: Option<String>,
+    pub(super) equal_width: Option<i128>,
+}
+
+impl Stated {
+    /// Whether the caller takes responsibility for publishing an identifier.
+    pub(super) fn overrides_identifier(&self) -> bool {
+        self.publish && self.identifier == Some(false)
+    }
+}
+
+/// Reads `attributes`; what is stated of each column.
+pub(super) fn read(document: &mut Members<'_>, columns: &Columns<'_>, faults: &mut Faults) -> Vec<Stated> {
+    let mut stated = vec![Stated::default(); columns.facts.len()];
+    let Some(attributes) = document.object("attributes", faults) else { return stated };
+    for (name, pointer, value) in attributes.entries() {
+        let column = columns.resolve(name, &pointer, faults);
+        if value.is_null() {
+            continue;
+        }
+        let Some(members) = Members::open(value, pointer, faults) else { continue };
+        let read = read_one(members, faults);
+        if let Some(column) = column {
+            stated[column] = read;
+        }
+    }
+    stated
+}
+
+fn read_one(mut members: Members<'_>, faults: &mut Faults) -> Stated {
+    let drop = members.flag("drop", faults).unwrap_or(false);
+    let publish = members.flag("publish", faults).unwrap_or(false);
+    let identifier = members.flag("identifier", faults);
+    if drop && publish {
+        faults.range(members.at("drop"), "either publish or drop, not both");
+    }
+    let rename = members.text("rename", "a name that is not empty", faults, |name| !name.is_empty());
+    let equal_width = members.object("discretize", faults).and_then(|mut discretize| {
+        let allowed = "an integer of at least 1";
+        let width = discretize.take("equal_width").and_then(integer).filter(|width| *width >= 1);
+        if width.is_none() {
+            faults.range(discretize.at("equal_width"), allowed);
+        }
+        discretize.finish(faults);
+        width
+    });
+    if members.take("taxonomy").is_some() {
+        faults.unsupported(members.at("taxonomy"), "this version has no method that generalizes along a taxonomy");
+    }
+    if members.list("uninformative", "an array of values", faults).is_some_and(|values| !values.is_empty()) {
+        faults.unsupported(members.at("uninformative"), "this version protects every value alike");
+    }
+    members.finish(faults);
+    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width }
+}

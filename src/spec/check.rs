@@ -1,0 +1,179 @@
+//! The specification against the columns: each is accounted for, and nothing is published by oversight.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::attributes::{Columns, Stated};
+use super::document::General;
+use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
+use super::normalize::{self, Parts};
+use super::reader::{Faults, child};
+use super::rules::DraftRule;
+use super::types::{AnatomySpec, MethodSpec, SpecWarning, Specification, VersatileSpec};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::problem::{Fault, Kind};
+use crate::publication::{Protected, SubmittedRule};
+
+/// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
+pub(super) fn resolve(
+    columns: &Columns<'_>,
+    record_key: &[String],
+    general: General,
+    stated: &[Stated],
+    method: Option<DraftMethod>,
+    faults: &mut Faults,
+) -> Option<Specification> {
+    let mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
+    if let Some(method) = method.as_ref().filter(|_| !general.drop_unlisted) {
+        check_accounted(columns, stated, &mentioned, method.guessed(), faults);
+    }
+    let is_used = |column: &usize| mentioned.contains(column) || (stated[*column].publish && !stated[*column].drop);
+    let used: Vec<usize> = (0..columns.facts.len()).filter(is_used).collect();
+    let mut warnings = Vec::new();
+    for &column in &used {
+        check_attribute(columns, record_key, column, &stated[column], &mut warnings, faults);
+    }
+    let published_names = published_names(columns, stated, &used, faults);
+    if used.is_empty() && faults.is_empty() {
+        faults.push(Fault::new("/attributes", Kind::BadColumns, "no attribute would be published"));
+    }
+    if used.len() > MAX_ATTRIBUTES {
+        let detail = format!("a job publishes at most {MAX_ATTRIBUTES} attributes");
+        let fault = Fault::new("/attributes", Kind::TooManyAttributes, detail);
+        faults.push(fault.with("limit", MAX_ATTRIBUTES).with("found", used.len()));
+        return None;
+    }
+
+    let method = method?;
+    let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
+    let (normalized, reuse_form) = normalize::forms(&parts);
+    let attrs: HashMap<usize, Attr> = used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
+    let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
+    Some(Specification {
+        names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
+        published_names,
+        attributes: AttrSet::first(used.len()),
+        overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
+        method: match method {
+            DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
+            DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
+        },
+        used,
+        priority: general.priority,
+        deadline: general.deadline,
+        reason: general.reason,
+        warnings,
+        normalized,
+        reuse_form,
+    })
+}
+
+fn check_accounted(
+    columns: &Columns<'_>,
+    stated: &[Stated],
+    mentioned: &BTreeSet<usize>,
+    guessed: &BTreeSet<usize>,
+    faults: &mut Faults,
+) {
+    let accounted = |column: usize| {
+        let attribute = &stated[column];
+        attribute.drop || attribute.publish || mentioned.contains(&column) || guessed.contains(&column)
+    };
+    let missing: Vec<&str> =
+        (0..stated.len()).filter(|column| !accounted(*column)).map(|column| columns.name(column)).collect();
+    if !missing.is_empty() {
+        let detail = format!("state publish or drop for {}, or use them in a rule", missing.join(", "));
+        let fault = Fault::new("/attributes", Kind::UnclassifiedAttributes, detail);
+        faults.push(fault.with("attributes", missing));
+    }
+}
+
+/// Checks an attribute that would be published.
+fn check_attribute(
+    columns: &Columns<'_>,
+    record_key: &[String],
+    column: usize,
+    stated: &Stated,
+    warnings: &mut Vec<SpecWarning>,
+    faults: &mut Faults,
+) {
+    let facts = &columns.facts[column];
+    let name = &facts.name;
+    let pointer = child("/attributes", name);
+    if stated.drop {
+        faults.range(child(&pointer, "drop"), "false, or no rule that uses the attribute");
+    }
+    let is_key = record_key.contains(name);
+    let is_identifier = stated.identifier == Some(true) || facts.identifier || is_key;
+    if is_identifier && !stated.overrides_identifier() {
+        let why = match (is_key, facts.identifier) {
+            (true, _) => "belongs to the record key",
+            (_, true) => "looks like an identifier: over 90% of its values are distinct",
+            _ => "is declared as an identifier",
+        };
+        let detail = format!("{name} {why}; drop it, or state publish true and identifier false");
+        faults.push(Fault::new(pointer.as_str(), Kind::IdentifierPublished, detail).with("attribute", name.as_str()));
+    }
+    if facts.overflow {
+        let detail = format!("{name} has too many distinct values; it can only be dropped");
+        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail).with("attribute", name.as_str()));
+    }
+    if facts.mostly_distinct {
+        let detail = format!("more than half of the values of {name} are distinct: it may single people out");
+        warnings.push(SpecWarning { pointer: Some(pointer), type_: "mostly-distinct", detail });
+    }
+}
+
+/// The published names, by attribute; none is taken twice.
+fn published_names(columns: &Columns<'_>, stated: &[Stated], used: &[usize], faults: &mut Faults) -> Vec<String> {
+    let published = |column: usize| stated[column].rename.as_deref().unwrap_or(columns.name(column));
+    let mut takers: HashMap<&str, usize> = HashMap::new();
+    for &column in used {
+        *takers.entry(published(column)).or_default() += 1;
+    }
+    for &column in used {
+        let (original, name) = (columns.name(column), published(column));
+        let renamed = name != original;
+        let pointer = child("/attributes", original);
+        let pointer = if renamed { child(&pointer, "rename") } else { pointer };
+        let detail = match () {
+            () if name == "bucket" => "bucket is the name of the column that ties the parts of a table".to_owned(),
+            // of two with one name, the one that was renamed is at fault
+            () if renamed && takers[name] > 1 => format!("another attribute is published as {name}"),
+            () => continue,
+        };
+        faults.push(Fault::new(pointer, Kind::ReservedName, detail).with("attribute", original));
+    }
+    used.iter().map(|&column| published(column).to_owned()).collect()
+}
+
+fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVersatile) -> VersatileSpec {
+    let each = |rule: &DraftRule| -> Vec<SubmittedRule> {
+        let known: AttrSet = rule.known.iter().map(|column| attrs[column]).collect();
+        // the counts of a column that overflows are not there to be judged
+        let sensitive = rule.sensitive.iter().filter(|column| !columns.facts[**column].overflow);
+        let submitted = |column: &usize| SubmittedRule {
+            pointer: rule.pointer.clone(),
+            known,
+            protects: Protected::Attribute(attrs[column]),
+            guarantee: rule.guarantee,
+        };
+        sensitive.map(submitted).collect()
+    };
+    VersatileSpec {
+        rules: draft.rules.iter().flat_map(each).collect(),
+        saturate: draft.saturate,
+        no_rules: draft.no_rules,
+    }
+}
+
+fn anatomy(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: &DraftAnatomy) -> Option<AnatomySpec> {
+    let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
+    let known = draft.known.iter().filter(|column| **column != sensitive);
+    let rule = SubmittedRule {
+        pointer: "/method".to_owned(),
+        known: known.map(|column| attrs[column]).collect(),
+        protects: Protected::Attribute(attrs[&sensitive]),
+        guarantee: draft.guarantee?,
+    };
+    Some(AnatomySpec { rule })
+}

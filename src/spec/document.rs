@@ -1,0 +1,120 @@
+//! The document as a whole.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::attributes::{self, Columns};
+use super::reader::{Faults, Members};
+use super::types::{Origin, Reading, Schema};
+use super::{check, duration, method};
+use crate::problem::Fault;
+
+const DATASET: &str = "the id of a dataset";
+const REASON: &str = "a reason of 1 to 500 characters";
+
+/// What says nothing of the release itself.
+pub(super) struct General {
+    pub(super) dataset: Option<Uuid>,
+    pub(super) priority: i32,
+    pub(super) deadline: Option<Duration>,
+    pub(super) reason: Option<String>,
+    pub(super) drop_unlisted: bool,
+}
+
+/// The dataset that a document names, which has to be known before the rest can be judged.
+///
+/// # Errors
+/// When the document is not an object, or names no dataset, or with a malformed id.
+pub fn dataset_of(document: &Value) -> Result<Uuid, Vec<Fault>> {
+    let mut faults = Faults::new();
+    let dataset = Members::open(document, "", &mut faults)
+        .and_then(|mut members| read_dataset(&mut members, Origin::Http, &mut faults));
+    dataset.ok_or_else(|| faults.into_sorted())
+}
+
+/// Reads a document against the columns of its dataset and finds everything that is wrong with it.
+#[must_use]
+pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
+    let mut faults = Faults::new();
+    let specification = Members::open(document, "", &mut faults).and_then(|mut members| {
+        let columns = Columns::of(schema);
+        let general = read_general(&mut members, origin, &mut faults);
+        let stated = attributes::read(&mut members, &columns, &mut faults);
+        let method = method::read(&mut members, &columns, &stated, &mut faults);
+        members.finish(&mut faults);
+        check::resolve(&columns, schema.record_key, general, &stated, method, &mut faults)
+    });
+    Reading { specification, faults: faults.into_sorted() }
+}
+
+fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> Option<Uuid> {
+    // other spellings of an id, such as braces, are not ids of this service
+    let parse = |text: &str| Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
+    match members.take("dataset") {
+        Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
+        None => {
+            if origin == Origin::Http {
+                faults.range(members.at("dataset"), DATASET);
+            }
+            None
+        }
+    }
+}
+
+fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> General {
+    let dataset = read_dataset(members, origin, faults);
+    if members.flag("hold", faults) == Some(true) {
+        faults.unsupported(members.at("hold"), "releases cannot be held yet; submit without hold");
+    }
+    let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
+    let deadline = members.text("deadline", duration::ALLOWED, faults, |text| duration::parse(text).is_some());
+    let reason = members.text("reason", REASON, faults, is_reason);
+    let unlisted = members.choice("unlisted", &["refuse", "drop"], faults);
+    read_composition(members, faults);
+    if let Some(mut internal) = members.object("internal", faults) {
+        refuse_utility(&mut internal, faults);
+        internal.finish(faults);
+    }
+    refuse_utility(members, faults);
+    for (name, detail) in [
+        ("policy", "there are no named policies yet; state the specification itself"),
+        ("schema", "a proposed schema cannot be judged yet; leave it out"),
+    ] {
+        if members.take(name).is_some() {
+            faults.unsupported(members.at(name), detail);
+        }
+    }
+    General {
+        dataset: dataset.filter(|_| origin == Origin::Http),
+        priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
+        deadline: deadline.and_then(duration::parse),
+        reason: reason.map(str::to_owned),
+        drop_unlisted: unlisted == Some("drop"),
+    }
+}
+
+fn read_composition(members: &mut Members<'_>, faults: &mut Faults) {
+    let Some(mut composition) = members.object("composition", faults) else { return };
+    match composition.take("mode").map(Value::as_str) {
+        None | Some(Some("enforce")) => {}
+        Some(Some("report")) => {
+            let detail = "every release is checked against the earlier ones; use enforce";
+            return faults.unsupported(composition.at("mode"), detail);
+        }
+        Some(_) => faults.range(composition.at("mode"), "\"enforce\""),
+    }
+    composition.finish(faults);
+}
+
+fn refuse_utility(members: &mut Members<'_>, faults: &mut Faults) {
+    if members.list("utility", "an array of measures", faults).is_some_and(|measures| !measures.is_empty()) {
+        faults.unsupported(members.at("utility"), "measures of utility are not built yet; leave them out");
+    }
+}
+
+/// Whether a text can stand as a reason.
+pub(super) fn is_reason(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= 500
+}

@@ -1,0 +1,203 @@
+//! The `method` member.
+
+use std::collections::BTreeSet;
+
+use super::attributes::{Columns, Stated};
+use super::guarantee::guarantee;
+use super::reader::{Faults, Members, one_of};
+use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
+use crate::problem::{Fault, Kind};
+use crate::publication::Guarantee;
+
+const SUPPORTED: &[&str] = &["versatile", "anatomy"];
+const UNSUPPORTED: &[&str] = &["slicing", "bucketize", "decompose", "sequential", "generalize"];
+
+/// A method over columns of the dataset.
+pub(super) enum DraftMethod {
+    Versatile(DraftVersatile),
+    Anatomy(DraftAnatomy),
+}
+
+/// Versatile publishing.
+pub(super) struct DraftVersatile {
+    pub(super) rules: Vec<DraftRule>,
+    pub(super) mentioned: BTreeSet<usize>,
+    /// Columns that may have been meant where a fault hides what was.
+    pub(super) guessed: BTreeSet<usize>,
+    pub(super) saturate: bool,
+    pub(super) try_all: bool,
+    pub(super) fill: bool,
+    pub(super) correlated: &'static str,
+    pub(super) no_rules: Option<String>,
+}
+
+/// Anatomy; what could not be read is `None`.
+pub(super) struct DraftAnatomy {
+    pub(super) known: BTreeSet<usize>,
+    /// Columns that may have been meant where a fault hides what was.
+    pub(super) guessed: BTreeSet<usize>,
+    pub(super) sensitive: Option<usize>,
+    pub(super) guarantee: Option<Guarantee>,
+}
+
+impl DraftMethod {
+    /// The columns that occur in a rule.
+    pub(super) fn mentioned(&self) -> BTreeSet<usize> {
+        match self {
+            Self::Versatile(draft) => draft.mentioned.clone(),
+            Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+        }
+    }
+
+    /// Columns that may occur in a rule: a fault hides which do, and is not reported as theirs again.
+    pub(super) fn guessed(&self) -> &BTreeSet<usize> {
+        match self {
+            Self::Versatile(draft) => &draft.guessed,
+            Self::Anatomy(draft) => &draft.guessed,
+        }
+    }
+}
+
+/// Reads `method`; `None` when which one is meant cannot be read, or is not supported.
+pub(super) fn read(
+    document: &mut Members<'_>,
+    columns: &Columns<'_>,
+    stated: &[Stated],
+    faults: &mut Faults,
+) -> Option<DraftMethod> {
+    let no_rules = document.text("no_rules", "a reason of 1 to 500 characters", faults, super::document::is_reason);
+    let Some(value) = document.take("method") else {
+        faults.range(document.at("method"), "an object with a type");
+        return None;
+    };
+    let mut members = Members::open(value, document.at("method"), faults)?;
+    let type_ = members.take("type").and_then(|value| value.as_str());
+    let reads_no_rules = "stated only for versatile, and only when there are no rules";
+    match type_ {
+        Some("versatile") => {
+            let draft = versatile(members, columns, no_rules, faults);
+            if no_rules.is_some() && !(draft.rules.is_empty() && draft.mentioned.is_empty()) {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Versatile(draft))
+        }
+        Some("anatomy") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Anatomy(anatomy(members, columns, stated, faults)))
+        }
+        Some(name) if UNSUPPORTED.contains(&name) => {
+            faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));
+            None
+        }
+        _ => {
+            faults.range(members.at("type"), &one_of(SUPPORTED));
+            None
+        }
+    }
+}
+
+fn versatile(
+    mut members: Members<'_>,
+    columns: &Columns<'_>,
+    no_rules: Option<&str>,
+    faults: &mut Faults,
+) -> DraftVersatile {
+    let algorithm = members.choice("algorithm", &["uad", "gd", "single_attribute", "multi_sa", "auto"], faults);
+    if let Some(name) = algorithm.filter(|name| *name != "uad") {
+        faults.unsupported(members.at("algorithm"), format!("{name} is not built yet; use uad"));
+    }
+    let default = match members.take("default_guarantee") {
+        None => DefaultGuarantee::Absent,
+        Some(value) => guarantee(value, &members.at("default_guarantee"), faults)
+            .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
+    };
+    for (name, detail) in [
+        ("functional_dependencies", "this version takes no dependencies into account"),
+        ("assume_unknown", "this version discovers no dependencies that could be assumed unknown"),
+    ] {
+        if members.list(name, "an array", faults).is_some_and(|list| !list.is_empty()) {
+            faults.unsupported(members.at(name), detail);
+        }
+    }
+    let correlated = members.choice("correlated", &["together", "separate"], faults).unwrap_or("together");
+    let saturate = members.object("uad", faults).and_then(|mut uad| {
+        let saturate = uad.flag("saturate", faults);
+        if uad.flag("addback", faults) == Some(true) {
+            faults.unsupported(uad.at("addback"), "attributes are not added back yet; use saturate");
+        }
+        uad.finish(faults);
+        saturate
+    });
+    let (try_all, fill) = members.object("gd", faults).map_or((None, None), |mut gd| {
+        let flags = (gd.flag("try_all", faults), gd.flag("fill", faults));
+        gd.finish(faults);
+        flags
+    });
+    if members.choice("score", &["entropy", "kl"], faults) == Some("kl") {
+        faults.unsupported(members.at("score"), "a score against the original tells of the original; use entropy");
+    }
+
+    let before = faults.len();
+    let rules = members.list("rules", "an array of rules", faults);
+    let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
+    if rules.unwrap_or_default().is_empty() && no_rules.is_none() && faults.len() == before {
+        let detail = "without a rule nothing is protected: state one, or why there is none in no_rules";
+        faults.push(Fault::new(members.at("rules"), Kind::VacuousGuarantee, detail));
+    }
+    let pointer = members.at("rules");
+    members.finish(faults);
+    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed };
+    let rules = reader.read_all(rules.unwrap_or_default(), &pointer);
+    DraftVersatile {
+        rules,
+        mentioned: reader.mentioned,
+        guessed: reader.guessed,
+        saturate: saturate.unwrap_or(false),
+        try_all: try_all.unwrap_or(false),
+        fill: fill.unwrap_or(false),
+        correlated,
+        no_rules: no_rules.map(str::to_owned),
+    }
+}
+
+fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
+    let expected = "the name of the sensitive attribute";
+    let sensitive = match members.take("sensitive").map(|value| value.as_str()) {
+        Some(Some(name)) => columns.resolve(name, &members.at("sensitive"), faults),
+        _ => {
+            faults.range(members.at("sensitive"), expected);
+            None
+        }
+    };
+    let guarantee = match members.take("guarantee") {
+        Some(value) => guarantee(value, &members.at("guarantee"), faults),
+        None => {
+            faults.range(members.at("guarantee"), "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}");
+            None
+        }
+    };
+    let pointer = members.at("quasi_identifiers");
+    let before = faults.len();
+    let known = match members.list("quasi_identifiers", NAMES, faults) {
+        Some(names) => columns_named(names, &pointer, columns, faults),
+        None if faults.len() > before => BTreeSet::new(),
+        None => {
+            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
+            published.map(|(column, _)| column).filter(|column| sensitive != Some(*column)).collect()
+        }
+    };
+    let hidden = faults.len() > before || sensitive.is_none();
+    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
+    if known.is_empty() && faults.len() == before {
+        let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
+        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
+    }
+    if let Some(column) = sensitive.filter(|column| known.contains(column)) {
+        let detail = format!("{} is the sensitive attribute and cannot be a quasi-identifier", columns.name(column));
+        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+    }
+    members.finish(faults);
+    DraftAnatomy { known, guessed, sensitive, guarantee }
+}

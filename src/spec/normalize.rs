@@ -1,0 +1,116 @@
+//! One spelling for documents that mean the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::attributes::{Columns, Stated};
+use super::document::General;
+use super::duration;
+use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
+
+/// What a document was read into.
+pub(super) struct Parts<'a> {
+    pub(super) columns: &'a Columns<'a>,
+    pub(super) general: &'a General,
+    pub(super) stated: &'a [Stated],
+    pub(super) used: &'a [usize],
+    pub(super) method: &'a DraftMethod,
+}
+
+/// The normalized document, and the part of it that enters the reuse key.
+pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
+    let mut reuse = Map::new();
+    reuse.insert("composition".into(), json!({"mode": "enforce"}));
+    reuse.insert("utility".into(), json!([]));
+    reuse.insert("method".into(), method(parts));
+    if let DraftMethod::Versatile(DraftVersatile { no_rules: Some(reason), .. }) = parts.method {
+        reuse.insert("no_rules".into(), reason.as_str().into());
+    }
+    let mut attributes = Map::new();
+    let mentioned = parts.method.mentioned();
+    for &column in parts.used {
+        let members = attribute(parts, column, mentioned.contains(&column));
+        if !members.is_empty() {
+            attributes.insert(parts.columns.name(column).to_owned(), members.into());
+        }
+    }
+
+    let mut full = reuse.clone();
+    reuse.insert("unlisted".into(), "drop".into());
+    reuse.insert("attributes".into(), attributes.clone().into());
+
+    let general = parts.general;
+    if !general.drop_unlisted {
+        let dropped = (0..parts.stated.len()).filter(|column| parts.stated[*column].drop);
+        for column in dropped.filter(|column| parts.used.binary_search(column).is_err()) {
+            attributes.insert(parts.columns.name(column).to_owned(), json!({"drop": true}));
+        }
+    }
+    full.insert("attributes".into(), attributes.into());
+    full.insert("unlisted".into(), if general.drop_unlisted { "drop" } else { "refuse" }.into());
+    full.insert("hold".into(), false.into());
+    full.insert("priority".into(), general.priority.into());
+    full.insert("internal".into(), json!({"utility": []}));
+    if let Some(dataset) = general.dataset {
+        full.insert("dataset".into(), dataset.to_string().into());
+    }
+    if let Some(deadline) = general.deadline {
+        full.insert("deadline".into(), duration::write(deadline).into());
+    }
+    if let Some(reason) = &general.reason {
+        full.insert("reason".into(), reason.as_str().into());
+    }
+    (full.into(), reuse.into())
+}
+
+/// What is stated of a published attribute, without what goes without saying.
+fn attribute(parts: &Parts<'_>, column: usize, mentioned: bool) -> Map<String, Value> {
+    let stated = &parts.stated[column];
+    let mut members = Map::new();
+    if stated.overrides_identifier() {
+        members.insert("identifier".into(), false.into());
+    }
+    if stated.overrides_identifier() || (stated.publish && !mentioned) {
+        members.insert("publish".into(), true.into());
+    }
+    if let Some(rename) = stated.rename.as_deref().filter(|rename| *rename != parts.columns.name(column)) {
+        members.insert("rename".into(), rename.into());
+    }
+    if let Some(width) = stated.equal_width.and_then(|width| u64::try_from(width).ok()) {
+        members.insert("discretize".into(), json!({"equal_width": width}));
+    }
+    members
+}
+
+fn method(parts: &Parts<'_>) -> Value {
+    let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| parts.columns.name(*column)).collect() };
+    match parts.method {
+        DraftMethod::Versatile(draft) => {
+            let rule = |rule: &super::rules::DraftRule| {
+                json!({
+                    "quasi_identifiers": names(&rule.known),
+                    "sensitive": names(&rule.sensitive),
+                    "guarantee": rule.guarantee,
+                })
+            };
+            json!({
+                "type": "versatile",
+                "algorithm": "uad",
+                "rules": draft.rules.iter().map(rule).collect::<Vec<_>>(),
+                "functional_dependencies": [],
+                "assume_unknown": [],
+                "correlated": draft.correlated,
+                "uad": {"saturate": draft.saturate, "addback": false},
+                "gd": {"try_all": draft.try_all, "fill": draft.fill},
+                "score": "entropy",
+            })
+        }
+        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, .. }) => json!({
+            "type": "anatomy",
+            "quasi_identifiers": names(known),
+            "sensitive": sensitive.map(|column| parts.columns.name(column)),
+            "guarantee": guarantee,
+        }),
+    }
+}

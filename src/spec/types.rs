@@ -1,0 +1,141 @@
+//! What a checked specification is made of.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::problem::Fault;
+use crate::publication::SubmittedRule;
+
+/// Where a document comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A request: the document names its dataset.
+    Http,
+    /// A file beside a table: `dataset` may stand in it and has no effect.
+    CommandLine,
+}
+
+/// What the check needs to know of a dataset.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    /// The columns, in the dataset's order.
+    pub columns: &'a [ColumnFacts],
+    /// The names of the record key's columns.
+    pub record_key: &'a [String],
+}
+
+/// What the check needs to know of a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ColumnFacts {
+    /// The name, unique in the dataset.
+    pub name: String,
+    /// The type of its values.
+    pub kind: AttributeType,
+    /// Whether it was detected as an identifier.
+    pub identifier: bool,
+    /// Whether more than half of its values are distinct.
+    pub mostly_distinct: bool,
+    /// Whether it has more distinct values than a job can load.
+    pub overflow: bool,
+}
+
+/// A document as it was understood, and everything that is wrong with it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reading {
+    /// The specification: also beside faults, when the rules that are well formed can still be judged for eligibility.
+    /// It may start a job only when there are no faults.
+    pub specification: Option<Specification>,
+    /// Every fault, ordered by pointer.
+    pub faults: Vec<Fault>,
+}
+
+/// A specification, resolved against the columns of its dataset.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Specification {
+    /// The positions of the columns that are published, in column order; attribute `i` is column `used[i]`.
+    pub used: Vec<usize>,
+    /// The dataset's names of the attributes.
+    pub names: Vec<String>,
+    /// The published names of the attributes.
+    pub published_names: Vec<String>,
+    /// All attributes.
+    pub attributes: AttrSet,
+    /// How the release is made.
+    pub method: MethodSpec,
+    /// The job's place in the queue, -100 to 100.
+    pub priority: i32,
+    /// How long the job may take.
+    pub deadline: Option<Duration>,
+    /// Why the job was submitted.
+    pub reason: Option<String>,
+    /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
+    /// detected: which ones were would say something of the data.
+    pub overridden_identifiers: Vec<Attr>,
+    /// What the plan should point out.
+    pub warnings: Vec<SpecWarning>,
+    /// The document with defaults filled in and rules in object form.
+    pub normalized: Value,
+    /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
+    /// are not named in it, however they were dropped. Serialize it with sorted members.
+    pub reuse_form: Value,
+}
+
+/// How a release is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MethodSpec {
+    /// Many rules, several tables.
+    Versatile(VersatileSpec),
+    /// One sensitive attribute, one table in two parts.
+    Anatomy(AnatomySpec),
+}
+
+impl MethodSpec {
+    /// The method's name in the contract.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Versatile(_) => "versatile",
+            Self::Anatomy(_) => "anatomy",
+        }
+    }
+
+    /// The rules, in the order of the document; one that protects several attributes each gives one for each.
+    #[must_use]
+    pub fn rules(&self) -> &[SubmittedRule] {
+        match self {
+            Self::Versatile(spec) => &spec.rules,
+            Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
+        }
+    }
+}
+
+/// Versatile publishing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VersatileSpec {
+    /// The rules.
+    pub rules: Vec<SubmittedRule>,
+    /// Whether sub-tables take up attributes that break no rule.
+    pub saturate: bool,
+    /// Why there are no rules, when there are none.
+    pub no_rules: Option<String>,
+}
+
+/// Anatomy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AnatomySpec {
+    /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
+    pub rule: SubmittedRule,
+}
+
+/// Something that is allowed and deserves a second look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpecWarning {
+    /// What it is about, as a JSON pointer.
+    pub pointer: Option<String>,
+    /// A stable name.
+    pub type_: &'static str,
+    /// For people. No value of the data.
+    pub detail: String,
+}
