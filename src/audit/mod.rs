@@ -1,1 +1,212 @@
 //! An independent re-check of written parts, from definitions. Shares types, no functions, with what it checks.
+//!
+//! The audit reads the bytes of every part through the reader that will serve them and holds them against the original,
+//! the secret witness and the rules as they were submitted. Integers only. It fails closed: what it cannot check is a
+//! failure, and a check is left out of the answer only where its premise (the original) was not given.
+//!
+//! Details name tables, parts, row numbers of parts, attributes and counts, never a value.
+
+mod claims;
+mod content;
+mod dictionary;
+mod gnf;
+mod keys;
+mod part;
+mod reading;
+mod rules;
+mod tables;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod mutation;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::publication::{Publication, PublishedBytes, SubmittedRule, Witness};
+
+/// What an audit is given.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// What is claimed: tables, parts, seals, and how rules stand.
+    pub publication: &'a Publication,
+    /// The rules as the caller submitted them.
+    pub submitted: &'a [SubmittedRule],
+    /// The written bytes, through the reader that serves them.
+    pub parts: &'a dyn PublishedBytes,
+    /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
+    pub original: Option<&'a Table>,
+    /// Where each row of the original went, per published table.
+    pub witness: Option<&'a Witness>,
+    /// The names of the attributes, for details.
+    pub names: &'a [String],
+    /// The attributes that may be published at all.
+    pub accounted: AttrSet,
+}
+
+impl Evidence<'_> {
+    /// The name of an attribute.
+    fn name(&self, attr: Attr) -> String {
+        self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
+    }
+
+    /// The names of attributes.
+    fn list(&self, attrs: AttrSet) -> String {
+        attrs.iter().map(|attr| self.name(attr)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Why an audit came to no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditStopped {
+    /// It was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// A part could not be read.
+    #[error("a part could not be read")]
+    Io(#[from] io::Error),
+}
+
+/// The names of the checks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckName {
+    /// Each part is the projection of the original that the witness states. Only with an original.
+    Content,
+    /// The parts of a table agree on their buckets, which together hold all rows; labels tell nothing.
+    Buckets,
+    /// Every bucket keeps the guarantees of its table's seals.
+    Guarantee,
+    /// The tables are in Guardian Normal Form for all submitted rules, and the rules stand as claimed.
+    Gnf,
+    /// Rows and labels are in canonical order.
+    Order,
+    /// Parts hold exactly the values that the original holds.
+    Dictionary,
+    /// Parts have exactly the claimed columns and rows, and nothing else is published.
+    Columns,
+    /// Tables have the shape that their standing claims.
+    Seals,
+}
+
+impl CheckName {
+    /// All checks, in the order of an answer.
+    pub const ALL: [Self; 8] = [
+        Self::Content,
+        Self::Buckets,
+        Self::Guarantee,
+        Self::Gnf,
+        Self::Order,
+        Self::Dictionary,
+        Self::Columns,
+        Self::Seals,
+    ];
+}
+
+/// A check and how it went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// Which one.
+    pub check: CheckName,
+    /// Whether nothing was found.
+    pub passed: bool,
+    /// The first thing found; no values of the data.
+    pub detail: Option<String>,
+}
+
+/// Whether the parts were held against the assignment of rows to buckets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Linkage {
+    /// Original and witness were there.
+    Checked,
+    /// One of them was not.
+    NotChecked,
+}
+
+/// What an audit found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Audit {
+    /// The checks that were made.
+    pub checks: Vec<Check>,
+    /// Whether the assignment was checked.
+    pub linkage: Linkage,
+    /// Figures of each published table, from the parts alone.
+    pub tables: Vec<TableFigures>,
+}
+
+impl Audit {
+    /// Whether every check passed.
+    #[must_use]
+    pub fn verified(&self) -> bool {
+        self.checks.iter().all(|check| check.passed)
+    }
+}
+
+/// What the parts of a table show.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TableFigures {
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many buckets; 0 in a table without.
+    pub buckets: u64,
+    /// Per size of a bucket, how many have it.
+    pub sizes: BTreeMap<u64, u64>,
+    /// Per attribute that a seal protects: the posteriors of its buckets.
+    pub posteriors: BTreeMap<Attr, Posteriors>,
+}
+
+/// The largest share that a value takes of a bucket, over the buckets of a table. Shares are `(count, of)`, not reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Posteriors {
+    /// Of the worst bucket; of equal ones the smallest.
+    pub worst: (u64, u64),
+    /// Of the middle bucket in rising order, the stricter of two.
+    pub median: (u64, u64),
+    /// The size of the smallest bucket.
+    pub smallest_bucket: u64,
+}
+
+/// Checks a publication. Advances `control` by one step per row read, so by the sum of the parts' lengths.
+///
+/// # Errors
+/// [`AuditStopped`] when cancelled or when a part cannot be read; then nothing is known of the publication.
+pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, AuditStopped> {
+    control.check()?;
+    let mut findings = Findings::default();
+    claims::check(evidence, &mut findings);
+    let tables = tables::check(evidence, control, &mut findings)?;
+    if evidence.original.is_some() && evidence.witness.is_some() {
+        content::check_labels(evidence, control, &mut findings)?;
+    }
+    rules::check(evidence, &tables.largest, &mut findings);
+    let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
+    let linkage = match (evidence.original, evidence.witness) {
+        (Some(_), Some(_)) => Linkage::Checked,
+        _ => Linkage::NotChecked,
+    };
+    Ok(Audit { checks: checks.map(|check| findings.report(check)).collect(), linkage, tables: tables.figures })
+}
+
+/// The first fault of each check.
+#[derive(Default)]
+struct Findings(BTreeMap<CheckName, String>);
+
+impl Findings {
+    /// Notes that a check failed.
+    fn fail(&mut self, check: CheckName, detail: impl Into<String>) {
+        self.0.entry(check).or_insert_with(|| detail.into());
+    }
+
+    fn report(&self, check: CheckName) -> Check {
+        let detail = self.0.get(&check).cloned();
+        Check { check, passed: detail.is_none(), detail }
+    }
+}

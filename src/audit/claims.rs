@@ -1,0 +1,164 @@
+//! The claims by themselves, before a byte is read: what is published, and whether each table can stand as it says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CheckName, Evidence, Findings, gnf};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    Cells, HeldBy, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName,
+};
+
+/// Checks the claims of a publication.
+pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let publication = evidence.publication;
+    if publication.tables.is_empty() {
+        findings.fail(CheckName::Columns, "no table is published");
+    }
+    if publication.suppressed != 0 {
+        findings.fail(CheckName::Dictionary, "rows are suppressed, which no check covers");
+    }
+    if publication.particulars != Particulars::None {
+        findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check");
+    }
+    names(evidence, findings);
+    for table in &publication.tables {
+        columns(evidence, table, findings);
+        standing(evidence, table, findings);
+    }
+    needs(evidence, findings);
+}
+
+/// Tables, parts and files have names of their own; an attribute has one published name, and the name one attribute.
+fn names(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
+    let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
+    for table in &evidence.publication.tables {
+        if !tables.insert(&table.name) {
+            findings.fail(CheckName::Columns, format!("two tables are named {}", table.name));
+        }
+        for part in &table.parts {
+            if !files.insert(part.file(&table.name)) {
+                findings.fail(CheckName::Columns, format!("two parts share the file {}", part.file(&table.name)));
+            }
+            for column in &part.columns {
+                let same = *names.entry(column.attribute).or_insert(&column.name) == &column.name
+                    && *attributes.entry(&column.name).or_insert(column.attribute) == column.attribute;
+                if !same || column.name == super::part::BUCKET {
+                    let name = evidence.name(column.attribute);
+                    findings.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
+                }
+            }
+        }
+    }
+}
+
+/// Only accounted attributes, each at most once in a table, in cells that this audit can read.
+fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
+    let mut seen = AttrSet::EMPTY;
+    for part in &table.parts {
+        let place = format!("table {}, part {}", table.name, part.name);
+        if part.columns.is_empty() {
+            findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
+        }
+        if part.rows != RowMeaning::Tuples {
+            findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
+        }
+        if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
+            findings.fail(CheckName::Columns, format!("{place}: only a part of one column has a null marker"));
+        }
+        for column in &part.columns {
+            let name = evidence.name(column.attribute);
+            if !evidence.accounted.contains(column.attribute) || !readable(evidence, column.attribute) {
+                findings.fail(CheckName::Columns, format!("{place}: {name} is not to be published"));
+            }
+            if seen.contains(column.attribute) {
+                findings.fail(CheckName::Columns, format!("table {}: {name} is there twice", table.name));
+            }
+            if column.cells != Cells::Exact {
+                findings.fail(CheckName::Columns, format!("{place}: generalized cells cannot be checked"));
+            }
+            seen = seen.with(column.attribute);
+        }
+    }
+}
+
+/// Whether the original, where it is there, has the attribute.
+pub(super) fn readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
+    evidence.original.is_none_or(|original| original.attributes().contains(attr))
+}
+
+/// Whether the parts of a table have the shape that its standing needs.
+fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
+    let name = &table.name;
+    let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
+    match &table.standing {
+        Standing::Plain => {
+            if table.parts.len() != 1 || table.parts[0].bucketed {
+                fail("a plain table has one part without buckets".to_owned());
+            }
+        }
+        Standing::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
+        Standing::Sealed(seals) => {
+            if table.parts.len() < 2 || !table.parts.iter().all(|part| part.bucketed) {
+                fail("a sealed table has several parts, all tied by bucket".to_owned());
+            }
+            if seals.is_empty() {
+                fail("there is no seal".to_owned());
+            }
+            for seal in seals {
+                if let Err(detail) = sealed(evidence, table, seal) {
+                    fail(detail);
+                }
+            }
+        }
+    }
+}
+
+fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Result<(), String> {
+    let Protected::Attribute(sensitive) = seal.protects else {
+        return Err("a seal of a combination cannot be checked".to_owned());
+    };
+    let name = evidence.name(sensitive);
+    if seal.known.contains(sensitive) {
+        return Err(format!("{name} is on both sides of a seal"));
+    }
+    let attributes = gnf::Node::of(table).attributes;
+    if !seal.known.is_subset(attributes) {
+        let missing = evidence.list(seal.known.minus(attributes));
+        return Err(format!("the seal of {name} names {missing}, which the table does not hold"));
+    }
+    if seal.guarantees.is_empty() {
+        return Err(format!("the seal of {name} guarantees nothing"));
+    }
+    let holding = |part: &&crate::publication::Part| part.columns.iter().any(|column| column.attribute == sensitive);
+    // any other attribute beside it would be tied to it row by row
+    match table.parts.iter().find(holding) {
+        Some(part) if part.columns.len() == 1 => Ok(()),
+        Some(_) => Err(format!("{name} does not stand in a part of its own")),
+        None => Err(format!("{name} is sealed and not in the table")),
+    }
+}
+
+/// The seals promise what the rules that lean on them need.
+fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let tables = &evidence.publication.tables;
+    for rule in &evidence.publication.rules {
+        let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
+        let (name, table, known) = match &rule.held_by {
+            HeldBy::Unreachable => continue,
+            HeldBy::Guardian { table, known } => (table, find(table), *known),
+            HeldBy::Table(table) => {
+                let found = find(table);
+                (table, found, found.map_or(rule.known, |t| rule.known.intersection(gnf::Node::of(t).attributes)))
+            }
+        };
+        let promised = table.is_some_and(|table| {
+            let node = gnf::Node::of(table);
+            rule.protects.attributes().iter().any(|sensitive| node.holds(known, sensitive, rule.guarantee))
+        });
+        if !promised {
+            let rule = rule.pointer.as_deref().unwrap_or("from a dependency");
+            findings.fail(CheckName::Seals, format!("table {name} does not promise what rule {rule} needs"));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Parts against the original: each is exactly the projection that the witness states, and the witness itself tells
+//! nothing of the order of rows.
+
+use super::keys::{Buckets, Keys};
+use super::part::ReadPart;
+use super::{AuditStopped, CheckName, Evidence, Findings};
+use crate::control::Control;
+use crate::publication::TableWitness;
+
+/// Tables with fewer buckets than this are not held against the order of rows: honest labels would now and then be found in
+/// it by chance (12 buckets: less than once in 10^7 tables).
+const ORDERED: usize = 12;
+
+/// Tables with fewer buckets than this are not held against each other.
+const SHARED: usize = 9;
+
+/// Holds a part of the table at `index` against the original.
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    index: usize,
+    part: &ReadPart,
+    mut keys: Keys,
+    buckets: Option<&Buckets>,
+    place: &str,
+    findings: &mut Findings,
+) {
+    let Some(original) = evidence.original else { return };
+    let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
+    if part.rows != original.rows() {
+        return fail("it does not have a row for each row of the original");
+    }
+    let columns = part.columns.iter().map(|column| (&original.column(column.attribute).codes, column.ranks.as_deref()));
+    let mut expected = Keys::pack(&part.layout(), original.rows(), columns);
+    let Some(witness) = evidence.witness else {
+        keys.sort();
+        expected.sort();
+        if keys != expected {
+            fail("its rows are not the projection of the original");
+        }
+        return;
+    };
+    match (witness.tables.get(index), &part.labels) {
+        (Some(TableWitness::Plain), None) => {
+            keys.sort();
+            expected.sort();
+            if keys != expected {
+                fail("its rows are not the projection of the original");
+            }
+        }
+        (Some(TableWitness::Buckets(assigned)), Some(labels)) => {
+            let (Some(found), Some(buckets)) = (counted(assigned, original.rows()), buckets) else {
+                return fail("not every row has a bucket");
+            };
+            if found != *buckets {
+                return fail("buckets do not have as many rows as were put into them");
+            }
+            let mut keys = keys.grouped(labels, buckets);
+            let mut expected = expected.grouped(assigned, buckets);
+            keys.sort_within(buckets);
+            expected.sort_within(buckets);
+            if keys != expected {
+                let differs =
+                    |range: &std::ops::Range<usize>| keys.slice(range.clone()) != expected.slice(range.clone());
+                let wrong = buckets.ranges().filter(differs).count();
+                fail(&format!("{wrong} buckets do not hold the rows that were put into them"));
+            }
+        }
+        _ => fail("the assignment of rows is of another kind"),
+    }
+}
+
+/// The buckets of a witness that gives each of `rows` rows one.
+fn counted(assigned: &[u32], rows: usize) -> Option<Buckets> {
+    (assigned.len() == rows && assigned.iter().all(|&label| label > 0)).then(|| Buckets::count(assigned)).flatten()
+}
+
+/// Labels are drawn for each table by itself, and not in the order of rows (`PRIVACY.md`, order, labels and bytes).
+pub(super) fn check_labels(
+    evidence: &Evidence<'_>,
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let (Some(original), Some(witness)) = (evidence.original, evidence.witness) else { return Ok(()) };
+    let tables = &evidence.publication.tables;
+    if witness.tables.len() != tables.len() {
+        findings.fail(CheckName::Content, "the assignment of rows is of other tables");
+    }
+    let bucketed: Vec<(&str, &[u32], Buckets)> = tables
+        .iter()
+        .zip(&witness.tables)
+        .filter_map(|(table, assigned)| {
+            let TableWitness::Buckets(labels) = assigned else { return None };
+            Some((table.name.0.as_str(), labels.as_slice(), counted(labels, original.rows())?))
+        })
+        .filter(|(_, _, buckets)| buckets.len() >= SHARED)
+        .collect();
+    for (position, (name, labels, buckets)) in bucketed.iter().enumerate() {
+        control.check()?;
+        if buckets.len() >= ORDERED && follows_rows(labels, buckets.len()) {
+            findings.fail(CheckName::Buckets, format!("the labels of table {name} follow the order of the rows"));
+        }
+        for (other, others, _) in &bucketed[..position] {
+            let equal = labels.iter().zip(*others).filter(|(a, b)| a == b).count();
+            // independent labels agree in about one bucket
+            if equal * 8 >= labels.len() * 7 {
+                findings.fail(CheckName::Buckets, format!("tables {other} and {name} share their labels"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether labels rise or fall with the first, or with the last, row of each bucket.
+fn follows_rows(labels: &[u32], buckets: usize) -> bool {
+    let (mut first, mut last) = (vec![usize::MAX; buckets], vec![0; buckets]);
+    for (row, &label) in labels.iter().enumerate() {
+        let bucket = label as usize - 1;
+        first[bucket] = first[bucket].min(row);
+        last[bucket] = row;
+    }
+    [first, last].iter().any(|rows| rows.is_sorted() || rows.iter().rev().is_sorted())
+}

@@ -1,0 +1,207 @@
+//! From the text of a cell to a code, and from codes to the canonical order of their values.
+
+use ahash::RandomState;
+use hashbrown::HashTable;
+
+use crate::microdata::{Arena, AttributeType, Domain};
+
+/// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
+/// does not have get the codes behind them, in order of appearance.
+pub(super) struct Dictionary<'a> {
+    domain: Option<&'a Domain>,
+    base: u32,
+    extra: Arena,
+    /// The code of a missing value, once one is known.
+    missing: Option<u32>,
+    table: HashTable<u32>,
+    hasher: RandomState,
+    recent: Vec<Slot>,
+}
+
+/// A short value and its code, found without touching the table. `length` is one more than the value's, 0 in an empty slot.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    low: u64,
+    high: u64,
+    length: u32,
+    code: u32,
+}
+
+impl<'a> Dictionary<'a> {
+    const RECENT: usize = 1 << 12;
+
+    /// The dictionary of a column whose original has `domain`, where the original is there.
+    pub(super) fn new(domain: Option<&'a Domain>) -> Self {
+        let base = domain.map_or(0, |domain| domain.len() as u32);
+        let mut dictionary = Self {
+            domain,
+            base,
+            extra: Arena::default(),
+            missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
+            table: HashTable::with_capacity(base as usize),
+            hasher: RandomState::new(),
+            recent: vec![Slot::default(); (4 * base as usize).next_power_of_two().clamp(256, Self::RECENT)],
+        };
+        for code in 0..base {
+            if let Some(value) = domain.and_then(|domain| domain.value(code)) {
+                dictionary.remember(value, code);
+            }
+        }
+        dictionary
+    }
+
+    fn remember(&mut self, value: &[u8], code: u32) {
+        let (domain, base, extra, hasher) = (self.domain, self.base, &self.extra, &self.hasher);
+        let rehash = |&code: &u32| hasher.hash_one(value_of(domain, base, extra, code));
+        self.table.insert_unique(hasher.hash_one(value), code, rehash);
+    }
+
+    /// The code of a cell; `None` is a missing value.
+    pub(super) fn code(&mut self, cell: Option<&[u8]>) -> u32 {
+        let Some(value) = cell else { return self.missing() };
+        let Some((low, high)) = short(value) else { return self.look_up(value) };
+        // a multiplication spreads the bytes, its upper half is the slot
+        let spread = u128::from(low ^ 0x9e37_79b9_7f4a_7c15) * u128::from(high ^ 0xd6e8_feb8_6659_fd93);
+        let slot = ((spread >> 64) as u64 ^ spread as u64) as usize & (self.recent.len() - 1);
+        let length = value.len() as u32 + 1;
+        let found = self.recent[slot];
+        if found.low == low && found.high == high && found.length == length {
+            return found.code;
+        }
+        let code = self.look_up(value);
+        self.recent[slot] = Slot { low, high, length, code };
+        code
+    }
+
+    fn missing(&mut self) -> u32 {
+        *self.missing.get_or_insert_with(|| {
+            // a place holder, so that codes stay dense
+            self.extra.push(b"");
+            self.base + self.extra.len() as u32 - 1
+        })
+    }
+
+    fn look_up(&mut self, value: &[u8]) -> u32 {
+        let (domain, base, extra) = (self.domain, self.base, &self.extra);
+        let same = |&code: &u32| value_of(domain, base, extra, code) == value;
+        if let Some(&code) = self.table.find(self.hasher.hash_one(value), same) {
+            return code;
+        }
+        let code = self.len() as u32;
+        self.extra.push(value);
+        self.remember(value, code);
+        code
+    }
+
+    /// How many codes there are.
+    pub(super) fn len(&self) -> usize {
+        self.base as usize + self.extra.len()
+    }
+
+    /// How many codes are values of the original's domain.
+    pub(super) const fn known(&self) -> usize {
+        self.base as usize
+    }
+
+    /// The value of `code`; `None` is a missing one.
+    pub(super) fn value(&self, code: u32) -> Option<&[u8]> {
+        (self.missing != Some(code)).then(|| value_of(self.domain, self.base, &self.extra, code))
+    }
+
+    /// The place of every code in the canonical order of the values; `None` when the codes are these places.
+    pub(super) fn ranks(&self) -> Option<Vec<u32>> {
+        let kind = self.domain.map_or_else(
+            || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code))),
+            Domain::kind,
+        );
+        let compare = |a: u32, b: u32| {
+            let (a, b) = (self.value(a), self.value(b));
+            // values that are not of the type have no place of their own: any fixed one does
+            kind.compare(a, b).then_with(|| a.cmp(&b))
+        };
+        let codes = self.len() as u32;
+        if (1..codes).all(|code| compare(code - 1, code).is_lt()) {
+            return None;
+        }
+        let mut order: Vec<u32> = (0..codes).collect();
+        order.sort_unstable_by(|&a, &b| compare(a, b));
+        let mut ranks = vec![0; order.len()];
+        for (rank, &code) in order.iter().enumerate() {
+            ranks[code as usize] = rank as u32;
+        }
+        Some(ranks)
+    }
+}
+
+fn value_of<'v>(domain: Option<&'v Domain>, base: u32, extra: &'v Arena, code: u32) -> &'v [u8] {
+    match domain {
+        Some(domain) if code < base => domain.value(code).unwrap_or_default(),
+        _ => extra.get((code - base) as usize),
+    }
+}
+
+/// A value of at most 16 bytes as two words; with the length they determine it.
+fn short(value: &[u8]) -> Option<(u64, u64)> {
+    let word = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    let half = |bytes: &[u8]| bytes.first_chunk::<4>().map_or(0, |chunk| u64::from(u32::from_le_bytes(*chunk)));
+    match value.len() {
+        0 => Some((0, 0)),
+        length @ 1..4 => {
+            let (first, middle, last) = (value[0], value[length / 2], value[length - 1]);
+            Some((u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16, 0))
+        }
+        length @ 4..8 => Some((half(value) | half(&value[length - 4..]) << 32, 0)),
+        length @ 8..=16 => Some((word(value), word(&value[length - 8..]))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(kind: AttributeType, missing: bool, values: &[&str]) -> Domain {
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value.as_bytes()));
+        Domain::from_sorted(kind, missing, arena)
+    }
+
+    #[test]
+    fn values_of_the_domain_keep_their_codes() {
+        let long = "a value of more than sixteen bytes";
+        let domain = domain(AttributeType::Text, true, &["", "a", "ab", "abc", long, "abcdefgh", "b"]);
+        let mut dictionary = Dictionary::new(Some(&domain));
+        for _ in 0..2 {
+            for code in 0..domain.len() as u32 {
+                assert_eq!(dictionary.code(domain.value(code)), code);
+            }
+        }
+        assert_eq!(dictionary.ranks(), None);
+        assert_eq!(dictionary.code(Some(b"aa")), 8);
+        assert_eq!(dictionary.code(Some(b"aa")), 8);
+        assert_eq!(dictionary.ranks(), Some(vec![0, 1, 2, 4, 5, 6, 7, 8, 3]));
+        assert_eq!((dictionary.known(), dictionary.len()), (8, 9));
+    }
+
+    #[test]
+    fn without_a_domain_the_type_is_inferred() {
+        let mut dictionary = Dictionary::new(None);
+        let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| dictionary.code(cell));
+        assert_eq!(codes, [0, 1, 2, 3, 1]);
+        assert_eq!(dictionary.ranks(), Some(vec![3, 0, 2, 1]));
+        dictionary.code(Some(b""));
+        assert_eq!(dictionary.ranks(), Some(vec![3, 0, 4, 2, 1]));
+    }
+
+    #[test]
+    fn short_values_do_not_collide() {
+        let values =
+            ["", "a", "aa", "aaa", "aaaa", "aab", "aba", "baa", "aaaaaaaa", "aaaaaaaaa", "aaaaaaaab", "\0", "\0\0"];
+        for (i, a) in values.iter().enumerate() {
+            for b in &values[..i] {
+                assert_ne!((a.len(), short(a.as_bytes())), (b.len(), short(b.as_bytes())), "{a:?} {b:?}");
+            }
+        }
+        assert_eq!(short(&[0; 17]), None);
+    }
+}

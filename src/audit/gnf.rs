@@ -1,0 +1,182 @@
+//! Guardian Normal Form by literal path search on the attributes (versatile publishing, Definitions 3 to 5).
+
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{Guarantee, Protected, PublishedTable, Seal, Standing};
+
+/// A published table as the definitions see it: attributes, and what it protects by itself.
+pub(super) struct Node<'a> {
+    pub(super) attributes: AttrSet,
+    pub(super) seals: &'a [Seal],
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn of(table: &'a PublishedTable) -> Self {
+        let seals = match &table.standing {
+            Standing::Sealed(seals) => seals.as_slice(),
+            Standing::Plain | Standing::Unsealed => &[],
+        };
+        let columns = table.parts.iter().flat_map(|part| &part.columns);
+        Self { attributes: columns.map(|column| column.attribute).collect(), seals }
+    }
+
+    /// Whether a seal bounds `sensitive` for whoever knows `known`.
+    pub(super) fn holds(&self, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
+        self.seals.iter().any(|seal| {
+            seal.protects == Protected::Attribute(sensitive)
+                && known.is_subset(seal.known)
+                && seal.guarantees.iter().any(|&held| at_least(held, guarantee))
+        })
+    }
+}
+
+/// Whether `held` bounds posteriors at least as much as `wanted`.
+pub(super) const fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
+    let (Guarantee::LDiversity { l: held }, Guarantee::LDiversity { l: wanted }) = (held, wanted);
+    held >= wanted
+}
+
+/// How a rule stands in a set of tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Status {
+    /// No known attribute reaches the sensitive one.
+    Unreachable,
+    /// The guardian tables by index, each with the attributes `W` that must not tell the sensitive one.
+    Guarded(Vec<(usize, AttrSet)>),
+    /// These known attributes reach the sensitive one and no table guards it.
+    Violated(AttrSet),
+}
+
+/// How the rule `known -> sensitive` stands.
+pub(super) fn status(tables: &[Node<'_>], known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> Status {
+    let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    let reaching: AttrSet = known.iter().filter(|&attr| connected(attr, sensitive, &all)).collect();
+    if reaching.is_empty() {
+        return Status::Unreachable;
+    }
+    let guardians: Vec<(usize, AttrSet)> = (0..tables.len())
+        .filter_map(|table| guardian(tables, table, known, sensitive, guarantee).map(|entered| (table, entered)))
+        .collect();
+    if guardians.is_empty() { Status::Violated(reaching) } else { Status::Guarded(guardians) }
+}
+
+/// Definition 4: the attributes `W` by which the adversary may enter the table, when the table is a guardian of the rule.
+fn guardian(
+    tables: &[Node<'_>],
+    index: usize,
+    known: AttrSet,
+    sensitive: Attr,
+    guarantee: Guarantee,
+) -> Option<AttrSet> {
+    let table = &tables[index];
+    // (i) the table holds the sensitive attribute
+    if !table.attributes.contains(sensitive) {
+        return None;
+    }
+    let others = |(other, node): (usize, &Node<'_>)| (other != index).then_some(node.attributes);
+    let mut rest: Vec<AttrSet> = tables.iter().enumerate().filter_map(others).collect();
+    // (ii) by itself it keeps what it holds of the known side, and what that reaches through other tables, from telling it
+    let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
+    let entered: AttrSet = table.attributes.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
+    if !entered.is_empty() && !table.holds(entered, sensitive, guarantee) {
+        return None;
+    }
+    // (iii) without the sensitive column of this table nothing reaches the sensitive attribute
+    rest.push(table.attributes.without(sensitive));
+    let reached = known.iter().any(|from| connected(from, sensitive, &rest));
+    (!reached).then_some(entered)
+}
+
+/// Definition 3: whether a chain of tables, each sharing an attribute with the next, leads from one attribute to the other.
+/// An attribute that no table holds reaches nothing.
+fn connected(from: Attr, to: Attr, tables: &[AttrSet]) -> bool {
+    let published = |attr: Attr| tables.iter().any(|table| table.contains(attr));
+    if !published(from) || !published(to) {
+        return false;
+    }
+    let mut seen = AttrSet::one(from);
+    let mut paths = vec![from];
+    while let Some(end) = paths.pop() {
+        if end == to {
+            return true;
+        }
+        for table in tables.iter().filter(|table| table.contains(end)) {
+            for next in table.minus(seen).iter() {
+                seen = seen.with(next);
+                paths.push(next);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn attributes(list: &Value) -> AttrSet {
+        let list = list.as_array().expect("a list of attributes");
+        list.iter().map(|name| Attr(name.as_str().expect("a name").as_bytes()[0] - b'A')).collect()
+    }
+
+    fn only(list: &Value) -> Attr {
+        attributes(list).iter().next().expect("one attribute")
+    }
+
+    /// The statuses and guardians that the oracle of the specification computed for random schemas.
+    #[test]
+    fn statuses_are_those_of_the_oracle() {
+        let vectors: Value = serde_json::from_str(include_str!("../../tests/vectors/gnf.json")).expect("vectors");
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let mut seen = [0; 3];
+        for (number, case) in vectors["gnf"].as_array().expect("cases").iter().enumerate() {
+            let seals: Vec<(AttrSet, Vec<Seal>)> = case["tables"]
+                .as_array()
+                .expect("tables")
+                .iter()
+                .map(|table| {
+                    let sealed = table["sa"].as_str().map(|name| Seal {
+                        known: attributes(&table["x"]),
+                        protects: Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
+                        guarantees: vec![guarantee],
+                    });
+                    (attributes(&table["attrs"]), sealed.into_iter().collect())
+                })
+                .collect();
+            let tables: Vec<Node<'_>> =
+                seals.iter().map(|(attributes, seals)| Node { attributes: *attributes, seals }).collect();
+            for (rule, expected) in case["rules"].as_array().expect("rules").iter().enumerate() {
+                let (known, sensitive) = (attributes(&expected["lhs"]), only(&expected["rhs"]));
+                let found = status(&tables, known, sensitive, guarantee);
+                let (name, guardian) = match &found {
+                    Status::Unreachable => ("unreachable", None),
+                    Status::Guarded(guardians) => ("guardian", Some(guardians[0].0 as u64)),
+                    Status::Violated(_) => ("violated", None),
+                };
+                seen[["unreachable", "guardian", "violated"].iter().position(|n| *n == name).expect("a name")] += 1;
+                assert_eq!(Some(name), case["status"][rule].as_str(), "case {number}, rule {rule}");
+                assert_eq!(guardian, case["guardian"][rule].as_u64(), "case {number}, rule {rule}");
+                if let Status::Guarded(guardians) = found {
+                    assert_eq!(guardians.len(), 1, "case {number}, rule {rule}: the guardian is unique");
+                }
+            }
+        }
+        assert!(seen.iter().all(|&times| times > 10), "{seen:?}");
+    }
+
+    #[test]
+    fn a_weaker_seal_is_no_guardian() {
+        let seal = |l| {
+            let protects = Protected::Attribute(Attr(1));
+            vec![Seal { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
+        };
+        for (l, holds) in [(2, false), (3, true), (4, true)] {
+            let seals = seal(l);
+            let tables = [Node { attributes: AttrSet::first(2), seals: &seals }];
+            let found = status(&tables, AttrSet::one(Attr(0)), Attr(1), Guarantee::LDiversity { l: 3 });
+            assert_eq!(found == Status::Guarded(vec![(0, AttrSet::one(Attr(0)))]), holds, "l = {l}");
+            assert_eq!(found == Status::Violated(AttrSet::one(Attr(0))), !holds, "l = {l}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Rows as integer keys: the codes of a tuple side by side, so that keys are ordered as tuples are.
+
+use crate::microdata::Codes;
+use crate::with_codes;
+
+/// Runs `$body` with `$rows` bound to the keys as arrays of words.
+macro_rules! with_rows {
+    ($keys:expr, $rows:ident => $body:expr) => {
+        match $keys.words {
+            1 => with_rows!(@ $keys, 1, $rows => $body),
+            2 => with_rows!(@ $keys, 2, $rows => $body),
+            4 => with_rows!(@ $keys, 4, $rows => $body),
+            8 => with_rows!(@ $keys, 8, $rows => $body),
+            16 => with_rows!(@ $keys, 16, $rows => $body),
+            32 => with_rows!(@ $keys, 32, $rows => $body),
+            _ => with_rows!(@ $keys, 64, $rows => $body),
+        }
+    };
+    (@ $keys:expr, $words:literal, $rows:ident => $body:expr) => {{
+        let ($rows, _) = $keys.data.as_chunks_mut::<$words>();
+        $body
+    }};
+}
+
+/// Where each column's code stands in a key.
+pub(super) struct Layout {
+    words: usize,
+    places: Vec<(usize, u32)>,
+}
+
+impl Layout {
+    /// The layout of tuples whose columns have `sizes` codes, the first column most significant.
+    pub(super) fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let (mut word, mut free) = (0_usize, u64::BITS);
+        let mut places = Vec::new();
+        for size in sizes {
+            // codes are 32 bits wide, so that a word holds at least two columns
+            let bits = (usize::BITS - size.saturating_sub(1).leading_zeros()).clamp(1, u32::BITS);
+            if bits > free {
+                (word, free) = (word + 1, u64::BITS);
+            }
+            free -= bits;
+            places.push((word, free));
+        }
+        // arrays of a few fixed widths
+        Self { words: (word + 1).next_power_of_two(), places }
+    }
+}
+
+/// One key per row.
+#[derive(PartialEq, Eq)]
+pub(super) struct Keys {
+    words: usize,
+    data: Vec<u64>,
+}
+
+impl Keys {
+    /// Keys of tuples: per column its codes and, where codes are not ranks, the rank of each.
+    pub(super) fn pack<'c>(
+        layout: &Layout,
+        rows: usize,
+        columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
+    ) -> Self {
+        let mut keys = Self { words: layout.words, data: vec![0; rows * layout.words] };
+        for (&(word, shift), (codes, ranks)) in layout.places.iter().zip(columns) {
+            let cells = keys.data[word.min(rows)..].iter_mut().step_by(layout.words);
+            with_codes!(codes, codes => match ranks {
+                None => for (cell, &code) in cells.zip(codes) {
+                    *cell |= u64::from(code) << shift;
+                },
+                Some(ranks) => for (cell, &code) in cells.zip(codes) {
+                    *cell |= u64::from(ranks[code as usize]) << shift;
+                },
+            });
+        }
+        keys
+    }
+
+    /// The key of `row`.
+    pub(super) fn get(&self, row: usize) -> &[u64] {
+        &self.data[row * self.words..][..self.words]
+    }
+
+    /// The keys of the rows in `range`, one behind the other.
+    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u64] {
+        &self.data[range.start * self.words..range.end * self.words]
+    }
+
+    /// The rows put together by bucket, for labels that `buckets` counted.
+    pub(super) fn grouped(&self, labels: &[u32], buckets: &Buckets) -> Self {
+        let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
+        let mut next = buckets.offsets.clone();
+        if self.words == 1 {
+            for (&label, &key) in labels.iter().zip(&self.data) {
+                let place = &mut next[label as usize - 1];
+                grouped.data[*place] = key;
+                *place += 1;
+            }
+        } else {
+            for (&label, key) in labels.iter().zip(self.data.chunks_exact(self.words)) {
+                let place = &mut next[label as usize - 1];
+                grouped.data[*place * self.words..][..self.words].copy_from_slice(key);
+                *place += 1;
+            }
+        }
+        grouped
+    }
+
+    /// Sorts the rows inside each bucket.
+    pub(super) fn sort_within(&mut self, buckets: &Buckets) {
+        with_rows!(self, rows => for range in buckets.ranges() {
+            rows[range].sort_unstable();
+        });
+    }
+
+    /// Sorts all rows.
+    pub(super) fn sort(&mut self) {
+        with_rows!(self, rows => rows.sort_unstable());
+    }
+}
+
+/// How many rows each bucket holds, as running sums: bucket `b` takes the rows `offsets[b - 1]..offsets[b]` of rows put
+/// together by bucket.
+#[derive(PartialEq, Eq)]
+pub(super) struct Buckets {
+    offsets: Vec<usize>,
+}
+
+impl Buckets {
+    /// Counts labels, which are at least 1. `None` when a label exceeds the number of rows, so that labels cannot be
+    /// without gaps.
+    pub(super) fn count(labels: &[u32]) -> Option<Self> {
+        let last = labels.iter().copied().max().unwrap_or(0) as usize;
+        if last > labels.len() {
+            return None;
+        }
+        let mut offsets = vec![0; last + 1];
+        for &label in labels {
+            offsets[label as usize] += 1;
+        }
+        for bucket in 1..=last {
+            offsets[bucket] += offsets[bucket - 1];
+        }
+        Some(Self { offsets })
+    }
+
+    /// How many labels there are.
+    pub(super) const fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The rows of each bucket, in label order.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.offsets.windows(2).map(|pair| pair[0]..pair[1])
+    }
+
+    /// How many rows all buckets hold.
+    pub(super) fn rows(&self) -> usize {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_ordered_as_tuples_at_every_width() {
+        for columns in [1, 3, 9, 40, 128] {
+            let size = 1 << 17;
+            let tuple =
+                |row: usize| (0..columns).map(|c| ((row * 7919 + c * 104_729) % size) as u32).collect::<Vec<_>>();
+            let codes: Vec<Codes> =
+                (0..columns).map(|c| Codes::collect(size, (0..50).map(|row| tuple(row)[c]))).collect();
+            let layout = Layout::new(vec![size; columns]);
+            let keys = Keys::pack(&layout, 50, codes.iter().map(|c| (c, None)));
+            for a in 0..50 {
+                for b in 0..50 {
+                    assert_eq!(keys.get(a).cmp(keys.get(b)), tuple(a).cmp(&tuple(b)), "{columns} columns");
+                }
+            }
+            let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
+            let buckets = Buckets::count(&labels).expect("three buckets");
+            let mut grouped = keys.grouped(&labels, &buckets);
+            grouped.sort_within(&buckets);
+            for (bucket, range) in buckets.ranges().enumerate() {
+                let mut expected: Vec<&[u64]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
+                expected.sort();
+                assert_eq!(grouped.slice(range), expected.concat());
+            }
+        }
+    }
+
+    #[test]
+    fn labels_above_the_rows_are_refused() {
+        assert!(Buckets::count(&[1, 4, 2]).is_none());
+        assert_eq!(Buckets::count(&[]).map(|b| b.len()), Some(0));
+        let gap = Buckets::count(&[1, 3, 3]).expect("counted");
+        assert_eq!(gap.ranges().map(|r| r.len()).collect::<Vec<_>>(), [1, 0, 2]);
+    }
+}

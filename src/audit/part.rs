@@ -1,0 +1,266 @@
+//! A part as its bytes say it is: labels and codes, read once.
+
+use super::dictionary::Dictionary;
+use super::keys::{Buckets, Keys, Layout};
+use super::reading::{Field, PartReader, ReadError};
+use super::{AuditStopped, CheckName, Evidence, Findings};
+use crate::control::Control;
+use crate::microdata::{Attr, Codes};
+use crate::publication::{Part, PublishedTable};
+use crate::with_codes;
+
+/// The name of the column of labels.
+pub(super) const BUCKET: &str = "bucket";
+
+/// The rows of a part.
+pub(super) struct ReadPart {
+    pub(super) rows: usize,
+    /// The label of each row, in a bucketed part.
+    pub(super) labels: Option<Vec<u32>>,
+    pub(super) columns: Vec<ReadColumn>,
+}
+
+/// One attribute of a part.
+pub(super) struct ReadColumn {
+    pub(super) attribute: Attr,
+    /// A code per row. Values of the original have the codes of the original.
+    pub(super) codes: Codes,
+    /// How many codes there are.
+    pub(super) size: usize,
+    /// The canonical place of each code, where it is not the code.
+    pub(super) ranks: Option<Vec<u32>>,
+}
+
+impl ReadPart {
+    /// The rows as keys, in canonical order of tuples.
+    pub(super) fn keys(&self) -> Keys {
+        let columns = self.columns.iter().map(|column| (&column.codes, column.ranks.as_deref()));
+        Keys::pack(&self.layout(), self.rows, columns)
+    }
+
+    /// The layout of the part's keys.
+    pub(super) fn layout(&self) -> Layout {
+        Layout::new(self.columns.iter().map(|column| column.size))
+    }
+}
+
+/// A part that is not what a part can be; its rows are then unknown to every check.
+struct Unreadable(CheckName, String);
+
+/// Reads a part and checks its header, its length, the order of its rows and its values. `None` when the rows could not
+/// be told.
+pub(super) fn read(
+    evidence: &Evidence<'_>,
+    control: &Control,
+    table: &PublishedTable,
+    part: &Part,
+    findings: &mut Findings,
+) -> Result<Option<(ReadPart, Keys)>, AuditStopped> {
+    let place = format!("table {}, part {}", table.name, part.name);
+    let known = part.columns.iter().all(|column| super::claims::readable(evidence, column.attribute));
+    let result = if known {
+        rows(evidence, control, table, part, &place, findings)?
+    } else {
+        Err(Unreadable(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
+    };
+    match result {
+        Ok(read) => {
+            let keys = read.keys();
+            order(&read, &keys, &place, findings);
+            Ok(Some((read, keys)))
+        }
+        Err(Unreadable(check, detail)) => {
+            findings.fail(check, format!("{place}: {detail}"));
+            let dependent = [CheckName::Columns, CheckName::Order, CheckName::Dictionary, CheckName::Content];
+            let bucketed = [CheckName::Buckets, CheckName::Guarantee];
+            for check in dependent.into_iter().chain(bucketed.into_iter().filter(|_| part.bucketed)) {
+                findings.fail(check, format!("{place}: its rows could not be told"));
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// A column while it is read.
+struct Growing<'a> {
+    dictionary: Dictionary<'a>,
+    codes: Codes,
+    batch: Vec<u32>,
+}
+
+impl Growing<'_> {
+    /// Moves the batch to the codes, which widen as the dictionary grows.
+    fn flush(&mut self) {
+        let size = self.dictionary.len();
+        if (size > 1 << 16 && !matches!(self.codes, Codes::U32(_)))
+            || (size > 1 << 8 && matches!(self.codes, Codes::U8(_)))
+        {
+            let narrow = std::mem::replace(&mut self.codes, Codes::U8(Vec::new()));
+            let wide: Vec<u32> = narrow.iter().collect();
+            self.codes = Codes::collect(size, wide.into_iter());
+        }
+        let batch = self.batch.drain(..);
+        match &mut self.codes {
+            Codes::U8(codes) => codes.extend(batch.map(|code| code as u8)),
+            Codes::U16(codes) => codes.extend(batch.map(|code| code as u16)),
+            Codes::U32(codes) => codes.extend(batch),
+        }
+    }
+}
+
+fn rows(
+    evidence: &Evidence<'_>,
+    control: &Control,
+    table: &PublishedTable,
+    part: &Part,
+    place: &str,
+    findings: &mut Findings,
+) -> Result<Result<ReadPart, Unreadable>, AuditStopped> {
+    let mut reader = PartReader::new(evidence.parts.open(&part.file(&table.name))?);
+    let malformed = |row: usize| Unreadable(CheckName::Columns, format!("row {row} is malformed"));
+    let width = usize::from(part.bucketed) + part.columns.len();
+    match advance(&mut reader)? {
+        Some(true) if reader.len() == width => header(&reader, part, place, findings),
+        Some(true) => return Ok(Err(Unreadable(CheckName::Columns, "the header has other columns".to_owned()))),
+        _ => return Ok(Err(Unreadable(CheckName::Columns, "there is no header".to_owned()))),
+    }
+    // of a part that claims more rows than it has, no more than a first guess is reserved
+    let expected = (part.len.min(1 << 24)) as usize;
+    let mut labels = part.bucketed.then(|| Vec::with_capacity(expected));
+    let mut columns: Vec<Growing<'_>> = part
+        .columns
+        .iter()
+        .map(|column| {
+            let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
+            let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
+            Growing { dictionary: Dictionary::new(domain), codes, batch: Vec::with_capacity(Control::STRIDE) }
+        })
+        .collect();
+    let lone = width == 1;
+    let mut rows = 0_usize;
+    loop {
+        match advance(&mut reader)? {
+            Some(true) if reader.len() == width => {}
+            Some(false) => break,
+            _ => return Ok(Err(malformed(rows + 1))),
+        }
+        rows += 1;
+        if rows as u64 > part.len {
+            return Ok(Err(Unreadable(CheckName::Columns, "there are more rows than claimed".to_owned())));
+        }
+        let mut first = 0;
+        if let Some(labels) = &mut labels {
+            let Some(label) = label(reader.field(0)) else {
+                let detail = format!("row {rows} has a label that is no number from 1");
+                return Ok(Err(Unreadable(CheckName::Order, detail)));
+            };
+            labels.push(label);
+            first = 1;
+        }
+        for (index, column) in columns.iter_mut().enumerate() {
+            let Field { bytes, quoted } = reader.field(first + index);
+            let cell = if quoted {
+                Some(bytes)
+            } else if lone {
+                // an empty line tells nothing in a part of one column
+                if bytes.is_empty() {
+                    return Ok(Err(malformed(rows)));
+                }
+                (part.null.as_deref().map(str::as_bytes) != Some(bytes)).then_some(bytes)
+            } else {
+                (!bytes.is_empty()).then_some(bytes)
+            };
+            column.batch.push(column.dictionary.code(cell));
+        }
+        if rows.is_multiple_of(Control::STRIDE) {
+            columns.iter_mut().for_each(Growing::flush);
+            control.advance(Control::STRIDE as u64)?;
+        }
+    }
+    columns.iter_mut().for_each(Growing::flush);
+    control.advance((rows % Control::STRIDE) as u64)?;
+    if rows as u64 != part.len {
+        findings.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
+    }
+    dictionary(evidence, part, &columns, place, findings);
+    let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ReadColumn {
+        attribute: claimed.attribute,
+        size: column.dictionary.len(),
+        ranks: column.dictionary.ranks(),
+        codes: column.codes,
+    });
+    Ok(Ok(ReadPart { rows, labels, columns: columns.collect() }))
+}
+
+/// Whether there is a next record; `None` when the bytes are malformed.
+fn advance(reader: &mut PartReader<'_>) -> Result<Option<bool>, AuditStopped> {
+    match reader.advance() {
+        Ok(more) => Ok(Some(more)),
+        Err(ReadError::Malformed) => Ok(None),
+        Err(ReadError::Io(error)) => Err(error.into()),
+    }
+}
+
+/// The header says exactly the claimed names, behind `bucket` in a bucketed part.
+fn header(reader: &PartReader<'_>, part: &Part, place: &str, findings: &mut Findings) {
+    let bucket = part.bucketed.then_some(BUCKET);
+    let claimed = bucket.into_iter().chain(part.columns.iter().map(|column| column.name.as_str()));
+    if !claimed.enumerate().all(|(index, name)| reader.field(index).bytes == name.as_bytes()) {
+        findings.fail(CheckName::Columns, format!("{place}: the header has other names"));
+    }
+}
+
+/// A label: a canonical decimal from 1.
+fn label(field: Field<'_>) -> Option<u32> {
+    if field.quoted || !matches!(field.bytes, [b'1'..=b'9', ..]) {
+        return None;
+    }
+    field.bytes.iter().try_fold(0_u32, |label, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
+        label.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Each column holds exactly the values of the original's column, and its null marker is none of them.
+fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], place: &str, findings: &mut Findings) {
+    for (column, claimed) in columns.iter().zip(&part.columns) {
+        let name = evidence.name(claimed.attribute);
+        let values = &column.dictionary;
+        if let Some(null) = &part.null
+            && (0..values.len() as u32).any(|code| values.value(code) == Some(null.as_bytes()))
+        {
+            findings.fail(CheckName::Dictionary, format!("{place}: the null marker is a value of {name}"));
+        }
+        if evidence.original.is_none() {
+            continue;
+        }
+        let surplus = values.len() - values.known();
+        if surplus > 0 {
+            let detail = format!("{place}: {surplus} values of {name} do not occur in the original");
+            findings.fail(CheckName::Dictionary, detail);
+        }
+        let mut seen = vec![false; values.len()];
+        with_codes!(&column.codes, codes => for &code in codes {
+            seen[code as usize] = true;
+        });
+        let absent = seen[..values.known()].iter().filter(|&&seen| !seen).count();
+        if absent > 0 {
+            findings.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));
+        }
+    }
+}
+
+/// Rows rise by label, then by value; labels run from 1 without gaps.
+fn order(part: &ReadPart, keys: &Keys, place: &str, findings: &mut Findings) {
+    if let Some(labels) = &part.labels {
+        let gaps = Buckets::count(labels).is_none_or(|buckets| buckets.ranges().any(|range| range.is_empty()));
+        if gaps {
+            findings.fail(CheckName::Order, format!("{place}: labels have gaps"));
+        }
+    }
+    let label = |row: usize| part.labels.as_ref().map_or(0, |labels| labels[row]);
+    let falls = |row: &usize| (label(row - 1), keys.get(row - 1)) > (label(*row), keys.get(*row));
+    if let Some(row) = (1..part.rows).find(falls) {
+        findings.fail(CheckName::Order, format!("{place}: row {} is out of order", row + 1));
+    }
+}

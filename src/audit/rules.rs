@@ -1,0 +1,141 @@
+//! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
+
+use super::gnf::{self, Node, Status};
+use super::{CheckName, Evidence, Findings};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
+
+/// The largest count of a value in a column, and the rows of the column.
+pub(super) type Largest = (u64, u64);
+
+/// Checks the submitted rules, and every rule that is listed. `largest` holds what the parts showed of each attribute.
+pub(super) fn check(evidence: &Evidence<'_>, largest: &[Option<Largest>], findings: &mut Findings) {
+    let publication = evidence.publication;
+    let search = Search {
+        evidence,
+        nodes: publication.tables.iter().map(Node::of).collect(),
+        largest: (0..largest.len())
+            .map(|index| match evidence.original {
+                Some(original) if index < original.attributes().len() => {
+                    let counts = original.column(Attr::from(index)).counts();
+                    Some((counts.into_iter().max().unwrap_or(0), original.rows() as u64))
+                }
+                _ => largest[index],
+            })
+            .collect(),
+    };
+    for rule in evidence.submitted {
+        if let Err(detail) = search.submitted(rule) {
+            findings.fail(CheckName::Gnf, format!("rule {}: {detail}", rule.pointer));
+        }
+    }
+    for standing in &publication.rules {
+        let name = standing.pointer.as_deref().unwrap_or("from a dependency");
+        if let Err(detail) = search.listed(standing) {
+            findings.fail(CheckName::Gnf, format!("rule {name}: {detail}"));
+        }
+    }
+}
+
+struct Search<'a> {
+    evidence: &'a Evidence<'a>,
+    nodes: Vec<Node<'a>>,
+    largest: Vec<Option<Largest>>,
+}
+
+impl Search<'_> {
+    /// A submitted rule holds and is listed.
+    fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
+        self.holds(rule.known, rule.protects, rule.guarantee)?;
+        let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
+        if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
+    }
+
+    /// A rule holds: one of the attributes it protects is eligible and not told (versatile publishing, Theorem 4.1; for a
+    /// combination any one suffices, since a joint value is no more likely than each of its values).
+    fn holds(&self, known: AttrSet, protects: Protected, guarantee: Guarantee) -> Result<(), String> {
+        let sensitive = protects.attributes();
+        if sensitive.is_empty() || sensitive.meets(known) {
+            return Err("its sides are empty or meet".to_owned());
+        }
+        let mut fault = String::new();
+        for attr in sensitive.iter() {
+            fault = match gnf::status(&self.nodes, known, attr, guarantee) {
+                Status::Violated(reaching) => {
+                    let (reaching, attr) = (self.evidence.list(reaching), self.evidence.name(attr));
+                    format!("{reaching} reach {attr} and no table guards it")
+                }
+                _ if !self.eligible(attr, guarantee) => {
+                    format!("{} has a value too frequent for the guarantee", self.evidence.name(attr))
+                }
+                Status::Unreachable | Status::Guarded(_) => return Ok(()),
+            };
+        }
+        Err(fault)
+    }
+
+    /// Whether the attribute by itself keeps the guarantee. One that is neither in the original nor in a part that could
+    /// be read is published nowhere only if no table claims it.
+    fn eligible(&self, attr: Attr, guarantee: Guarantee) -> bool {
+        let Guarantee::LDiversity { l } = guarantee;
+        match self.largest.get(attr.index()).copied().flatten() {
+            Some((count, rows)) => u128::from(count) * u128::from(l) <= u128::from(rows),
+            None => !self.nodes.iter().any(|node| node.attributes.contains(attr)),
+        }
+    }
+
+    /// The rules that were submitted at a pointer.
+    fn at<'s>(&'s self, pointer: &'s str) -> impl Iterator<Item = &'s SubmittedRule> {
+        self.evidence.submitted.iter().filter(move |rule| rule.pointer == pointer)
+    }
+
+    /// A listed rule was submitted or says why it was added, and is held by what it says.
+    fn listed(&self, standing: &RuleStanding) -> Result<(), String> {
+        match (&standing.pointer, standing.origin) {
+            (Some(pointer), Origin::Submitted | Origin::ImpliedBy) => {
+                if !self.at(pointer).any(|rule| same(rule, standing)) {
+                    return Err("it is listed and was not submitted".to_owned());
+                }
+            }
+            (None, Origin::FromDependency) => {}
+            _ => return Err("its origin and its pointer disagree".to_owned()),
+        }
+        if let Some(Because::Rule(pointer)) = &standing.because {
+            let implies = |rule: &SubmittedRule| {
+                standing.known.is_subset(rule.known)
+                    && rule.protects.attributes().is_subset(standing.protects.attributes())
+                    && gnf::at_least(rule.guarantee, standing.guarantee)
+            };
+            if !self.at(pointer).any(implies) {
+                return Err(format!("rule {pointer} does not imply it"));
+            }
+        }
+        self.holds(standing.known, standing.protects, standing.guarantee)?;
+        let confirmed = standing.protects.attributes().iter().any(|attr| {
+            let status = gnf::status(&self.nodes, standing.known, attr, standing.guarantee);
+            self.eligible(attr, standing.guarantee) && self.confirms(&status, &standing.held_by)
+        });
+        if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
+    }
+
+    fn confirms(&self, status: &Status, held_by: &HeldBy) -> bool {
+        let name = |index: usize| &self.evidence.publication.tables[index].name;
+        match (status, held_by) {
+            (Status::Unreachable, HeldBy::Unreachable) => true,
+            (Status::Guarded(guardians), HeldBy::Guardian { table, known }) => {
+                guardians.iter().any(|(index, entered)| name(*index) == table && entered == known)
+            }
+            (Status::Guarded(guardians), HeldBy::Table(table)) => {
+                guardians.iter().any(|(index, _)| name(*index) == table)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn same(rule: &SubmittedRule, standing: &RuleStanding) -> bool {
+    standing.pointer.as_ref() == Some(&rule.pointer)
+        && standing.known == rule.known
+        && standing.protects == rule.protects
+        && standing.guarantee == rule.guarantee
+}
