@@ -19,7 +19,7 @@ use crate::spec::{MethodSpec, Specification};
 
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
 pub use release::{Order, Released, release};
-pub use verify::{Verification, verify_directory};
+pub use verify::{Claim, verify};
 pub use write::PartStore;
 
 /// Why a release did not come about.

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::publication::{Publication, TableName, Witness};
 use crate::publish::{self, Input};
 use crate::random::Streams;
-use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
+use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, HeldByText, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -65,7 +65,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         accounted: AttrSet::first(specification.names.len()),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
-        AuditStopped::Cancelled => Stopped::Cancelled,
+        AuditStopped::Cancelled(_) => Stopped::Cancelled,
         AuditStopped::Io(error) => error.into(),
     })?;
     if !audit.verified() || audit.linkage != Linkage::Checked {
@@ -155,7 +155,7 @@ pub(super) fn summary(audit: &Audit) -> AuditSummary {
 /// What the buckets of a table achieve, from the parts as the audit read them.
 fn achieved(audit: &Audit, publication: &Publication, table: &TableName) -> Option<Achieved> {
     let index = publication.tables.iter().position(|published| published.name == *table)?;
-    let posterior = audit.tables[index].posteriors.first()?;
+    let posterior = audit.tables[index].posteriors.values().next()?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     Some(Achieved {
         worst_posterior: ratio(posterior.worst),
@@ -169,6 +169,18 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
         figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
     });
     sizes.collect()
+}
+
+/// Whether every figure of a manifest is the one that the audit read from the parts.
+pub(super) fn figures(audit: &Audit, publication: &Publication, manifest: &Manifest) -> bool {
+    let guard_of = |rule: &crate::report::ManifestRule| match &rule.held_by {
+        HeldByText::Guardian { guardian: table, .. } | HeldByText::Table { table } => {
+            achieved(audit, publication, &TableName(table.clone()))
+        }
+        HeldByText::Unreachable { .. } => None,
+    };
+    manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
+        && manifest.rules.iter().all(|rule| rule.achieved == guard_of(rule))
 }
 
 /// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the

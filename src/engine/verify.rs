@@ -1,0 +1,95 @@
+//! Verifying a release again, from its manifest and the bytes on disk.
+
+use std::io::{self, Read};
+
+use sha2::{Digest, Sha256};
+
+use super::release::{figures, summary};
+use super::write::hex;
+use super::Stopped;
+use crate::audit::{self, AuditStopped, Evidence};
+use crate::control::{Control, Phase};
+use crate::microdata::{AttrSet, Table};
+use crate::publication::{Origin, PublishedBytes, SubmittedRule};
+use crate::report::{AuditSummary, CheckResult, Manifest, publication_of};
+
+/// What a release is verified against.
+pub struct Claim<'a> {
+    /// What the release says of itself.
+    pub manifest: &'a Manifest,
+    /// The published names of the attributes; attribute `i` is column `i` of the original.
+    pub names: &'a [String],
+    /// The rules as the specification states them; `None`: as the manifest does.
+    pub rules: Option<&'a [SubmittedRule]>,
+    /// The table it was made from, in any row order.
+    pub original: Option<&'a Table>,
+}
+
+/// Audits the parts of a release without its witness: every check of the audit that bytes alone, or bytes and the original,
+/// allow; and that the digests and figures of the manifest are those of the parts.
+///
+/// # Errors
+/// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
+pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) -> Result<AuditSummary, Stopped> {
+    let publication = match publication_of(claim.manifest, claim.names) {
+        Ok(publication) => publication,
+        Err(detail) => return Ok(refuted("columns", detail)),
+    };
+    let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
+    control.begin(Phase::Audit, rows)?;
+    let stated = publication.rules.iter().filter(|rule| rule.origin != Origin::FromDependency).map(|rule| SubmittedRule {
+        pointer: rule.pointer.clone().unwrap_or_default(),
+        known: rule.known,
+        protects: rule.protects,
+        guarantee: rule.guarantee,
+    });
+    let stated: Vec<SubmittedRule> = stated.collect();
+    let evidence = Evidence {
+        publication: &publication,
+        submitted: claim.rules.unwrap_or(&stated),
+        parts,
+        original: claim.original,
+        witness: None,
+        names: claim.names,
+        accounted: AttrSet::first(claim.names.len()),
+    };
+    let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
+        AuditStopped::Cancelled(_) => Stopped::Cancelled,
+        AuditStopped::Io(error) => error.into(),
+    })?;
+    let mut summary = summary(&audit);
+    summary.checks.push(digests(claim.manifest, parts)?);
+    summary.checks.push(CheckResult {
+        check: "figures".to_owned(),
+        passed: figures(&audit, &publication, claim.manifest),
+        detail: None,
+    });
+    summary.verified = summary.checks.iter().all(|check| check.passed);
+    Ok(summary)
+}
+
+/// Whether every part has the digest that the manifest states.
+fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckResult> {
+    let mut detail = None;
+    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
+        let (mut source, mut hash, mut block) = (parts.open(&part.file)?, Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match source.read(&mut block)? {
+                0 => break,
+                read => hash.update(&block[..read]),
+            }
+        }
+        if hex(&hash.finalize()) != part.sha256 {
+            detail.get_or_insert_with(|| format!("{} is not the file that the manifest describes", part.file));
+        }
+    }
+    Ok(CheckResult { check: "digests".to_owned(), passed: detail.is_none(), detail })
+}
+
+fn refuted(check: &str, detail: String) -> AuditSummary {
+    AuditSummary {
+        verified: false,
+        linkage: "not_checked".to_owned(),
+        checks: vec![CheckResult { check: check.to_owned(), passed: false, detail: Some(detail) }],
+    }
+}
