@@ -12,6 +12,24 @@ pub struct Arena {
 }
 
 impl Arena {
+    /// Values given by their lengths and by their bytes, one behind the other; `None` when the lengths do not add up.
+    pub(crate) fn from_parts(lengths: &[u32], bytes: &[u8]) -> Option<Self> {
+        let mut end = 0_usize;
+        let ends: Option<Vec<usize>> = lengths
+            .iter()
+            .map(|&length| {
+                end = end.checked_add(length as usize)?;
+                (end <= bytes.len()).then_some(end)
+            })
+            .collect();
+        (end == bytes.len()).then_some(Self { bytes: bytes.to_vec(), ends: ends? })
+    }
+
+    /// All values, one behind the other.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Appends a value.
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);

@@ -1,12 +1,21 @@
 //! What a table is: attributes, values in one canonical order, dictionary-encoded columns, and the chunks that uploads
-//! are kept in. Knows nothing of rules or of what is published.
+//! are kept in; how tables are read and written. Knows nothing of rules or of what is published.
 
 mod attrs;
+mod builder;
+mod chunk;
 mod domain;
+pub mod formats;
+mod interner;
+mod profile;
 mod table;
 mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
+pub use builder::{ColumnBuilder, TableBuilder, TooManyDistinct};
+pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
 pub use domain::{Arena, Domain};
+pub use interner::Interner;
+pub use profile::{ColumnProfile, DatasetProfile, PROFILE_BYTES, ProfileBuilder};
 pub use table::{Codes, Column, Counts, Table};
 pub use value::{AttributeType, parse_integer};

@@ -44,14 +44,22 @@ impl AttributeType {
     pub fn infer<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut inferred = None;
         for value in values {
-            let current = inferred.unwrap_or(Self::Integer);
-            inferred = Some(match current {
-                Self::Integer if Self::Integer.admits(value) => Self::Integer,
-                Self::Integer | Self::Decimal if Self::Decimal.admits(value) => Self::Decimal,
-                _ => return Self::Text,
-            });
+            inferred = Some(Self::widened(inferred, value));
+            if inferred == Some(Self::Text) {
+                break;
+            }
         }
         inferred.unwrap_or(Self::Text)
+    }
+
+    /// One step of [`AttributeType::infer`]: the narrowest type that admits what `inferred` admits, and `value` too.
+    #[must_use]
+    pub fn widened(inferred: Option<Self>, value: &[u8]) -> Self {
+        match inferred.unwrap_or(Self::Integer) {
+            Self::Integer if Self::Integer.admits(value) => Self::Integer,
+            Self::Integer | Self::Decimal if Self::Decimal.admits(value) => Self::Decimal,
+            _ => Self::Text,
+        }
     }
 
     /// The canonical order of two values of this type: missing first, numbers by value, text by bytes. Decimals of equal

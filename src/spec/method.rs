@@ -163,14 +163,11 @@ fn versatile(
 }
 
 fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
-    let expected = "the name of the sensitive attribute";
-    let sensitive = match members.take("sensitive").map(|value| value.as_str()) {
-        Some(Some(name)) => columns.resolve(name, &members.at("sensitive"), faults),
-        _ => {
-            faults.range(members.at("sensitive"), expected);
-            None
-        }
-    };
+    let named = members.take("sensitive").and_then(|value| value.as_str());
+    if named.is_none() {
+        faults.range(members.at("sensitive"), "the name of the sensitive attribute");
+    }
+    let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
     let guarantee = match members.take("guarantee") {
         Some(value) => guarantee(value, &members.at("guarantee"), faults),
         None => {
@@ -180,16 +177,16 @@ fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], f
     };
     let pointer = members.at("quasi_identifiers");
     let before = faults.len();
-    let known = match members.list("quasi_identifiers", NAMES, faults) {
+    let list = members.list("quasi_identifiers", NAMES, faults);
+    let hidden = faults.len() > before || named.is_none();
+    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
+    let known = match list {
         Some(names) => columns_named(names, &pointer, columns, faults),
-        None if faults.len() > before => BTreeSet::new(),
         None => {
             let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
             published.map(|(column, _)| column).filter(|column| sensitive != Some(*column)).collect()
         }
     };
-    let hidden = faults.len() > before || sensitive.is_none();
-    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
     if known.is_empty() && faults.len() == before {
         let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
         faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));

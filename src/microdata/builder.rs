@@ -1,0 +1,217 @@
+//! Chunks to columns: one dictionary for all rows, then codes in canonical order.
+
+use super::chunk::ChunkColumn;
+use super::domain::Domain;
+use super::formats::IngestError;
+use super::interner::Interner;
+use super::table::{Codes, Column, Table};
+use super::value::AttributeType;
+use crate::with_codes;
+
+/// A column has more distinct values than are accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {limit} distinct values in a column")]
+pub struct TooManyDistinct {
+    /// The most that are accepted.
+    pub limit: u64,
+}
+
+impl From<TooManyDistinct> for IngestError {
+    fn from(error: TooManyDistinct) -> Self {
+        Self::TooLarge { what: "distinct values of a column", limit: error.limit, found: error.limit + 1 }
+    }
+}
+
+/// Puts the chunks of one column together.
+pub struct ColumnBuilder {
+    interner: Interner,
+    /// Of the interner, raised by 1: code 0 is the missing value.
+    codes: Codes,
+    missing: bool,
+    max_distinct: usize,
+}
+
+impl ColumnBuilder {
+    /// A column of at most `max_distinct` values (and never more than 2^32 - 2), a missing one not counted.
+    #[must_use]
+    pub fn new(max_distinct: u64) -> Self {
+        Self {
+            interner: Interner::default(),
+            codes: Codes::U8(Vec::new()),
+            missing: false,
+            max_distinct: max_distinct.min(u64::from(u32::MAX) - 1) as usize,
+        }
+    }
+
+    /// Appends the rows of a chunk.
+    ///
+    /// # Errors
+    /// [`TooManyDistinct`]; the column is of no use then.
+    pub fn push(&mut self, chunk: &ChunkColumn) -> Result<(), TooManyDistinct> {
+        let mut map = Vec::with_capacity(chunk.values().len() + 1);
+        map.push(0);
+        for value in chunk.values().iter() {
+            map.push(self.interner.intern(value) + 1);
+            if self.interner.len() > self.max_distinct {
+                return Err(TooManyDistinct { limit: self.max_distinct as u64 });
+            }
+        }
+        self.missing |= chunk.missing() > 0;
+        self.widen();
+        with_codes!(chunk.codes(), new => match &mut self.codes {
+            Codes::U8(codes) => codes.extend(new.iter().map(|&code| map[code as usize] as u8)),
+            Codes::U16(codes) => codes.extend(new.iter().map(|&code| map[code as usize] as u16)),
+            Codes::U32(codes) => codes.extend(new.iter().map(|&code| map[code as usize])),
+        });
+        Ok(())
+    }
+
+    /// Makes the codes wide enough for the dictionary.
+    fn widen(&mut self) {
+        let width = match self.interner.len() {
+            0..=0xFF => 1,
+            0x100..=0xFFFF => 2,
+            _ => 4,
+        };
+        match &mut self.codes {
+            Codes::U8(codes) if width == 2 => {
+                self.codes = Codes::U16(codes.iter().map(|&code| u16::from(code)).collect());
+            }
+            Codes::U8(codes) if width == 4 => {
+                self.codes = Codes::U32(codes.iter().map(|&code| u32::from(code)).collect());
+            }
+            Codes::U16(codes) if width == 4 => {
+                self.codes = Codes::U32(codes.iter().map(|&code| u32::from(code)).collect());
+            }
+            _ => {}
+        }
+    }
+
+    /// The column, with codes in canonical order. Its type is `kind`, which must admit all values, or is inferred from them.
+    #[must_use]
+    pub fn finish(mut self, kind: Option<AttributeType>) -> Column {
+        let values = self.interner.take();
+        let kind = kind.unwrap_or_else(|| AttributeType::infer(values.iter()));
+        let (domain, ranks) = Domain::sort(kind, self.missing, &values);
+        let map: Vec<u32> = std::iter::once(0).chain(ranks).collect();
+        // the width can only shrink, by one step, when no value is missing
+        let codes = match self.codes {
+            Codes::U8(mut codes) => {
+                codes.iter_mut().for_each(|code| *code = map[usize::from(*code)] as u8);
+                Codes::U8(codes)
+            }
+            wider => Codes::collect(domain.len(), (0..wider.len()).map(|row| map[wider.get(row) as usize])),
+        };
+        Column { domain, codes }
+    }
+}
+
+/// Puts chunks of several columns together.
+pub struct TableBuilder {
+    names: Vec<String>,
+    kinds: Vec<Option<AttributeType>>,
+    columns: Vec<ColumnBuilder>,
+}
+
+impl TableBuilder {
+    /// A table of named columns; `kinds` are the types where they are given rather than inferred.
+    ///
+    /// # Panics
+    /// When there are not as many types as names.
+    #[must_use]
+    pub fn new(names: Vec<String>, kinds: Vec<Option<AttributeType>>, max_distinct: u64) -> Self {
+        assert_eq!(names.len(), kinds.len(), "one type a column");
+        let columns = names.iter().map(|_| ColumnBuilder::new(max_distinct)).collect();
+        Self { names, kinds, columns }
+    }
+
+    /// Appends rows: a chunk of each column, in the order of the columns.
+    ///
+    /// # Errors
+    /// [`TooManyDistinct`]; the table is of no use then.
+    ///
+    /// # Panics
+    /// When there are not as many chunks as columns.
+    pub fn push<'a>(&mut self, chunks: impl ExactSizeIterator<Item = &'a ChunkColumn>) -> Result<(), TooManyDistinct> {
+        assert_eq!(chunks.len(), self.columns.len(), "one chunk a column");
+        self.columns.iter_mut().zip(chunks).try_for_each(|(column, chunk)| column.push(chunk))
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn finish(self) -> Table {
+        let columns = self.columns.into_iter().zip(self.kinds).map(|(column, kind)| column.finish(kind)).collect();
+        Table::new(self.names, columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn chunk(rows: &[Option<u32>]) -> ChunkColumn {
+        let mut interner = Interner::default();
+        let mut code = |value: u32| interner.intern(value.to_string().as_bytes()) as u16 + 1;
+        let codes: Vec<u16> = rows.iter().map(|row| row.map_or(0, &mut code)).collect();
+        ChunkColumn::new(interner.take(), &codes)
+    }
+
+    fn build(chunks: &[Vec<Option<u32>>], kind: Option<AttributeType>) -> Column {
+        let mut builder = ColumnBuilder::new(1 << 22);
+        chunks.iter().for_each(|rows| builder.push(&chunk(rows)).unwrap());
+        builder.finish(kind)
+    }
+
+    fn check(chunks: &[Vec<Option<u32>>], kind: Option<AttributeType>) {
+        let column = build(chunks, kind);
+        let rows: Vec<Option<String>> = chunks.iter().flatten().map(|row| row.map(|value| value.to_string())).collect();
+        let read: Vec<_> = (0..column.codes.len())
+            .map(|row| column.value(row).map(|value| String::from_utf8(value.to_vec()).unwrap()))
+            .collect();
+        assert_eq!(read, rows);
+        assert_eq!(column.domain.has_missing(), rows.contains(&None));
+        assert!(column.counts().iter().all(|&count| count > 0), "only values that occur");
+        assert_eq!(
+            column.codes,
+            Codes::collect(column.domain.len(), column.codes.iter().collect::<Vec<_>>().into_iter())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn rows_survive(chunks in prop::collection::vec(prop::collection::vec(prop::option::of(0..50_u32), 0..60), 0..6), text: bool) {
+            check(&chunks, text.then_some(AttributeType::Text));
+        }
+    }
+
+    #[test]
+    fn codes_are_as_narrow_as_the_domain() {
+        for distinct in [255, 256, 257, 0xFFFF, 0x1_0000, 0x1_0001, 70_000_u32] {
+            for missing in [false, true] {
+                let mut rows: Vec<_> = (0..distinct).map(Some).collect();
+                rows.extend(missing.then_some(None));
+                let chunks: Vec<_> = rows.chunks(40_000).map(<[_]>::to_vec).collect();
+                check(&chunks, None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_type_decides_the_order() {
+        let chunks = [vec![Some(10), Some(9), None]];
+        let first = |kind| build(&chunks, kind).domain.value(1).unwrap().to_vec();
+        assert_eq!(first(None), b"9");
+        assert_eq!(first(Some(AttributeType::Text)), b"10");
+        assert_eq!(build(&[vec![None]], None).domain.kind(), AttributeType::Text);
+    }
+
+    #[test]
+    fn distinct_values_are_limited() {
+        let mut builder = ColumnBuilder::new(3);
+        builder.push(&chunk(&[Some(1), Some(2), None])).unwrap();
+        builder.push(&chunk(&[Some(1), Some(3)])).unwrap();
+        assert_eq!(builder.push(&chunk(&[Some(4)])), Err(TooManyDistinct { limit: 3 }));
+    }
+}

@@ -1,0 +1,11 @@
+//! CSV (RFC 4180) in and out. An unquoted empty field is a missing value, a quoted empty field is the empty string.
+
+mod detect;
+mod reader;
+mod scanner;
+mod write;
+
+pub use detect::detect_delimiter;
+pub use reader::{CsvOptions, CsvReader, read_table};
+pub use scanner::{Fault, Record, ScanError, Scanner};
+pub use write::{CellTexts, RowWriter, header, null_marker};

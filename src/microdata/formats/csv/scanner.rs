@@ -1,0 +1,550 @@
+//! A streaming scanner of RFC 4180 records that tells quoted fields from unquoted ones.
+//!
+//! What it accepts: records end with LF or CR LF, the last one also with the end of the input; a field that begins with a
+//! quote ends with one, and a quote inside it is doubled; a UTF-8 byte order mark at the very beginning is skipped. What it
+//! refuses, because readers disagree about it: a quote inside an unquoted field, text after a closing quote, a CR without an
+//! LF outside quotes (at the very end of the input it counts as CR LF), and a quote that is never closed.
+//!
+//! The input is classified 64 bytes at a time into a bit mask of delimiters, quotes and line ends, so that the cost of a
+//! field hardly depends on its length. A record that reaches past the buffer is begun again after a refill; refills at
+//! least double what is buffered of it, so this stays linear.
+
+use std::io::{self, Read};
+
+use super::super::Limits;
+
+const QUOTE: u8 = b'"';
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+const BLOCK: usize = 64;
+const BUFFER: usize = 128 << 10;
+
+/// Why a record cannot be read. No message carries what the record holds.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// The record is not CSV.
+    #[error("record {record}, byte {byte}: {fault}")]
+    Malformed {
+        /// The record, the first one (a header) being 0.
+        record: u64,
+        /// Where in the input, in bytes from its beginning.
+        byte: u64,
+        /// The field of the record, from 0.
+        field: usize,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// A field or a record exceeds its limit.
+    #[error("record {record}, byte {byte}: {what} of more than {limit} bytes")]
+    TooLarge {
+        /// The record, the first one being 0.
+        record: u64,
+        /// Where the record begins, in bytes from the beginning of the input.
+        byte: u64,
+        /// `"field"` or `"record"`.
+        what: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+        /// The size in bytes as far as it was read.
+        found: u64,
+    },
+    /// The input cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// What makes a record malformed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// `"a"b`
+    #[error("text after a closing quote")]
+    TextAfterQuote,
+    /// `a"b`
+    #[error("a quote inside an unquoted field; quote the field and double the quote")]
+    BareQuote,
+    /// A carriage return that no line feed follows, outside quotes.
+    #[error("a carriage return without a line feed outside quotes")]
+    BareCarriageReturn,
+    /// The input ends inside a quoted field.
+    #[error("a quote that is never closed, or a truncated file")]
+    UnclosedQuote,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    start: u32,
+    end: u32,
+    quoted: bool,
+}
+
+/// Reads records one after the other, without an allocation per record.
+pub struct Scanner<R> {
+    reader: R,
+    delimiter: u8,
+    field_limit: usize,
+    record_limit: usize,
+    /// At least one block longer than `filled`.
+    buffer: Vec<u8>,
+    filled: usize,
+    ended: bool,
+    /// How many bytes of the input came before the buffer.
+    before: u64,
+    /// The beginning of the next record in the buffer, and the marks from there on of the block at `base`.
+    position: usize,
+    base: usize,
+    mask: u64,
+    fields: Vec<Field>,
+    /// Fields with doubled quotes in the record under way.
+    doubled: Vec<u32>,
+    record: u64,
+    started: bool,
+}
+
+/// The fields of one record.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    buffer: &'a [u8],
+    fields: &'a [Field],
+    number: u64,
+    before: u64,
+    start: usize,
+}
+
+impl<'a> Record<'a> {
+    /// How many fields there are, at least one.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Never: a blank line is a record of one empty field.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The number of the record, the first one (a header) being 0.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Where the record begins, in bytes from the beginning of the input.
+    #[must_use]
+    pub const fn byte(&self) -> u64 {
+        self.before + self.start as u64
+    }
+
+    /// Where field `index` begins (inside its quotes), in bytes from the beginning of the input.
+    #[must_use]
+    pub fn field_byte(&self, index: usize) -> u64 {
+        self.before + u64::from(self.fields[index].start)
+    }
+
+    /// The bytes of the fields, with quotes removed, and whether each was quoted.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], bool)> + use<'a> {
+        let buffer = self.buffer;
+        self.fields.iter().map(move |field| (&buffer[field.start as usize..field.end as usize], field.quoted))
+    }
+}
+
+enum Step {
+    Record,
+    More,
+    Fault { at: usize, fault: Fault },
+}
+
+impl<R: Read> Scanner<R> {
+    /// A scanner of `reader`. Without a `delimiter` every record has one field. A delimiter is any ASCII byte but a quote
+    /// and the line ends; the caller sees to that.
+    pub fn new(reader: R, delimiter: Option<u8>, limits: &Limits) -> Self {
+        let bounded = |limit: u64| limit.min(1 << 30) as usize;
+        Self {
+            reader,
+            delimiter: delimiter.unwrap_or(b'\n'),
+            field_limit: bounded(limits.max_field_bytes),
+            record_limit: bounded(limits.max_record_bytes),
+            buffer: vec![0; BUFFER + BLOCK],
+            filled: 0,
+            ended: false,
+            before: 0,
+            position: 0,
+            base: 0,
+            mask: 0,
+            fields: Vec::new(),
+            doubled: Vec::new(),
+            record: 0,
+            started: false,
+        }
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// [`ScanError`]; the scanner must not be used further then.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ScanError> {
+        let start = loop {
+            let start = self.position;
+            match self.step() {
+                Step::Record => break start,
+                Step::Fault { at, fault } => return Err(self.malformed(at, fault)),
+                Step::More if self.ended => {
+                    if self.filled == start {
+                        return Ok(None);
+                    }
+                    return Err(self.malformed(self.filled, Fault::UnclosedQuote));
+                }
+                Step::More => self.refill()?,
+            }
+        };
+        let length = self.position - start;
+        if length > self.field_limit.min(self.record_limit) {
+            self.check_sizes(start, length)?;
+        }
+        if !self.doubled.is_empty() {
+            self.unescape();
+        }
+        let number = self.record;
+        self.record += 1;
+        Ok(Some(Record { buffer: &self.buffer, fields: &self.fields, number, before: self.before, start }))
+    }
+
+    /// Finds the fields of the record at `position` and moves behind it, or leaves everything as it was.
+    #[inline]
+    fn step(&mut self) -> Step {
+        let Self { buffer, fields, filled, delimiter, .. } = self;
+        let (filled, delimiter) = (*filled, *delimiter);
+        let buffer = &buffer[..filled + BLOCK];
+        let mut marks = Marks { buffer, filled, delimiter, base: self.base, mask: self.mask };
+        fields.clear();
+        self.doubled.clear();
+        let mut start = self.position;
+        loop {
+            let Some(mut at) = marks.next() else { return Step::More };
+            let mut field = Field { start: start as u32, end: at as u32, quoted: false };
+            if buffer[at] == QUOTE {
+                if at != start {
+                    return Step::Fault { at, fault: Fault::BareQuote };
+                }
+                let mut doubled = false;
+                let close = loop {
+                    let Some(mark) = marks.next() else { return Step::More };
+                    if buffer[mark] != QUOTE {
+                        continue;
+                    }
+                    if mark + 1 == filled {
+                        return Step::More;
+                    }
+                    if buffer[mark + 1] != QUOTE {
+                        break mark;
+                    }
+                    doubled = true;
+                    marks.next();
+                };
+                if doubled {
+                    self.doubled.push(fields.len() as u32);
+                }
+                field = Field { start: start as u32 + 1, end: close as u32, quoted: true };
+                at = close + 1;
+                if marks.next() != Some(at) || buffer[at] == QUOTE {
+                    return Step::Fault { at, fault: Fault::TextAfterQuote };
+                }
+            }
+            fields.push(field);
+            if buffer[at] == b'\r' {
+                at += 1;
+                if at == filled {
+                    return Step::More;
+                }
+                if buffer[at] != b'\n' {
+                    return Step::Fault { at: at - 1, fault: Fault::BareCarriageReturn };
+                }
+                marks.next();
+            }
+            start = at + 1;
+            if buffer[at] == b'\n' {
+                break;
+            }
+        }
+        self.position = start;
+        self.base = marks.base;
+        self.mask = marks.mask;
+        Step::Record
+    }
+
+    /// Moves the record under way to the front of the buffer and fills the rest.
+    #[cold]
+    fn refill(&mut self) -> Result<(), ScanError> {
+        let kept = self.filled - self.position;
+        if kept > self.record_limit {
+            return Err(self.too_large("record", self.record_limit, kept));
+        }
+        self.buffer.copy_within(self.position..self.filled, 0);
+        self.before += self.position as u64;
+        self.position = 0;
+        self.filled = kept;
+        let room = self.buffer.len() - BLOCK;
+        if kept > room / 2 {
+            self.buffer.resize(2 * room + BLOCK, 0);
+        }
+        // one byte is left for the line end that the last record may lack
+        let room = self.buffer.len() - BLOCK - 1;
+        while self.filled < room && !self.ended {
+            match self.reader.read(&mut self.buffer[self.filled..room]) {
+                Ok(0) => self.ended = true,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !self.started {
+            self.started = true;
+            if self.buffer[..self.filled].starts_with(BOM) {
+                self.position = BOM.len();
+            }
+        }
+        if self.ended && self.filled > self.position && self.buffer[self.filled - 1] != b'\n' {
+            self.buffer[self.filled] = b'\n';
+            self.filled += 1;
+        }
+        let mut marks =
+            Marks { buffer: &self.buffer, filled: self.filled, delimiter: self.delimiter, base: 0, mask: 0 };
+        marks.classify();
+        self.mask = marks.mask & (u64::MAX << self.position);
+        self.base = 0;
+        Ok(())
+    }
+
+    #[cold]
+    fn check_sizes(&self, start: usize, length: usize) -> Result<(), ScanError> {
+        if length > self.record_limit {
+            return Err(self.too_large("record", self.record_limit, length));
+        }
+        let longest = self.fields.iter().map(|field| (field.end - field.start) as usize).max().unwrap_or(0);
+        debug_assert!(longest <= length && start <= self.position);
+        if longest > self.field_limit { Err(self.too_large("field", self.field_limit, longest)) } else { Ok(()) }
+    }
+
+    /// Undoubles quotes in place: the record is not read again.
+    #[cold]
+    fn unescape(&mut self) {
+        for &index in &self.doubled {
+            let field = &mut self.fields[index as usize];
+            let (mut from, mut to) = (field.start as usize, field.start as usize);
+            while from < field.end as usize {
+                self.buffer[to] = self.buffer[from];
+                from += if self.buffer[from] == QUOTE { 2 } else { 1 };
+                to += 1;
+            }
+            field.end = to as u32;
+        }
+    }
+
+    #[cold]
+    fn malformed(&self, at: usize, fault: Fault) -> ScanError {
+        let byte = self.before + at as u64;
+        ScanError::Malformed { record: self.record, byte, field: self.fields.len(), fault }
+    }
+
+    #[cold]
+    fn too_large(&self, what: &'static str, limit: usize, found: usize) -> ScanError {
+        let byte = self.before + self.position as u64;
+        ScanError::TooLarge { record: self.record, byte, what, limit: limit as u64, found: found as u64 }
+    }
+}
+
+/// The positions of delimiters, quotes, CR and LF, rising.
+struct Marks<'a> {
+    buffer: &'a [u8],
+    filled: usize,
+    delimiter: u8,
+    base: usize,
+    mask: u64,
+}
+
+impl Marks<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            if self.base + BLOCK >= self.filled {
+                return None;
+            }
+            self.base += BLOCK;
+            self.classify();
+        }
+        let at = self.base + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(at)
+    }
+
+    /// Sets the mask for the block at `base`.
+    #[inline(always)]
+    fn classify(&mut self) {
+        let Some((block, _)) = self.buffer[self.base..].split_first_chunk::<BLOCK>() else { return };
+        let mut hits = [0_u8; BLOCK];
+        for (hit, &byte) in hits.iter_mut().zip(block) {
+            *hit = u8::from(byte == self.delimiter)
+                | u8::from(byte == QUOTE)
+                | u8::from(byte == b'\n')
+                | u8::from(byte == b'\r');
+        }
+        // gathers the lowest bit of eight bytes in one byte
+        const GATHER: u64 = 0x0102_0408_1020_4080;
+        let mut mask = 0;
+        let (words, _) = hits.as_chunks::<8>();
+        for (index, &word) in words.iter().enumerate() {
+            mask |= (u64::from_le_bytes(word).wrapping_mul(GATHER) >> 56) << (8 * index);
+        }
+        let left = self.filled.saturating_sub(self.base);
+        self.mask = if left < BLOCK { mask & ((1 << left) - 1) } else { mask };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Rows = Vec<Vec<(Vec<u8>, bool)>>;
+
+    /// Gives its bytes in pieces of at most `1` bytes.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = into.len().min(self.1);
+            self.0.read(&mut into[..most])
+        }
+    }
+
+    fn scan_with(input: &[u8], delimiter: Option<u8>, piece: usize, limits: &Limits) -> Result<Rows, ScanError> {
+        let mut scanner = Scanner::new(Trickle(input, piece), delimiter, limits);
+        let mut rows = Vec::new();
+        while let Some(record) = scanner.next_record()? {
+            assert_eq!(record.number(), rows.len() as u64);
+            rows.push(record.iter().map(|(field, quoted)| (field.to_vec(), quoted)).collect());
+        }
+        Ok(rows)
+    }
+
+    fn scan(input: &str) -> Result<Rows, ScanError> {
+        scan_with(input.as_bytes(), Some(b','), usize::MAX, &Limits::default())
+    }
+
+    /// Unquoted fields as they are, quoted ones in angle brackets, fields apart by `|` and records by `/`.
+    fn shown(input: &str) -> String {
+        let field = |(field, quoted): &(Vec<u8>, bool)| {
+            let text = String::from_utf8_lossy(field).into_owned();
+            if *quoted { format!("<{text}>") } else { text }
+        };
+        let row = |row: &Vec<_>| row.iter().map(field).collect::<Vec<_>>().join("|");
+        scan(input).unwrap().iter().map(row).collect::<Vec<_>>().join("/")
+    }
+
+    fn fault(input: &str) -> (u64, u64, Fault) {
+        match scan(input) {
+            Err(ScanError::Malformed { record, byte, fault, .. }) => (record, byte, fault),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn accepts_what_rfc_4180_describes() {
+        assert_eq!(shown(""), "");
+        assert_eq!(shown("a,b\n1,2\n"), "a|b/1|2");
+        assert_eq!(shown("a,b\r\n1,2"), "a|b/1|2");
+        assert_eq!(shown("a,b\r\n1,2\r"), "a|b/1|2");
+        assert_eq!(shown("a,\"\"\n,\"x\"\n"), "a|<>/|<x>");
+        assert_eq!(shown("\"a,\r\n\"\"b\"\"\",\"\"\"\""), "<a,\r\n\"b\">|<\">");
+        assert_eq!(shown("\u{feff}a,b\n"), "a|b");
+        assert_eq!(shown("\u{feff}\"a\"\n"), "<a>");
+        assert_eq!(shown("\u{feff}"), "");
+        assert_eq!(shown("a\n\n\nb\n"), "a///b");
+        assert_eq!(shown("\n"), "");
+        assert_eq!(shown("a b, c "), "a b| c ");
+        assert_eq!(scan("\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn refuses_what_readers_disagree_about() {
+        assert_eq!(fault("a,b\n\"1\"x,2\n"), (1, 7, Fault::TextAfterQuote));
+        assert_eq!(fault("\"1\" ,2\n"), (0, 3, Fault::TextAfterQuote));
+        assert_eq!(fault("a\n1\"2\n"), (1, 3, Fault::BareQuote));
+        assert_eq!(fault("a\r1\r"), (0, 1, Fault::BareCarriageReturn));
+        assert_eq!(fault("\"a\"\rb\n"), (0, 3, Fault::BareCarriageReturn));
+        assert_eq!(fault("a\n\"b\nc\n"), (1, 7, Fault::UnclosedQuote));
+        assert_eq!(fault("a\n\"b\"\"").2, Fault::UnclosedQuote);
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        let limits = Limits { max_field_bytes: 10, max_record_bytes: 30, ..Limits::default() };
+        let what = |input: &[u8]| match scan_with(input, Some(b','), 1, &limits) {
+            Err(ScanError::TooLarge { what, record, limit, .. }) => (what, record, limit),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what(b"a\n01234567890\n"), ("field", 1, 10));
+        assert_eq!(what("1,".repeat(16).as_bytes()), ("record", 0, 30));
+        // a quote that is never closed does not make the buffer grow without end
+        assert_eq!(what(&[b"\"".to_vec(), vec![b'x'; 10 << 20]].concat()), ("record", 0, 30));
+        assert!(scan_with(b"0123456789,0123456789\n", Some(b','), 1, &limits).is_ok());
+    }
+
+    #[test]
+    fn records_may_span_refills() {
+        let long = "x\"\"".repeat(20_000);
+        let mut input = String::new();
+        for row in 0..40 {
+            input += &format!("{row},\"{long}\"\r\n{row},{}\n", "y".repeat(row * 997));
+        }
+        let limits = Limits { max_field_bytes: 1 << 20, ..Limits::default() };
+        let whole = scan_with(input.as_bytes(), Some(b','), usize::MAX, &limits).unwrap();
+        assert_eq!(whole.len(), 80);
+        assert!(whole.iter().step_by(2).all(|row| row[1].0 == "x\"".repeat(20_000).as_bytes()));
+        for piece in [1, 1000] {
+            assert_eq!(scan_with(input.as_bytes(), Some(b','), piece, &limits).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn without_a_delimiter_a_record_has_one_field() {
+        let rows = scan_with(b"a;b\n\"x,\"\n,\n", None, 1, &Limits::default()).unwrap();
+        assert_eq!(
+            rows.iter().map(|row| (row.len(), &row[0].0[..])).collect::<Vec<_>>(),
+            [(1, &b"a;b"[..]), (1, b"x,"), (1, b",")]
+        );
+    }
+
+    fn table() -> impl Strategy<Value = Vec<Vec<String>>> {
+        (2..5_usize).prop_flat_map(|columns| {
+            prop::collection::vec(prop::collection::vec("[a-c,;\"\r\n \u{e9}]{0,40}", columns), 1..30)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_csv_crate(table in table(), crlf: bool, always: bool, delimiter in prop::sample::select(vec![b',', b';', b'\t'])) {
+            let mut writer = csv::WriterBuilder::new();
+            writer.delimiter(delimiter).terminator(if crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') });
+            writer.quote_style(if always { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary });
+            let mut writer = writer.from_writer(Vec::new());
+            table.iter().for_each(|row| writer.write_record(row).unwrap());
+            let bytes = writer.into_inner().unwrap();
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(&bytes[..]);
+            let theirs: Vec<Vec<Vec<u8>>> =
+                reader.byte_records().map(|row| row.unwrap().iter().map(<[u8]>::to_vec).collect()).collect();
+            let ours = scan_with(&bytes, Some(delimiter), 7, &Limits::default()).unwrap();
+            let ours: Vec<Vec<Vec<u8>>> = ours.into_iter().map(|row| row.into_iter().map(|field| field.0).collect()).collect();
+            prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(prop::sample::select(b"a,\"\r\n\xff".to_vec()), 0..200)) {
+            let limits = Limits { max_field_bytes: 20, ..Limits::default() };
+            let (whole, pieces) = (scan_with(&bytes, Some(b','), 500, &limits), scan_with(&bytes, Some(b','), 1, &limits));
+            prop_assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
+        }
+    }
+}

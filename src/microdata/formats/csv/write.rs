@@ -1,0 +1,189 @@
+//! Writes CSV: lines end with LF, and only what needs quotes is quoted.
+//!
+//! Every value of a domain is rendered once; a row is a concatenation of rendered cells.
+
+use std::ops::Range;
+
+use crate::microdata::{Arena, Codes, Column, Domain};
+
+const DELIMITER: u8 = b',';
+/// A cell of at most so many bytes, its separator included, stands in its [`Cell`].
+const SHORT: usize = 31;
+const LONG: u8 = u8::MAX;
+/// The output is made longer by at least so much.
+const GROWTH: usize = 64 << 10;
+
+/// Text, separator and length: copied as a whole, which is faster than copying the length it has. In the last byte the
+/// length, or `LONG`; then the first eight bytes are the index of the text among the long ones.
+type Cell = [u8; SHORT + 1];
+
+/// The rendered cells of a domain, by code.
+#[derive(Clone, Debug)]
+pub struct CellTexts {
+    cells: Vec<Cell>,
+    long: Arena,
+}
+
+impl CellTexts {
+    /// The cells of `domain`, each followed by `separator`. A missing value is written as `null`, or as nothing; a value
+    /// equal to `null` is quoted.
+    #[must_use]
+    pub fn new(domain: &Domain, null: Option<&str>, separator: u8) -> Self {
+        let null = null.unwrap_or_default().as_bytes();
+        let mut texts = Self { cells: Vec::with_capacity(domain.len()), long: Arena::default() };
+        let mut text = Vec::new();
+        for value in domain.iter() {
+            text.clear();
+            match value {
+                None => text.extend_from_slice(null),
+                Some(value) => quote(value, value.is_empty() || value == null, &mut text),
+            }
+            text.push(separator);
+            let mut cell = [0; SHORT + 1];
+            if text.len() <= SHORT {
+                cell[..text.len()].copy_from_slice(&text);
+                cell[SHORT] = text.len() as u8;
+            } else {
+                cell[..8].copy_from_slice(&(texts.long.len() as u64).to_le_bytes());
+                cell[SHORT] = LONG;
+                texts.long.push(&text);
+            }
+            texts.cells.push(cell);
+        }
+        texts
+    }
+
+    /// The cell of a code with its separator.
+    #[must_use]
+    pub fn get(&self, code: u32) -> &[u8] {
+        let cell = &self.cells[code as usize];
+        if cell[SHORT] == LONG { self.long(cell) } else { &cell[..usize::from(cell[SHORT])] }
+    }
+
+    fn long(&self, cell: &Cell) -> &[u8] {
+        let mut index = [0; 8];
+        index.copy_from_slice(&cell[..8]);
+        self.long.get(u64::from_le_bytes(index) as usize)
+    }
+}
+
+/// Writes rows of columns, each after its bucket where rows have one.
+pub struct RowWriter<'a> {
+    columns: Vec<(&'a Codes, CellTexts)>,
+    null: Option<String>,
+}
+
+impl<'a> RowWriter<'a> {
+    /// Renders the domains of `columns`. Where there is nothing but one column, in which a value is missing, and no
+    /// bucket, a missing value is written as the column's [`null_marker`]: a blank line would not be a record to most
+    /// readers.
+    ///
+    /// # Panics
+    /// When there is no column.
+    #[must_use]
+    pub fn new(columns: &[&'a Column], bucketed: bool) -> Self {
+        assert!(!columns.is_empty(), "a part has a column");
+        let alone = columns.len() == 1 && !bucketed && columns[0].domain.has_missing();
+        let null = alone.then(|| null_marker(&columns[0].domain));
+        let last = columns.len() - 1;
+        let texts = columns.iter().enumerate().map(|(index, column)| {
+            let separator = if index == last { b'\n' } else { DELIMITER };
+            (&column.codes, CellTexts::new(&column.domain, null.as_deref(), separator))
+        });
+        Self { columns: texts.collect(), null: null.clone() }
+    }
+
+    /// The text that stands for a missing value, where it is not nothing; to be given to whoever reads the part.
+    #[must_use]
+    pub fn null(&self) -> Option<&str> {
+        self.null.as_deref()
+    }
+
+    /// Appends the lines of `rows` to `out`, each beginning with its bucket when there are `buckets`.
+    ///
+    /// # Panics
+    /// When a row is beyond the columns or the buckets.
+    pub fn write(&self, buckets: Option<&[u32]>, rows: Range<usize>, out: &mut Vec<u8>) {
+        let mut end = out.len();
+        let mut bucket = Cell::default();
+        let mut shown = None;
+        // room for a row without long cells; a cell is copied with what follows it
+        let room = (self.columns.len() + 2) * (SHORT + 1);
+        for row in rows {
+            if out.len() - end < room {
+                out.resize(end + room + GROWTH, 0);
+            }
+            if let Some(buckets) = buckets {
+                if shown != Some(buckets[row]) {
+                    shown = Some(buckets[row]);
+                    bucket = bucket_cell(buckets[row]);
+                }
+                out[end..end + SHORT + 1].copy_from_slice(&bucket);
+                end += usize::from(bucket[SHORT]);
+            }
+            for (codes, texts) in &self.columns {
+                let cell = &texts.cells[codes.get(row) as usize];
+                if cell[SHORT] == LONG {
+                    let text = texts.long(cell);
+                    out.truncate(end);
+                    out.extend_from_slice(text);
+                    end = out.len();
+                    out.resize(end + room + GROWTH.min(text.len()), 0);
+                } else {
+                    out[end..end + SHORT + 1].copy_from_slice(cell);
+                    end += usize::from(cell[SHORT]);
+                }
+            }
+        }
+        out.truncate(end);
+    }
+}
+
+fn bucket_cell(bucket: u32) -> Cell {
+    let mut cell = Cell::default();
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(bucket).as_bytes();
+    cell[..digits.len()].copy_from_slice(digits);
+    cell[digits.len()] = DELIMITER;
+    cell[SHORT] = digits.len() as u8 + 1;
+    cell
+}
+
+/// Appends the header line: `bucket`, when rows have one, and the names.
+pub fn header<'a>(names: impl IntoIterator<Item = &'a str>, bucketed: bool, out: &mut Vec<u8>) {
+    let names = bucketed.then_some("bucket").into_iter().chain(names);
+    for (index, name) in names.enumerate() {
+        if index > 0 {
+            out.push(DELIMITER);
+        }
+        quote(name.as_bytes(), name.is_empty(), out);
+    }
+    out.push(b'\n');
+}
+
+/// A text that does not occur in `domain`, to stand for a missing value: `NA`, or else `NA_`, `NA__` and so on.
+#[must_use]
+pub fn null_marker(domain: &Domain) -> String {
+    let mut marker = "NA".to_owned();
+    while domain.iter().flatten().any(|value| value == marker.as_bytes()) {
+        marker.push('_');
+    }
+    marker
+}
+
+/// Appends a field. A leading byte order mark is quoted, lest it be taken for the file's own.
+fn quote(field: &[u8], always: bool, out: &mut Vec<u8>) {
+    let special = |&byte: &u8| matches!(byte, DELIMITER | b'"' | b'\r' | b'\n');
+    if !always && !field.iter().any(special) && !field.starts_with(b"\xEF\xBB\xBF") {
+        out.extend_from_slice(field);
+        return;
+    }
+    out.push(b'"');
+    for &byte in field {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,197 @@
+//! Byte strings to dense codes, in the order in which they are first seen: the dictionary of a column under construction.
+//!
+//! Nearly every field of a table repeats a value seen before, so a small direct-mapped cache stands before the hash table.
+//! It is keyed by a value's first and last eight bytes and its length, which for values of at most sixteen bytes is the
+//! value itself. Its hash is fixed and an adversary may fill it with collisions; that costs a look-up in the hash table,
+//! whose own hash is keyed at random.
+
+use ahash::RandomState;
+use hashbrown::HashTable;
+
+use super::domain::Arena;
+
+/// The cache grows with the dictionary, by this many slots for each value, up to `CACHE_LIMIT` slots.
+const CACHE_FACTOR: usize = 8;
+const CACHE_START: usize = 64;
+const CACHE_LIMIT: usize = 1 << 13;
+
+/// First eight bytes, last eight bytes (they overlap in short values), length, code.
+#[derive(Clone, Copy)]
+struct Slot {
+    first: u64,
+    last: u64,
+    length: u32,
+    code: u32,
+}
+
+impl Slot {
+    /// No value has this length: longer ones are not cached.
+    const VACANT: Self = Self { first: 0, last: 0, length: u32::MAX, code: 0 };
+}
+
+/// Assigns codes 0, 1, 2, ... to distinct byte strings.
+#[derive(Clone)]
+pub struct Interner {
+    values: Arena,
+    table: HashTable<u32>,
+    hasher: RandomState,
+    cache: Box<[Slot]>,
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self {
+            values: Arena::default(),
+            table: HashTable::new(),
+            hasher: RandomState::new(),
+            cache: vec![Slot::VACANT; CACHE_START].into_boxed_slice(),
+        }
+    }
+}
+
+impl Interner {
+    /// The code of `value`; a value not seen before gets the next one.
+    ///
+    /// # Panics
+    /// When there would be more than 2^32 distinct values.
+    #[inline]
+    pub fn intern(&mut self, value: &[u8]) -> u32 {
+        let (first, last) = ends(value);
+        let index = slot(first, last, self.cache.len());
+        let cached = self.cache[index];
+        let alike = cached.first == first && cached.last == last && cached.length as usize == value.len();
+        if alike && (value.len() <= 16 || self.values.get(cached.code as usize) == value) {
+            return cached.code;
+        }
+        self.look_up(value, first, last)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, value: &[u8], first: u64, last: u64) -> u32 {
+        let Self { values, table, hasher, .. } = self;
+        let hash = hasher.hash_one(value);
+        let code = match table.find(hash, |&code| values.get(code as usize) == value) {
+            Some(&code) => code,
+            None => {
+                let code = u32::try_from(values.len()).expect("fewer than 2^32 distinct values");
+                values.push(value);
+                table.insert_unique(hash, code, |&code| hasher.hash_one(values.get(code as usize)));
+                let wanted = CACHE_FACTOR * values.len();
+                if wanted > self.cache.len() && self.cache.len() < CACHE_LIMIT {
+                    self.cache = vec![Slot::VACANT; wanted.next_power_of_two()].into_boxed_slice();
+                }
+                code
+            }
+        };
+        if value.len() < u32::MAX as usize {
+            let index = slot(first, last, self.cache.len());
+            self.cache[index] = Slot { first, last, length: value.len() as u32, code };
+        }
+        code
+    }
+
+    /// The code of `value` if it was seen before.
+    #[must_use]
+    pub fn get(&self, value: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(value);
+        self.table.find(hash, |&code| self.values.get(code as usize) == value).copied()
+    }
+
+    /// How many distinct values were seen.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether no value was seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The distinct values, in the order of their codes.
+    #[must_use]
+    pub const fn values(&self) -> &Arena {
+        &self.values
+    }
+
+    /// The distinct values, in the order of their codes; the interner begins anew.
+    pub fn take(&mut self) -> Arena {
+        self.table.clear();
+        self.cache.fill(Slot::VACANT);
+        std::mem::take(&mut self.values)
+    }
+}
+
+/// The first and the last eight bytes; shorter values are spread over both such that, together with the length, they
+/// tell the value.
+#[inline]
+fn ends(value: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
+        (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+    } else if let [a, .., z] = value {
+        (u64::from(*a) << 8 | u64::from(value[value.len() / 2]), u64::from(*z))
+    } else {
+        (value.first().map_or(0, |&byte| u64::from(byte)), 0)
+    }
+}
+
+#[inline]
+fn slot(first: u64, last: u64, slots: usize) -> usize {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let product = u128::from(first ^ last.rotate_left(23)) * u128::from(ODD);
+    (product ^ product >> 64) as usize & (slots - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_map(values in prop::collection::vec(prop::collection::vec(b'a'..=b'c', 0..20), 0..3000)) {
+            let mut interner = Interner::default();
+            let mut codes = HashMap::new();
+            for value in &values {
+                let next = codes.len() as u32;
+                let code = *codes.entry(value.clone()).or_insert(next);
+                prop_assert_eq!(interner.intern(value), code);
+                prop_assert_eq!(interner.get(value), Some(code));
+            }
+            prop_assert_eq!(interner.len(), codes.len());
+            for (value, code) in &codes {
+                prop_assert_eq!(interner.values().get(*code as usize), &value[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn short_values_are_told_apart() {
+        let mut interner = Interner::default();
+        for round in 0..3 {
+            let mut code = 0;
+            for length in 0..4 {
+                for number in 0..3_usize.pow(length) {
+                    let value: Vec<u8> = (0..length).map(|i| (number / 3_usize.pow(i) % 3) as u8).collect();
+                    assert_eq!(interner.intern(&value), code, "round {round}");
+                    code += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn take_begins_anew() {
+        let mut interner = Interner::default();
+        assert_eq!((interner.intern(b"x"), interner.intern(b"y")), (0, 1));
+        assert_eq!(interner.take().iter().collect::<Vec<_>>(), [b"x", b"y"]);
+        assert!(interner.is_empty());
+        assert_eq!((interner.intern(b"y"), interner.get(b"x")), (0, None));
+    }
+}
