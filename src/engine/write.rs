@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Stopped;
 use crate::control::Control;
-use crate::microdata::formats::csv::{CellTexts, write_header, write_rows};
+use crate::microdata::formats::csv::{RowWriter, header};
 use crate::publication::{Part, PartContents, PublishedBytes, TableName};
 use crate::report::WrittenPart;
 
@@ -34,19 +34,20 @@ pub(super) fn write_part(
 ) -> Result<WrittenPart, Stopped> {
     let file = part.file(table);
     let rows = part.len as usize;
-    let texts: Vec<CellTexts> =
-        contents.columns.iter().map(|column| CellTexts::new(&column.domain, part.null.as_deref())).collect();
-    let columns: Vec<_> = contents.columns.iter().zip(&texts).map(|(column, texts)| (&column.codes, texts)).collect();
-    let names: Vec<&str> = part.columns.iter().map(|column| column.name.as_str()).collect();
+    let columns: Vec<_> = contents.columns.iter().collect();
+    let writer = RowWriter::new(&columns, part.bucketed);
+    if writer.null() != part.null.as_deref() {
+        return Err(Stopped::bug("a part is written with another null marker than it is described with"));
+    }
     let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
 
     let mut hash = Sha256::new();
     let mut csv = Vec::new();
-    write_header(&names, part.bucketed, &mut csv);
+    header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut csv);
     for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
         let range = first..(first + CHUNK_ROWS).min(rows);
         let len = range.len();
-        write_rows(labels, &columns, range, &mut csv);
+        writer.write(labels, range, &mut csv);
         hash.update(&csv);
         store.put(&file, number as u32, first as u64, len as u32, &csv)?;
         csv.clear();
