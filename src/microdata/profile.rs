@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
 use super::interner::Interner;
+use super::table::Column;
 use super::value::AttributeType;
 
 /// A column with fewer non-missing rows is not taken for an identifier.
@@ -35,6 +36,24 @@ pub struct ColumnProfile {
 }
 
 impl ColumnProfile {
+    /// The profile of a column that is at hand whole.
+    #[must_use]
+    pub fn of(name: &str, column: &Column) -> Self {
+        let counts = column.counts();
+        let missing = if column.domain.has_missing() { counts.first().copied().unwrap_or(0) } else { 0 };
+        let distinct = (column.domain.len() - usize::from(column.domain.has_missing())) as u64;
+        let (kind, present) = (column.domain.kind(), column.codes.len() as u64 - missing);
+        Self {
+            name: name.to_owned(),
+            kind,
+            distinct: Some(distinct),
+            missing,
+            top: counts.into_iter().max().unwrap_or(0),
+            identifier: distinct_above(90, kind, distinct, present),
+            mostly_distinct: distinct_above(50, kind, distinct, present),
+        }
+    }
+
     /// Whether the column has more distinct values than can be kept; it can then only be dropped.
     #[must_use]
     pub const fn overflow(&self) -> bool {
@@ -55,6 +74,11 @@ pub struct DatasetProfile {
     pub rows: u64,
     /// The columns, in their order.
     pub columns: Vec<ColumnProfile>,
+}
+
+/// Whether more than `percent` of the rows with a value are distinct, in a column that may identify.
+fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64) -> bool {
+    kind != AttributeType::Decimal && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
 }
 
 /// Profiles one column, chunk by chunk. Memory is bounded by the dictionary of that column.
@@ -121,17 +145,14 @@ impl ProfileBuilder {
         let present = self.rows - self.missing;
         // after an overflow at least one value more than the dictionary holds
         let distinct = self.interner.len() as u64 + u64::from(self.overflow);
-        let above = |percent: u64| {
-            kind != AttributeType::Decimal && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
-        };
         ColumnProfile {
             name,
             kind,
             distinct: (!self.overflow).then_some(distinct),
             missing: self.missing,
             top: self.counts.iter().copied().max().unwrap_or(0).max(self.missing),
-            identifier: above(90),
-            mostly_distinct: above(50),
+            identifier: distinct_above(90, kind, distinct, present),
+            mostly_distinct: distinct_above(50, kind, distinct, present),
         }
     }
 }

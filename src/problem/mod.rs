@@ -3,6 +3,8 @@
 //!
 //! No problem carries a value of the data: names of attributes, row numbers, counts and pointers only.
 
+mod ingest;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
 use crate::publication::SubmittedRule;
 
@@ -39,6 +39,32 @@ pub struct ColumnFacts {
     pub mostly_distinct: bool,
     /// Whether it has more distinct values than a job can load.
     pub overflow: bool,
+}
+
+impl ColumnFacts {
+    /// A column of which only the name is known.
+    #[must_use]
+    pub fn unseen(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: AttributeType::Text,
+            identifier: false,
+            mostly_distinct: false,
+            overflow: false,
+        }
+    }
+}
+
+impl From<&ColumnProfile> for ColumnFacts {
+    fn from(profile: &ColumnProfile) -> Self {
+        Self {
+            name: profile.name.clone(),
+            kind: profile.kind,
+            identifier: profile.identifier,
+            mostly_distinct: profile.mostly_distinct,
+            overflow: profile.overflow(),
+        }
+    }
 }
 
 /// A document as it was understood, and everything that is wrong with it.

@@ -1,0 +1,104 @@
+//! A release in a folder: written under a temporary name beside its place, renamed when it is complete.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::engine::PartStore;
+use crate::publication::PublishedBytes;
+
+/// A folder that holds the parts of a release.
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Reads a small file whole.
+    pub(super) fn read(&self, file: &str) -> io::Result<Vec<u8>> {
+        fs::read(self.path.join(file))
+    }
+}
+
+impl PublishedBytes for Folder {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        // a manifest names the files; one that names a path outside the folder is not followed
+        if Path::new(file).components().count() != 1 || file.starts_with('.') {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a part's file name is no plain name"));
+        }
+        Ok(Box::new(File::open(self.path.join(file))?))
+    }
+}
+
+/// A folder in the making; removed when dropped before [`Draft::complete`].
+pub(super) struct Draft {
+    place: PathBuf,
+    folder: Folder,
+    current: Option<(String, File)>,
+}
+
+impl Draft {
+    /// Starts a folder that will stand at `place`, where nothing or an empty folder may stand.
+    pub(super) fn begin(place: &Path) -> io::Result<Self> {
+        if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the folder is not empty"));
+        }
+        if place.is_file() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file stands there"));
+        }
+        let name = place.file_name().ok_or_else(|| io::Error::other("not the name of a folder"))?;
+        let draft = format!(".{}.{}", name.to_string_lossy(), uuid::Uuid::now_v7());
+        let path = place.with_file_name(draft);
+        fs::create_dir(&path)?;
+        Ok(Self { place: place.to_owned(), folder: Folder { path }, current: None })
+    }
+
+    /// Writes a small file whole.
+    pub(super) fn write(&self, file: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut written = File::create(self.folder.path.join(file))?;
+        written.write_all(bytes)?;
+        written.sync_data()
+    }
+
+    /// Gives the folder its name.
+    pub(super) fn complete(mut self) -> io::Result<()> {
+        self.finish_current()?;
+        if self.place.is_dir() {
+            fs::remove_dir(&self.place)?;
+        }
+        fs::rename(&self.folder.path, &self.place)
+    }
+
+    fn finish_current(&mut self) -> io::Result<()> {
+        self.current.take().map_or(Ok(()), |(_, file)| file.sync_data())
+    }
+}
+
+impl PartStore for Draft {
+    fn put(&mut self, file: &str, _: u32, _: u64, _: u32, csv: &[u8]) -> io::Result<()> {
+        if self.current.as_ref().is_none_or(|(name, _)| name != file) {
+            self.finish_current()?;
+            self.current = Some((file.to_owned(), File::create_new(self.folder.path.join(file))?));
+        }
+        match &mut self.current {
+            Some((_, current)) => current.write_all(csv),
+            None => Ok(()),
+        }
+    }
+}
+
+impl PublishedBytes for Draft {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        self.folder.open(file)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // after completion there is nothing left under the temporary name
+        let _ = fs::remove_dir_all(&self.folder.path);
+    }
+}

@@ -1,0 +1,108 @@
+//! Reading a table and a specification from files.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::End;
+use crate::control::{Control, Phase};
+use crate::microdata::formats::compression::{decoder, sniff};
+use crate::microdata::formats::csv::{CsvOptions, CsvReader};
+use crate::microdata::formats::{IngestError, Limits};
+use crate::microdata::{ColumnBuilder, ColumnProfile, Table};
+use crate::problem::{Fault, Kind, Problem};
+use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
+
+/// A table and a specification that fits it.
+pub(super) struct Job {
+    pub(super) specification: Specification,
+    pub(super) table: Table,
+}
+
+/// Reads a JSON document.
+pub(super) fn document(path: &Path) -> Result<Value, End> {
+    let bytes = std::fs::read(path).map_err(|error| End::io(path, &error))?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
+        End::Refused(Box::new(Problem::new(Kind::MalformedBody, detail)))
+    })
+}
+
+/// Reads the columns of a CSV file that the document uses and checks the document against them.
+pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Job, End> {
+    let file = File::open(path).map_err(|error| End::io(path, &error))?;
+    let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
+    let limits = Limits::default();
+    control.begin(Phase::Load, size).map_err(|_| End::Internal("cancelled".to_owned()))?;
+    let counted = Counted { file, control: control.clone() };
+    let (encoding, sniffed) = sniff(counted).map_err(|error| End::io(path, &error))?;
+    let decoded = decoder(sniffed, encoding, &limits).map_err(|error| End::io(path, &error))?;
+    let ingest = |error: IngestError| match error {
+        IngestError::Io(error) => End::io(path, &error),
+        other => End::Refused(Box::new(other.into())),
+    };
+    let mut reader = CsvReader::open(decoded, CsvOptions::default(), &limits).map_err(ingest)?;
+    let names = reader.names().to_vec();
+
+    // what the document uses does not depend on what the columns hold: only these are built
+    let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
+    let schema = Schema { columns: &unseen, record_key: &[] };
+    let first = spec::read(document, &schema, Origin::CommandLine);
+    let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
+    let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
+        used.iter().map(|&at| (at, Some(ColumnBuilder::new(limits.max_distinct)))).collect();
+    let mut rows = 0u64;
+    while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
+        rows += u64::from(chunk.rows);
+        for (at, builder) in &mut columns {
+            if builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[*at]).is_err()) {
+                *builder = None;
+            }
+        }
+    }
+    if rows == 0 {
+        return Err(End::Refused(Box::new(Problem::new(Kind::EmptyTable, "the file has a header and no records"))));
+    }
+
+    let mut facts = unseen;
+    let mut built = Vec::new();
+    for (at, builder) in columns {
+        match builder.map(|builder| builder.finish(None)) {
+            None => facts[at].overflow = true,
+            Some(column) => {
+                facts[at] = ColumnFacts::from(&ColumnProfile::of(&names[at], &column));
+                built.push((at, column));
+            }
+        }
+    }
+    let schema = Schema { columns: &facts, record_key: &[] };
+    let reading = spec::read(document, &schema, Origin::CommandLine);
+    let faults: Vec<Fault> = reading.faults;
+    match reading.specification {
+        Some(specification) if specification.used.len() == built.len() => {
+            let names = specification.names.clone();
+            let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
+            let faults = [faults, crate::engine::check(&specification, &table)].concat();
+            if faults.is_empty() {
+                return Ok(Job { specification, table });
+            }
+            Err(End::Refused(Box::new(Problem::of_faults(faults))))
+        }
+        _ => Err(End::Refused(Box::new(Problem::of_faults(faults)))),
+    }
+}
+
+/// Counts the bytes read as progress.
+struct Counted {
+    file: File,
+    control: Control,
+}
+
+impl std::io::Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.control.advance(read as u64).map_err(std::io::Error::other)?;
+        Ok(read)
+    }
+}

@@ -1,0 +1,96 @@
+//! The commands, each in a file of its own.
+
+mod folder;
+mod input;
+mod progress;
+mod publish;
+mod verify;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::engine::Stopped;
+use crate::problem::Problem;
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
+    Publish(publish::Arguments),
+    /// Verifies a release on disk again
+    Verify(verify::Arguments),
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub enum End {
+    /// Done, or verified.
+    Done,
+    /// The release is not what it claims to be.
+    NotVerified,
+    /// The arguments are wrong.
+    Usage(String),
+    /// The caller's answer.
+    Refused(Box<Problem>),
+    /// A file cannot be read or written.
+    InputOutput(String),
+    /// A bug.
+    Internal(String),
+}
+
+/// Runs a command and says on standard error why it did not succeed.
+#[must_use]
+pub fn run(command: Command) -> End {
+    let end = match command {
+        Command::Publish(arguments) => publish::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+    };
+    let end = end.unwrap_or_else(|end| end);
+    let mut stderr = std::io::stderr().lock();
+    // standard error that cannot be written leaves the exit code to speak
+    let _ = match &end {
+        End::Done | End::NotVerified => Ok(()),
+        End::Usage(message) | End::InputOutput(message) | End::Internal(message) => {
+            writeln!(stderr, "guardian: {message}")
+        }
+        End::Refused(problem) => {
+            let instance = format!("urn:uuid:{}", uuid::Uuid::now_v7());
+            writeln!(stderr, "{:#}", problem.to_json(&instance))
+        }
+    };
+    end
+}
+
+impl From<End> for ExitCode {
+    fn from(end: End) -> Self {
+        Self::from(match end {
+            End::Done => 0,
+            End::NotVerified => 1,
+            End::Usage(_) => 2,
+            End::Refused(_) => 3,
+            End::InputOutput(_) => 4,
+            End::Internal(_) => 5,
+        })
+    }
+}
+
+impl From<Stopped> for End {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Cancelled => Self::Internal("cancelled".to_owned()),
+            Stopped::Refused(problem) => Self::Refused(Box::new(problem)),
+            Stopped::Failed { problem, cause } => match problem.kind {
+                crate::problem::Kind::StorageFull => Self::InputOutput(cause),
+                _ => Self::Internal(format!("{}: {cause}", problem.detail)),
+            },
+        }
+    }
+}
+
+impl End {
+    fn io(path: &std::path::Path, error: &std::io::Error) -> Self {
+        Self::InputOutput(format!("{}: {error}", path.display()))
+    }
+}

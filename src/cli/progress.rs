@@ -1,0 +1,54 @@
+//! A progress bar on a terminal; silence elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::control::Control;
+
+/// Shows a control's progress until dropped.
+pub(super) struct Shown {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shown {
+    /// Begins to show, when standard error is a terminal.
+    pub(super) fn begin(control: &Control) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let thread = std::io::stderr().is_terminal().then(|| {
+            let (control, ended) = (control.clone(), Arc::clone(&ended));
+            std::thread::spawn(move || show(&control, &ended))
+        });
+        Self { ended, thread }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // a bar that broke is no reason to fail
+            let _ = thread.join();
+        }
+    }
+}
+
+fn show(control: &Control, ended: &AtomicBool) {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg:8} {wide_bar} {percent:>3}%") {
+        bar.set_style(style);
+    }
+    while !ended.load(Ordering::Relaxed) {
+        let progress = control.progress();
+        bar.set_message(progress.phase.name());
+        bar.set_length(progress.of.max(1));
+        bar.set_position(progress.done);
+        std::thread::sleep(Duration::from_millis(80));
+    }
+    bar.finish_and_clear();
+}

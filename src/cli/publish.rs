@@ -1,0 +1,93 @@
+//! `guardian publish`: the engine without a server.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::folder::Draft;
+use super::progress::Shown;
+use super::{End, input};
+use crate::control::Control;
+use crate::engine::{self, Order};
+use crate::ledger::Earlier;
+use crate::random::{ReleaseKey, Streams};
+use crate::report::{Provenance, public_report};
+
+/// What to publish and where to.
+#[derive(Args)]
+pub struct Arguments {
+    /// The table: CSV, plain, gzip or zstd
+    #[arg(long)]
+    input: PathBuf,
+    /// The specification: the document of a job, without `dataset`
+    #[arg(long)]
+    spec: PathBuf,
+    /// The folder of the release; must not exist, or be empty
+    #[arg(long)]
+    out: PathBuf,
+    /// Uses this key (64 hexadecimal digits, or `identity`) in place of a new secret one. The release is then only as secret
+    /// as the key
+    #[arg(long, value_parser = reproduced)]
+    reproduce: Option<Key>,
+}
+
+#[derive(Clone)]
+enum Key {
+    Bytes([u8; 32]),
+    Identity,
+}
+
+fn reproduced(text: &str) -> Result<Key, String> {
+    if text == "identity" {
+        return Ok(Key::Identity);
+    }
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+    let digits: Option<Vec<u8>> = text.as_bytes().iter().map(digit).collect();
+    let bytes: Option<Vec<u8>> = digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |b, d| b << 4 | d)).collect());
+    let key = bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok());
+    key.map(Key::Bytes).ok_or_else(|| "neither 64 hexadecimal digits nor `identity`".to_owned())
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    let control = Control::default();
+    let shown = Shown::begin(&control);
+    let document = input::document(&arguments.spec)?;
+    let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
+    let job = input::job(&arguments.input, &document, &control)?;
+    let streams = match &arguments.reproduce {
+        None => Streams::Keyed(ReleaseKey::draw().map_err(|error| End::Internal(error.to_string()))?),
+        Some(Key::Bytes(bytes)) => Streams::Keyed(ReleaseKey::from_bytes(*bytes)),
+        Some(Key::Identity) => Streams::Identity,
+    };
+    let provenance = Provenance {
+        id: None,
+        series: None,
+        created_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        composition: "none",
+        reproducible: arguments.reproduce.is_some(),
+    };
+    let order = Order {
+        specification: &job.specification,
+        table: &job.table,
+        streams: &streams,
+        earlier: &Earlier::default(),
+        provenance: &provenance,
+    };
+    let released = engine::release(&order, &mut draft, &control)?;
+    drop(shown);
+
+    let report = public_report(&released.manifest);
+    let specification = &job.specification.normalized;
+    let io = |error: std::io::Error| End::io(&arguments.out, &error);
+    draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
+    draft.write("report.json", &pretty(&report)?).map_err(io)?;
+    draft.write("specification.json", &pretty(specification)?).map_err(io)?;
+    draft.complete().map_err(io)?;
+    Ok(End::Done)
+}
+
+fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, End> {
+    let mut json = serde_json::to_vec_pretty(value).map_err(|error| End::Internal(error.to_string()))?;
+    json.push(b'\n');
+    Ok(json)
+}
