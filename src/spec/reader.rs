@@ -215,7 +215,7 @@ mod tests {
     fn what_was_not_taken_is_unknown() {
         let value = json!({"a": true, "b": 3, "c": null, "d": [], "e/f": 1});
         let mut faults = Faults::new();
-        let mut members = Members::open(&value, "/x", &mut faults).unwrap();
+        let mut members = Members::open(&value, "/x", &mut faults).expect("an object");
         assert_eq!(members.flag("a", &mut faults), Some(true));
         assert_eq!(members.flag("b", &mut faults), None);
         assert_eq!(members.flag("c", &mut faults), None);

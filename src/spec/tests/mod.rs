@@ -32,7 +32,7 @@ fn hospital() -> Vec<ColumnFacts> {
     columns(&["hospital", "age", "gender", "zipcode", "race", "icd9"])
 }
 
-/// The rules of the hospital table, `GNF.md` section 9.
+/// The hospital table and rules of the paper on versatile publishing.
 fn hospital_document() -> Value {
     json!({
         "dataset": ID,
