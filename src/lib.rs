@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod audit;
+pub mod clock;
 pub mod control;
 pub mod engine;
 pub mod jobs;
