@@ -6,6 +6,7 @@
 pub mod api;
 pub mod audit;
 pub mod cli;
+pub mod clock;
 pub mod control;
 pub mod engine;
 pub mod jobs;

@@ -1,1 +1,52 @@
-//! The durable queue and its workers: leases, progress, cancellation.
+//! The durable queue and its workers: leases, progress, cancellation; and the storage they need, as traits that a backend in
+//! `store` implements.
+//!
+//! A job moves `queued -> running -> succeeded | refused | failed | cancelled`. Running means that a worker holds a lease: a
+//! random token with an end. Every write of a worker carries the token, or its attempt, and is refused once the lease is lost, so
+//! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
+//! bounded number of times. A job's wrapped key exists exactly until the job ends.
+
+mod datasets;
+mod disclosures;
+mod error;
+mod page;
+mod panics;
+mod queue;
+mod releases;
+mod shelf;
+mod signals;
+mod worker;
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+pub use datasets::{DatasetRecord, Datasets};
+pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
+pub use error::StoreError;
+pub use page::{Cursor, MalformedCursor, Page};
+pub use panics::install_panic_hook;
+pub use queue::{
+    CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
+    ReapProblems, Reaped, UnknownStatus, Written,
+};
+pub use releases::{
+    Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
+};
+pub use shelf::{PartShelf, decompress};
+pub use signals::Signals;
+pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
+
+/// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
+pub trait Store: Datasets + Queue + Releases + Disclosures {}
+
+impl<T: Datasets + Queue + Releases + Disclosures> Store for T {}
+
+/// A store as it is shared.
+pub type SharedStore = Arc<dyn Store>;
+
+/// The `instance` of a problem that a job ends with.
+#[must_use]
+pub fn instance(job: Uuid) -> String {
+    job.urn().to_string()
+}

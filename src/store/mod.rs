@@ -1,1 +1,8 @@
-//! Persistence behind the traits that `jobs` declares; nothing else.
+//! Persistence: the backends behind the traits that `jobs` declares. SQL text and the shapes of rows are shared between
+//! backends; what differs (locking, connections, errors) stands in each.
+
+#[cfg(test)]
+mod conformance;
+mod rows;
+mod sql;
+pub mod sqlite;

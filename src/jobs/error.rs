@@ -1,0 +1,51 @@
+//! What a store can answer instead of a result.
+
+/// Why a store did not do what it was asked. Texts name nothing of the data; the source is for the log.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// What the call needs does not exist, or no longer.
+    #[error("not found")]
+    NotFound,
+    /// What is stored stands against it: the id is taken, or the state is another.
+    #[error("conflicts with what is stored")]
+    Conflict,
+    /// No room is left.
+    #[error("the store has no room")]
+    Full,
+    /// The store cannot answer now; later it may.
+    #[error("the store cannot answer now")]
+    Unavailable(#[source] Source),
+    /// Another process has the store open.
+    #[error("another process has the store in {0} open; one process at a time may use it")]
+    InUse(String),
+    /// What was read is not what was written.
+    #[error("the store holds something that cannot be read")]
+    Corrupt(#[source] Source),
+    /// Any other failure.
+    #[error("the store failed")]
+    Backend(#[source] Source),
+}
+
+/// The error of a backend.
+pub(super) type Source = Box<dyn std::error::Error + Send + Sync>;
+
+impl StoreError {
+    /// Something stored that does not read as what it should be.
+    pub fn corrupt(source: impl Into<Source>) -> Self {
+        Self::Corrupt(source.into())
+    }
+}
+
+impl From<StoreError> for std::io::Error {
+    fn from(error: StoreError) -> Self {
+        let kind = match &error {
+            StoreError::NotFound => std::io::ErrorKind::NotFound,
+            StoreError::Full => std::io::ErrorKind::StorageFull,
+            StoreError::Corrupt(_) => std::io::ErrorKind::InvalidData,
+            StoreError::Conflict | StoreError::Unavailable(_) | StoreError::InUse(_) | StoreError::Backend(_) => {
+                std::io::ErrorKind::Other
+            }
+        };
+        Self::new(kind, error)
+    }
+}

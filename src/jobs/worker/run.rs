@@ -1,0 +1,263 @@
+//! One job on one worker, from the claim to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, Written, instance};
+use super::{Assignment, Completion, Shared, Stop, log_store_error};
+use crate::control::{Control, Progress};
+use crate::problem::{Kind, Problem};
+use crate::vault::Secret;
+
+/// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
+const TRIES: u32 = 5;
+
+/// Why a computation was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Why {
+    Cancel = 1,
+    Deadline = 2,
+    LeaseLost = 3,
+    Shutdown = 4,
+}
+
+/// Whether and why a computation was stopped: the first reason counts, except that a lost lease overrides all, because after it
+/// nothing may be written.
+#[derive(Default)]
+pub(super) struct Verdict {
+    why: AtomicU8,
+    control: Control,
+}
+
+impl Verdict {
+    pub(super) fn stop(&self, why: Why) {
+        if why == Why::LeaseLost {
+            self.why.store(why as u8, Ordering::SeqCst);
+        } else {
+            let _ = self.why.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
+        }
+        self.control.cancel();
+    }
+
+    fn why(&self) -> Option<Why> {
+        [Why::Cancel, Why::Deadline, Why::LeaseLost, Why::Shutdown]
+            .into_iter()
+            .find(|&why| why as u8 == self.why.load(Ordering::SeqCst))
+    }
+}
+
+/// What is to be recorded of a run.
+enum Outcome {
+    /// The commit has recorded it.
+    Committed,
+    Reused(Uuid),
+    End(JobEnd),
+    BackToQueue,
+    /// Somebody else has the job; nothing is recorded.
+    Lost,
+}
+
+pub(super) struct Run {
+    shared: Arc<Shared>,
+    claimed: ClaimedJob,
+    token: LeaseToken,
+    verdict: Arc<Verdict>,
+}
+
+impl Run {
+    pub(super) fn new(shared: Arc<Shared>, claimed: ClaimedJob, token: LeaseToken) -> Self {
+        let verdict = Arc::new(Verdict::default());
+        shared.lock_running().insert(token, (claimed.job.id, Arc::clone(&verdict)));
+        Self { shared, claimed, token, verdict }
+    }
+
+    /// Runs the job, beside a heartbeat that lasts until the end is recorded.
+    pub(super) async fn go(self) {
+        let job = self.claimed.job.id;
+        self.shared.signals.job_changed();
+        tracing::info!(job.id = %job, job.attempt = self.claimed.job.attempt, "job started");
+        let heart = Heart {
+            shared: Arc::clone(&self.shared),
+            job,
+            deadline_at: self.claimed.job.deadline_at,
+            token: self.token,
+            verdict: Arc::clone(&self.verdict),
+        };
+        let run = async {
+            let outcome = self.compute().await;
+            self.record(outcome).await;
+        };
+        tokio::select! {
+            () = run => {}
+            // never ends by itself
+            () = heart.beat() => {}
+        }
+        self.shared.lock_running().remove(&self.token);
+        // a job like this one may wait for its end
+        self.shared.signals.job_queued();
+    }
+
+    async fn compute(&self) -> Outcome {
+        let job = &self.claimed.job;
+        let release_key = match self.shared.vault.unwrap_secret(job.id, &self.claimed.wrapped_key) {
+            Ok(release_key) => release_key,
+            Err(error) => {
+                tracing::error!(job.id = %job.id, error = %error, "the release key cannot be opened");
+                return failed(job.id, &Problem::new(Kind::Internal, "the release key of the job cannot be opened"));
+            }
+        };
+        let assignment = self.assignment(release_key);
+        let runner = Arc::clone(&self.shared.runner);
+        let control = self.verdict.control.clone();
+        let span = tracing::info_span!("job", job.id = %job.id, job.attempt = job.attempt);
+        let computed = tokio::task::spawn_blocking(move || span.in_scope(|| runner.run(assignment, &control))).await;
+        let why = self.verdict.why();
+        match computed {
+            Ok(Ok(Completion::Committed(release))) => {
+                tracing::info!(job.id = %job.id, release.id = %release, "job succeeded");
+                Outcome::Committed
+            }
+            Ok(Ok(Completion::LeaseLost)) => Outcome::Lost,
+            _ if why == Some(Why::LeaseLost) => Outcome::Lost,
+            Ok(Ok(Completion::Reused(release))) => Outcome::Reused(release),
+            Ok(Err(Stop::Refused(problem))) => Outcome::End(JobEnd::Refused(problem.to_json(&instance(job.id)))),
+            Ok(Err(Stop::Failed(problem))) => failed(job.id, &problem),
+            Ok(Err(Stop::Cancelled)) => stopped(job.id, why),
+            // a panic's payload may quote the data: it is dropped unread
+            Err(_panicked) => {
+                tracing::error!(job.id = %job.id, "the computation of a job panicked");
+                failed(job.id, &Problem::new(Kind::Internal, "the computation stopped unexpectedly"))
+            }
+        }
+    }
+
+    fn assignment(&self, release_key: Secret) -> Assignment {
+        Assignment {
+            job: self.claimed.job.clone(),
+            attempt: self.claimed.job.attempt,
+            lease_token: self.token,
+            release_key,
+            store: Arc::clone(&self.shared.store),
+            handle: Handle::current(),
+        }
+    }
+
+    /// Removes the parts of an attempt without a commit, then records the end. The store keeps the parts of a release, even if
+    /// this worker did not learn that its commit went through.
+    async fn record(&self, outcome: Outcome) {
+        let JobRecord { id, attempt, .. } = self.claimed.job;
+        if matches!(outcome, Outcome::Committed) {
+            return;
+        }
+        if let Err(error) = self.shared.store.drop_attempt(id, attempt).await {
+            log_store_error(&error, "the parts of an attempt are left to the sweep");
+        }
+        for _ in 0..TRIES {
+            match self.try_record(&outcome).await {
+                Ok(Written::Done) => return,
+                Ok(Written::LeaseLost) => {
+                    tracing::warn!(job.id = %id, "the end of a job was not recorded: its lease was lost");
+                    return;
+                }
+                Err(error) => log_store_error(&error, "the end of a job could not be recorded"),
+            }
+            tokio::time::sleep(self.shared.config.tick).await;
+        }
+    }
+
+    async fn try_record(&self, outcome: &Outcome) -> Result<Written, StoreError> {
+        let (store, now) = (&self.shared.store, self.shared.clock.now());
+        let id = self.claimed.job.id;
+        match outcome {
+            Outcome::Committed => Ok(Written::Done),
+            Outcome::Lost => Ok(Written::LeaseLost),
+            Outcome::Reused(release) => store.succeed_with_reused(id, self.token, *release, now).await,
+            Outcome::End(end) => {
+                tracing::info!(job.id = %id, job.status = end.status().name(), "job ended without a release");
+                store.finish(id, self.token, end.clone(), now).await
+            }
+            Outcome::BackToQueue => store.release_lease(id, self.token, now).await,
+        }
+    }
+}
+
+fn failed(job: Uuid, problem: &Problem) -> Outcome {
+    Outcome::End(JobEnd::Failed(problem.to_json(&instance(job))))
+}
+
+fn stopped(job: Uuid, why: Option<Why>) -> Outcome {
+    match why {
+        Some(Why::Cancel) => Outcome::End(JobEnd::Cancelled),
+        Some(Why::Deadline) => failed(job, &Problem::new(Kind::Deadline, "the deadline passed before the job ended")),
+        Some(Why::LeaseLost) => Outcome::Lost,
+        Some(Why::Shutdown) => Outcome::BackToQueue,
+        None => failed(job, &Problem::new(Kind::Internal, "the computation stopped without a reason")),
+    }
+}
+
+/// Keeps a lease alive and passes on what should stop the computation.
+struct Heart {
+    shared: Arc<Shared>,
+    job: Uuid,
+    deadline_at: Option<DateTime<Utc>>,
+    token: LeaseToken,
+    verdict: Arc<Verdict>,
+}
+
+impl Heart {
+    /// Every tick, or at once when someone asks to cancel a job: writes when the progress changed or a third of the lease has
+    /// passed, else only reads. A store that cannot answer is asked again; should it stay away too long the lease expires and
+    /// the store refuses what follows.
+    async fn beat(&self) {
+        let third = self.shared.config.lease / 3;
+        let mut cancels = self.shared.signals.cancels();
+        let mut written: Option<(Progress, DateTime<Utc>)> = None;
+        loop {
+            let now = self.shared.clock.now();
+            let progress = self.verdict.control.progress();
+            let due = written.is_none_or(|(noted, at)| noted != progress || elapsed(at, now) >= third);
+            match self.look(due.then_some(progress), now).await {
+                Ok(Heartbeat::Alive { cancel_requested }) => {
+                    if due {
+                        written = Some((progress, now));
+                    }
+                    if cancel_requested {
+                        self.verdict.stop(Why::Cancel);
+                    }
+                }
+                Ok(Heartbeat::Lost) => {
+                    // also the answer once the end is recorded, when it no longer matters
+                    self.verdict.stop(Why::LeaseLost);
+                    return std::future::pending().await;
+                }
+                Err(error) => log_store_error(&error, "a heartbeat failed"),
+            }
+            if self.deadline_at.is_some_and(|deadline| deadline <= self.shared.clock.now()) {
+                self.verdict.stop(Why::Deadline);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.shared.config.tick) => {}
+                Ok(()) = cancels.changed() => {}
+            }
+        }
+    }
+
+    async fn look(&self, note: Option<Progress>, now: DateTime<Utc>) -> Result<Heartbeat, StoreError> {
+        let store = &self.shared.store;
+        match note {
+            Some(progress) => {
+                store.heartbeat(self.job, self.token, Some(progress), self.shared.config.lease, now).await
+            }
+            None => store.lease(self.job, self.token, now).await,
+        }
+    }
+}
+
+fn elapsed(from: DateTime<Utc>, to: DateTime<Utc>) -> Duration {
+    (to - from).to_std().unwrap_or_default()
+}

@@ -1,0 +1,237 @@
+//! Rows as they are read, and the records they become. A row that does not fit its record is corrupt.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::control::Progress;
+use crate::jobs::{
+    DatasetRecord, DisclosureRecord, JobRecord, PartChunkRecord, ReleaseRecord, StandingRuleRecord, StoreError,
+};
+
+#[derive(FromRow)]
+pub(super) struct DatasetRow {
+    id: Uuid,
+    tenant: String,
+    name: Option<String>,
+    series: String,
+    same_people: Option<bool>,
+    same_people_reason: Option<String>,
+    #[sqlx(json(nullable))]
+    record_key: Option<Vec<String>>,
+    subject: Option<String>,
+    max_rows_per_subject: Option<i64>,
+    created_at: DateTime<Utc>,
+    row_count: i64,
+    byte_count: i64,
+    format: String,
+    content_hash: Vec<u8>,
+    chunk_count: i64,
+    #[sqlx(json)]
+    column_profiles: Value,
+    purged_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<DatasetRow> for DatasetRecord {
+    type Error = StoreError;
+
+    fn try_from(row: DatasetRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.id,
+            tenant: row.tenant,
+            name: row.name,
+            series: row.series,
+            same_people: row.same_people,
+            same_people_reason: row.same_people_reason,
+            record_key: row.record_key,
+            subject: row.subject,
+            max_rows_per_subject: row.max_rows_per_subject.map(number).transpose()?,
+            created_at: row.created_at,
+            rows: number(row.row_count)?,
+            bytes: number(row.byte_count)?,
+            format: row.format,
+            content_hash: hash(&row.content_hash)?,
+            chunks: number(row.chunk_count)?,
+            columns: row.column_profiles,
+            purged_at: row.purged_at,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct JobRow {
+    id: Uuid,
+    tenant: String,
+    dataset_id: Uuid,
+    series: String,
+    method: String,
+    #[sqlx(json)]
+    specification: Value,
+    reuse_key: Vec<u8>,
+    priority: i64,
+    reason: Option<String>,
+    status: String,
+    submitted_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+    deadline_at: Option<DateTime<Utc>>,
+    attempt: i64,
+    #[sqlx(json(nullable))]
+    progress: Option<Progress>,
+    cancel_requested: bool,
+    release_id: Option<Uuid>,
+    reused: bool,
+    #[sqlx(json(nullable))]
+    problem: Option<Value>,
+}
+
+impl TryFrom<JobRow> for JobRecord {
+    type Error = StoreError;
+
+    fn try_from(row: JobRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.id,
+            tenant: row.tenant,
+            dataset: row.dataset_id,
+            series: row.series,
+            method: row.method,
+            specification: row.specification,
+            reuse_key: hash(&row.reuse_key)?,
+            priority: number(row.priority)?,
+            reason: row.reason,
+            status: row.status.parse().map_err(StoreError::corrupt)?,
+            submitted_at: row.submitted_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            deadline_at: row.deadline_at,
+            attempt: number(row.attempt)?,
+            progress: row.progress,
+            cancel_requested: row.cancel_requested,
+            release: row.release_id,
+            reused: row.reused,
+            problem: row.problem,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct PartChunkRow {
+    file: String,
+    chunk_no: i64,
+    first_row: i64,
+    row_count: i64,
+    payload: Vec<u8>,
+}
+
+impl TryFrom<PartChunkRow> for PartChunkRecord {
+    type Error = StoreError;
+
+    fn try_from(row: PartChunkRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            file: row.file,
+            number: number(row.chunk_no)?,
+            first_row: number(row.first_row)?,
+            rows: number(row.row_count)?,
+            payload: row.payload,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct ReleaseRow {
+    id: Uuid,
+    job_id: Uuid,
+    attempt: i64,
+    tenant: String,
+    series: String,
+    dataset_id: Uuid,
+    content_hash: Vec<u8>,
+    reuse_key: Vec<u8>,
+    method: String,
+    created_at: DateTime<Utc>,
+    status: String,
+    #[sqlx(json)]
+    manifest: Value,
+    #[sqlx(json)]
+    report: Value,
+}
+
+impl TryFrom<ReleaseRow> for ReleaseRecord {
+    type Error = StoreError;
+
+    fn try_from(row: ReleaseRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.id,
+            job: row.job_id,
+            attempt: number(row.attempt)?,
+            tenant: row.tenant,
+            series: row.series,
+            dataset: row.dataset_id,
+            content_hash: hash(&row.content_hash)?,
+            reuse_key: hash(&row.reuse_key)?,
+            method: row.method,
+            created_at: row.created_at,
+            manifest: row.manifest,
+            report: row.report,
+            status: row.status,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct DisclosureRow {
+    id: Uuid,
+    release_id: Uuid,
+    table_name: String,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<DisclosureRow> for DisclosureRecord {
+    fn from(row: DisclosureRow) -> Self {
+        Self {
+            id: row.id,
+            release: row.release_id,
+            table: row.table_name,
+            body: row.body,
+            recorded_at: row.recorded_at,
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct StandingRuleRow {
+    release_id: Uuid,
+    #[sqlx(json)]
+    body: Value,
+}
+
+impl From<StandingRuleRow> for StandingRuleRecord {
+    fn from(row: StandingRuleRow) -> Self {
+        Self { release: row.release_id, body: row.body }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct ExpiredRow {
+    pub(super) id: Uuid,
+    pub(super) attempt: i64,
+    pub(super) lapses: i64,
+    pub(super) cancel_requested: bool,
+}
+
+/// A stored number in the type of its record.
+pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
+    T::try_from(stored).map_err(|_| StoreError::corrupt("a number out of range"))
+}
+
+/// A record's number as it is stored.
+pub(super) fn stored(number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number).map_err(|_| StoreError::Backend("a number too large to store".into()))
+}
+
+fn hash(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
+    bytes.try_into().map_err(|_| StoreError::corrupt("a hash of another length"))
+}

@@ -1,0 +1,50 @@
+//! Datasets and their chunks.
+
+macro_rules! dataset_columns {
+    () => {
+        "id, tenant, name, series, same_people, same_people_reason, record_key, subject, max_rows_per_subject, created_at, \
+         row_count, byte_count, format, content_hash, chunk_count, column_profiles, purged_at"
+    };
+}
+
+pub(crate) const PUT_COLUMN_CHUNK: &str = "\
+-- put_column_chunk
+INSERT INTO column_chunks (dataset_id, column_no, chunk_no, payload)
+SELECT $1, $2, $3, $4
+WHERE NOT EXISTS (SELECT 1 FROM datasets WHERE id = $1)";
+
+pub(crate) const GET_COLUMN_CHUNK: &str = "\
+-- get_column_chunk
+SELECT payload FROM column_chunks WHERE dataset_id = $1 AND column_no = $2 AND chunk_no = $3";
+
+pub(crate) const COUNT_CHUNKS: &str = "\
+-- count_chunks
+SELECT COUNT(DISTINCT chunk_no) FROM column_chunks WHERE dataset_id = $1";
+
+pub(crate) const INSERT_DATASET: &str = concat!(
+    "-- insert_dataset\nINSERT INTO datasets (",
+    dataset_columns!(),
+    ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+);
+
+pub(crate) const DATASET: &str = concat!("-- dataset\nSELECT ", dataset_columns!(), " FROM datasets WHERE id = $1");
+
+pub(crate) const DATASETS: &str =
+    concat!("-- datasets\nSELECT ", dataset_columns!(), " FROM datasets WHERE id < $1 ORDER BY id DESC LIMIT $2");
+
+pub(crate) const MARK_PURGED: &str = "\
+-- mark_purged
+UPDATE datasets SET purged_at = COALESCE(purged_at, $2) WHERE id = $1";
+
+pub(crate) const UNREACHABLE_UPLOADS: &str = "\
+-- unreachable_uploads
+SELECT DISTINCT dataset_id FROM column_chunks AS c
+WHERE (c.dataset_id < $1 AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = c.dataset_id))
+   OR EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = c.dataset_id AND d.purged_at IS NOT NULL)";
+
+pub(crate) const DELETE_SOME_CHUNKS: &str = "\
+-- delete_some_chunks
+DELETE FROM column_chunks
+WHERE (dataset_id, column_no, chunk_no) IN
+    (SELECT dataset_id, column_no, chunk_no FROM column_chunks WHERE dataset_id = $1 LIMIT $2)
+  AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = $1 AND d.purged_at IS NULL)";

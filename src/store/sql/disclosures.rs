@@ -1,0 +1,30 @@
+//! The ledger.
+
+pub(crate) const LEDGER_VERSION: &str = "\
+-- ledger_version
+SELECT version FROM ledgers WHERE tenant = $1 AND series = $2 AND content_hash = $3";
+
+pub(crate) const BUMP_LEDGER: &str = "\
+-- bump_ledger
+INSERT INTO ledgers (tenant, series, content_hash, version) VALUES ($1, $2, $3, 1)
+ON CONFLICT (tenant, series, content_hash) DO UPDATE SET version = ledgers.version + 1";
+
+pub(crate) const DISCLOSURES: &str = "\
+-- disclosures
+SELECT id, release_id, table_name, body, recorded_at FROM disclosures
+WHERE tenant = $1 AND series = $2 AND content_hash = $3 ORDER BY id";
+
+pub(crate) const INSERT_DISCLOSURE: &str = "\
+-- insert_disclosure
+INSERT INTO disclosures (id, release_id, tenant, series, content_hash, table_name, body, recorded_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+pub(crate) const STANDING_RULES: &str = "\
+-- standing_rules
+SELECT release_id, body FROM standing_rules
+WHERE tenant = $1 AND series = $2 AND content_hash = $3 ORDER BY release_id, rule_no";
+
+pub(crate) const INSERT_STANDING_RULE: &str = "\
+-- insert_standing_rule
+INSERT INTO standing_rules (release_id, rule_no, tenant, series, content_hash, body)
+VALUES ($1, $2, $3, $4, $5, $6)";

@@ -1,0 +1,110 @@
+//! Jobs. A worker's statements require its token and a lease that has not expired; those that end a job clear the lease.
+
+macro_rules! job_columns {
+    () => {
+        "j.id, j.tenant, j.dataset_id, j.series, j.method, d.specification, j.reuse_key, j.priority, d.reason, j.status, \
+         j.submitted_at, j.started_at, j.finished_at, j.deadline_at, j.attempt, j.progress, j.cancel_requested, \
+         j.release_id, j.reused, d.problem FROM jobs AS j JOIN job_details AS d ON d.job_id = j.id"
+    };
+}
+
+pub(crate) const STANDING_RELEASE: &str = "\
+-- standing_release
+SELECT id FROM releases WHERE tenant = $1 AND reuse_key = $2 AND status IN ('held', 'published')";
+
+pub(crate) const INSERT_JOB: &str = "\
+-- insert_job
+INSERT INTO jobs (id, tenant, dataset_id, series, method, reuse_key, priority, status, submitted_at, finished_at, deadline_at,
+                  attempt, lapses, cancel_requested, release_id, reused)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, FALSE, $12, $13)";
+
+pub(crate) const INSERT_JOB_DETAILS: &str = "\
+-- insert_job_details
+INSERT INTO job_details (job_id, specification, reason) VALUES ($1, $2, $3)";
+
+pub(crate) const INSERT_JOB_KEY: &str = "\
+-- insert_job_key
+INSERT INTO job_keys (job_id, wrapped_key) VALUES ($1, $2)";
+
+pub(crate) const JOB_KEY: &str = "\
+-- job_key
+SELECT wrapped_key FROM job_keys WHERE job_id = $1";
+
+pub(crate) const ERASE_JOB_KEY: &str = "\
+-- erase_job_key
+DELETE FROM job_keys WHERE job_id = $1";
+
+pub(crate) const HEARTBEAT: &str = "\
+-- heartbeat
+UPDATE jobs SET lease_expires_at = $3, progress = COALESCE($4, progress)
+WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $5
+RETURNING cancel_requested";
+
+pub(crate) const LEASE: &str = "\
+-- lease
+SELECT cancel_requested FROM jobs
+WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $3";
+
+pub(crate) const FINISH: &str = "\
+-- finish
+UPDATE jobs SET status = $4, finished_at = $3, lease_token = NULL, lease_expires_at = NULL, release_id = $5, reused = $6
+WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $3";
+
+pub(crate) const SET_PROBLEM: &str = "\
+-- set_problem
+UPDATE job_details SET problem = $2 WHERE job_id = $1";
+
+pub(crate) const RELEASE_LEASE: &str = "\
+-- release_lease
+UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END,
+    finished_at = CASE WHEN cancel_requested THEN $3 ELSE NULL END,
+    lease_token = NULL, lease_expires_at = NULL, progress = NULL
+WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $3
+RETURNING cancel_requested";
+
+pub(crate) const CANCEL_QUEUED: &str = "\
+-- cancel_queued
+UPDATE jobs SET status = 'cancelled', cancel_requested = TRUE, finished_at = $2 WHERE id = $1 AND status = 'queued'";
+
+pub(crate) const CANCEL_RUNNING: &str = "\
+-- cancel_running
+UPDATE jobs SET cancel_requested = TRUE WHERE id = $1 AND status = 'running'";
+
+pub(crate) const STATUS: &str = "\
+-- status
+SELECT status FROM jobs WHERE id = $1";
+
+pub(crate) const EXPIRED: &str = "\
+-- expired
+SELECT id, attempt, lapses, cancel_requested FROM jobs WHERE status = 'running' AND lease_expires_at <= $1";
+
+pub(crate) const OVERDUE: &str = "\
+-- overdue
+SELECT id FROM jobs WHERE status = 'queued' AND deadline_at IS NOT NULL AND deadline_at <= $1";
+
+pub(crate) const REAP: &str = "\
+-- reap
+UPDATE jobs SET status = $2, finished_at = $3, lease_token = NULL, lease_expires_at = NULL, progress = NULL,
+    lapses = lapses + $4
+WHERE id = $1";
+
+pub(crate) const EXPIRE_ALL: &str = "\
+-- expire_all
+UPDATE jobs SET lease_expires_at = $1 WHERE status = 'running'";
+
+pub(crate) const WAITING_ALIKE: &str = "\
+-- waiting_alike
+SELECT id FROM jobs WHERE status = 'queued' AND tenant = $1 AND reuse_key = $2";
+
+pub(crate) const ANSWER_WAITING: &str = "\
+-- answer_waiting
+UPDATE jobs SET status = 'succeeded', finished_at = $2, release_id = $3, reused = TRUE WHERE id = $1";
+
+pub(crate) const JOB: &str = concat!("-- job\nSELECT ", job_columns!(), " WHERE j.id = $1");
+
+pub(crate) const JOBS: &str = concat!(
+    "-- jobs\nSELECT ",
+    job_columns!(),
+    "\nWHERE j.id < $1 AND ($2 IS NULL OR j.status = $2) AND ($3 IS NULL OR j.dataset_id = $3)\n  \
+     AND ($4 IS NULL OR j.series = $4) AND ($5 IS NULL OR j.method = $5)\nORDER BY j.id DESC LIMIT $6"
+);

@@ -1,0 +1,67 @@
+//! Releases and the chunks of their parts.
+
+macro_rules! release_columns {
+    () => {
+        "r.id, r.job_id, r.attempt, r.tenant, r.series, r.dataset_id, r.content_hash, r.reuse_key, r.method, r.created_at, \
+         r.status, d.manifest, d.report FROM releases AS r JOIN release_documents AS d ON d.release_id = r.id"
+    };
+}
+
+macro_rules! chunk_columns {
+    () => {
+        "file, chunk_no, first_row, row_count, payload FROM part_chunks WHERE job_id = $1 AND attempt = $2 AND file = $3"
+    };
+}
+
+pub(crate) const PUT_PART_CHUNK: &str = "\
+-- put_part_chunk
+INSERT INTO part_chunks (job_id, attempt, file, chunk_no, first_row, row_count, payload)
+SELECT id, attempt, $3, $4, $5, $6, $7 FROM jobs WHERE id = $1 AND attempt = $2 AND status = 'running'";
+
+pub(crate) const PART_CHUNK: &str = concat!("-- part_chunk\nSELECT ", chunk_columns!(), " AND chunk_no = $4");
+
+pub(crate) const PART_CHUNK_AT_ROW: &str = concat!(
+    "-- part_chunk_at_row\nSELECT ",
+    chunk_columns!(),
+    " AND first_row <= $4 AND row_count > 0 ORDER BY first_row DESC LIMIT 1"
+);
+
+pub(crate) const UNREACHABLE_ATTEMPTS: &str = "\
+-- unreachable_attempts
+SELECT DISTINCT p.job_id, p.attempt FROM part_chunks AS p
+WHERE NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = p.job_id AND r.attempt = p.attempt)
+  AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = p.job_id AND j.attempt = p.attempt AND j.status = 'running')";
+
+pub(crate) const DELETE_SOME_PART_CHUNKS: &str = "\
+-- delete_some_part_chunks
+DELETE FROM part_chunks
+WHERE (job_id, attempt, file, chunk_no) IN
+    (SELECT job_id, attempt, file, chunk_no FROM part_chunks WHERE job_id = $1 AND attempt = $2 LIMIT $3)
+  AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = $1 AND r.attempt = $2)";
+
+pub(crate) const LEASE_OF_ATTEMPT: &str = "\
+-- lease_of_attempt
+SELECT 1 FROM jobs
+WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $3 AND attempt = $4";
+
+pub(crate) const INSERT_RELEASE: &str = "\
+-- insert_release
+INSERT INTO releases (id, job_id, attempt, tenant, series, dataset_id, content_hash, reuse_key, method, created_at, status)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+
+pub(crate) const INSERT_RELEASE_DOCUMENTS: &str = "\
+-- insert_release_documents
+INSERT INTO release_documents (release_id, manifest, report) VALUES ($1, $2, $3)";
+
+pub(crate) const RELEASE_EXISTS: &str = "\
+-- release_exists
+SELECT id FROM releases WHERE id = $1";
+
+pub(crate) const RELEASE: &str = concat!("-- release\nSELECT ", release_columns!(), " WHERE r.id = $1");
+
+pub(crate) const RELEASES: &str = concat!(
+    "-- releases\nSELECT ",
+    release_columns!(),
+    "\nWHERE r.id < $1 AND ($2 IS NULL OR r.series = $2) AND ($3 IS NULL OR r.dataset_id = $3)\n  \
+     AND ($4 IS NULL OR r.method = $4) AND ($5 IS NULL OR r.status = $5)\nORDER BY r.id DESC LIMIT $6"
+);

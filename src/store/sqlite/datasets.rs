@@ -1,0 +1,141 @@
+//! Datasets and their chunks.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::{DELETED_AT_ONCE, SqliteStore, failed};
+use crate::jobs::{Cursor, DatasetRecord, Datasets, Page, StoreError};
+use crate::store::rows::{DatasetRow, stored};
+use crate::store::sql::datasets as sql;
+
+#[async_trait]
+impl Datasets for SqliteStore {
+    async fn put_column_chunks(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[(u32, &[u8])],
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        for &(column_no, payload) in columns {
+            let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(i64::from(column_no))
+                .bind(i64::from(chunk_no))
+                .bind(payload)
+                .execute(&mut *tx)
+                .await
+                .map_err(failed)?;
+            if put.rows_affected() == 0 {
+                return Err(StoreError::Conflict);
+            }
+        }
+        tx.commit().await.map_err(failed)
+    }
+
+    async fn get_column_chunk(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        column_no: u32,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+            .bind(dataset)
+            .bind(i64::from(column_no))
+            .bind(i64::from(chunk_no))
+            .fetch_optional(&self.reader)
+            .await
+            .map_err(failed)
+    }
+
+    async fn insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let chunks: i64 =
+            sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await.map_err(failed)?;
+        if chunks != i64::from(dataset.chunks) {
+            return Err(StoreError::Conflict);
+        }
+        sqlx::query(sql::INSERT_DATASET)
+            .bind(dataset.id)
+            .bind(&dataset.tenant)
+            .bind(&dataset.name)
+            .bind(&dataset.series)
+            .bind(dataset.same_people)
+            .bind(&dataset.same_people_reason)
+            .bind(dataset.record_key.as_ref().map(Json))
+            .bind(&dataset.subject)
+            .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
+            .bind(dataset.created_at)
+            .bind(stored(dataset.rows)?)
+            .bind(stored(dataset.bytes)?)
+            .bind(&dataset.format)
+            .bind(dataset.content_hash.as_slice())
+            .bind(i64::from(dataset.chunks))
+            .bind(Json(&dataset.columns))
+            .bind(dataset.purged_at)
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
+        tx.commit().await.map_err(failed)
+    }
+
+    async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
+        self.delete_chunks(id).await
+    }
+
+    async fn dataset(&self, id: Uuid) -> Result<Option<DatasetRecord>, StoreError> {
+        let row: Option<DatasetRow> =
+            sqlx::query_as(sql::DATASET).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+        row.map(DatasetRecord::try_from).transpose()
+    }
+
+    async fn datasets(&self, cursor: Option<Cursor>, limit: u32) -> Result<Page<DatasetRecord>, StoreError> {
+        let rows: Vec<DatasetRow> = sqlx::query_as(sql::DATASETS)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.reader)
+            .await
+            .map_err(failed)?;
+        let records = rows.into_iter().map(DatasetRecord::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(records, limit, |record| record.id))
+    }
+
+    async fn purge_dataset(&self, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
+        // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
+        let mut tx = self.begin().await?;
+        let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).execute(&mut *tx).await.map_err(failed)?;
+        if marked.rows_affected() == 0 {
+            return Err(StoreError::NotFound);
+        }
+        tx.commit().await.map_err(failed)?;
+        self.delete_chunks(id).await?;
+        self.empty_journal().await?;
+        self.dataset(id).await?.ok_or(StoreError::NotFound)
+    }
+}
+
+impl SqliteStore {
+    /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
+    pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
+        loop {
+            let mut tx = self.begin().await?;
+            let deleted = sqlx::query(sql::DELETE_SOME_CHUNKS)
+                .bind(dataset)
+                .bind(DELETED_AT_ONCE)
+                .execute(&mut *tx)
+                .await
+                .map_err(failed)?;
+            tx.commit().await.map_err(failed)?;
+            if deleted.rows_affected() == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The id that every item of a page is below.
+pub(super) fn before(cursor: Option<Cursor>) -> Uuid {
+    cursor.map_or(Uuid::max(), |cursor| cursor.0)
+}

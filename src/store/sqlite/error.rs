@@ -1,0 +1,35 @@
+//! SQLite's errors as the store's.
+
+use sqlx::error::ErrorKind;
+
+use crate::jobs::StoreError;
+
+/// Primary result codes, the low byte of the extended ones: <https://sqlite.org/rescode.html>
+const BUSY: u32 = 5;
+const LOCKED: u32 = 6;
+const CORRUPT: u32 = 11;
+const FULL: u32 = 13;
+const NOT_A_DATABASE: u32 = 26;
+
+/// Maps by kind, not by a constraint's name, which SQLite does not tell.
+pub(super) fn failed(error: sqlx::Error) -> StoreError {
+    use sqlx::Error;
+    match &error {
+        Error::RowNotFound => StoreError::NotFound,
+        Error::Database(database) => match database.kind() {
+            ErrorKind::UniqueViolation => StoreError::Conflict,
+            ErrorKind::ForeignKeyViolation => StoreError::NotFound,
+            _ => match database.code().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
+                Some(FULL) => StoreError::Full,
+                Some(BUSY | LOCKED) => StoreError::Unavailable(Box::new(error)),
+                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Corrupt(Box::new(error)),
+                _ => StoreError::Backend(Box::new(error)),
+            },
+        },
+        Error::ColumnDecode { .. } | Error::Decode(_) => StoreError::Corrupt(Box::new(error)),
+        Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Io(_) => {
+            StoreError::Unavailable(Box::new(error))
+        }
+        _ => StoreError::Backend(Box::new(error)),
+    }
+}

@@ -1,0 +1,18 @@
+//! The embedded store: one SQLite file that one process at a time may open.
+//!
+//! Writes go through a pool of one connection in `BEGIN IMMEDIATE` transactions: a deferred transaction that reads first cannot
+//! always become a writer, and no timeout helps it. Reads have a pool of their own and never wait for a writer (WAL).
+
+mod datasets;
+mod disclosures;
+mod error;
+mod pool;
+mod queue;
+mod releases;
+
+pub use pool::SqliteStore;
+
+use error::failed;
+
+/// How many chunks one transaction deletes: each may be megabytes that are overwritten, and others wait meanwhile.
+const DELETED_AT_ONCE: i64 = 64;

@@ -1,0 +1,190 @@
+//! Opening the store: its folder, its lock, its connections, its migrations.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Sqlite, SqlitePool, Transaction};
+
+use super::failed;
+use crate::jobs::StoreError;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+const DATABASE: &str = "guardian.db";
+const LOCK: &str = "guardian.lock";
+const READERS: u32 = 4;
+
+/// Longer than any transaction here takes, so that only a fault ends a wait.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The store in a folder.
+pub struct SqliteStore {
+    writer: SqlitePool,
+    pub(super) reader: SqlitePool,
+    /// Held as long as the store lives; the system lets go of it when the process dies.
+    _lock: File,
+    #[cfg(test)]
+    _home: Option<tempfile::TempDir>,
+}
+
+impl SqliteStore {
+    /// Opens the store in a folder, which is made (mode 0700) when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] when another process has it open; others when it cannot be made, read or migrated.
+    pub async fn open(folder: &Path) -> Result<Self, StoreError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
+        let lock = lock(folder)?;
+        let file = folder.join(DATABASE);
+        // SQLite gives its journal and shared memory the mode of the database
+        OpenOptions::new().append(true).create(true).mode(0o600).open(&file).map_err(unusable)?;
+        let options = SqliteConnectOptions::new()
+            .filename(&file)
+            .journal_mode(SqliteJournalMode::Wal)
+            // FULL, not NORMAL: with NORMAL a power cut may take back the last commits, and a ledger that forgets a
+            // release which someone has read is a privacy failure. The price is one fsync per commit
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(PATIENCE)
+            .foreign_keys(true)
+            // erased keys and purged rows are overwritten, not only unlinked
+            .pragma("secure_delete", "ON")
+            // no row of the data in a temporary file outside the folder
+            .pragma("temp_store", "MEMORY");
+        let pool = SqlitePoolOptions::new().acquire_timeout(PATIENCE * 3).idle_timeout(None).max_lifetime(None);
+        let writer = pool.clone().max_connections(1).connect_with(options.clone()).await.map_err(failed)?;
+        MIGRATIONS.run(&writer).await.map_err(|error| StoreError::Backend(Box::new(error)))?;
+        let reader =
+            pool.max_connections(READERS).connect_with(options.pragma("query_only", "ON")).await.map_err(failed)?;
+        Ok(Self {
+            writer,
+            reader,
+            _lock: lock,
+            #[cfg(test)]
+            _home: None,
+        })
+    }
+
+    /// A store in a folder of its own that goes with it.
+    #[cfg(test)]
+    pub(crate) async fn temporary() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self { _home: Some(home), ..Self::open(&home_of(&home)).await.unwrap() }
+    }
+
+    /// Ends every connection. Calls under way end first; later ones are refused.
+    pub async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+
+    /// A transaction that is a writer from its beginning.
+    pub(super) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)
+    }
+
+    /// Moves the journal into the database and empties it: it may still hold what was erased.
+    pub(super) async fn empty_journal(&self) -> Result<(), StoreError> {
+        // a reader may hold it back; the next sweep tries again
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer).await.map_err(failed)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+fn home_of(home: &tempfile::TempDir) -> std::path::PathBuf {
+    home.path().join("store")
+}
+
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join(LOCK))
+        .map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.display().to_string())),
+        Err(TryLockError::Error(error)) => Err(unusable(error)),
+    }
+}
+
+fn unusable(error: std::io::Error) -> StoreError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::Full,
+        _ => StoreError::Backend(Box::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_second_opener_is_told_that_the_store_is_in_use() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("data");
+        let store = SqliteStore::open(&folder).await.unwrap();
+        let Err(StoreError::InUse(named)) = SqliteStore::open(&folder).await else { panic!("opened twice") };
+        assert_eq!(named, folder.display().to_string());
+        store.close().await;
+        drop(store);
+        SqliteStore::open(&folder).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn nobody_but_the_owner_can_read_the_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("data");
+        let _store = SqliteStore::open(&folder).await.unwrap();
+        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0, "{:?}", entry.file_name());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn transactions_that_read_and_then_write_all_commit() {
+        let store = std::sync::Arc::new(SqliteStore::temporary().await);
+        let tasks: Vec<_> = (0..8)
+            .map(|_| {
+                let store = std::sync::Arc::clone(&store);
+                tokio::spawn(async move {
+                    for _ in 0..25 {
+                        let mut tx = store.begin().await.unwrap();
+                        let version: Option<i64> =
+                            sqlx::query_scalar("SELECT version FROM ledgers").fetch_optional(&mut *tx).await.unwrap();
+                        tokio::task::yield_now().await;
+                        sqlx::query(
+                            "INSERT INTO ledgers VALUES ('t', 's', x'00', $1) ON CONFLICT DO UPDATE SET version = $1",
+                        )
+                        .bind(version.unwrap_or(0) + 1)
+                        .execute(&mut *tx)
+                        .await
+                        .unwrap();
+                        tx.commit().await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let version: i64 = sqlx::query_scalar("SELECT version FROM ledgers").fetch_one(&store.reader).await.unwrap();
+        assert_eq!(version, 200);
+    }
+
+    #[tokio::test]
+    async fn readers_cannot_write() {
+        let store = SqliteStore::temporary().await;
+        assert!(sqlx::query("DELETE FROM jobs").execute(&store.reader).await.is_err());
+    }
+}

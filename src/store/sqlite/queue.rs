@@ -1,0 +1,351 @@
+//! The queue.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use sqlx::{Sqlite, SqliteConnection, Transaction};
+use uuid::Uuid;
+
+use super::datasets::before;
+use super::{SqliteStore, failed};
+use crate::control::Progress;
+use crate::jobs::{
+    CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
+    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+};
+use crate::problem::Problem;
+use crate::store::rows::{ExpiredRow, JobRow, number};
+use crate::store::sql::{queue as sql, releases};
+
+/// SQLite needs no lock on the chosen row: under the write lock one UPDATE is atomic.
+const CLAIM: &str = "\
+-- claim
+UPDATE jobs SET status = 'running', lease_token = $1, lease_expires_at = $2, started_at = $3, attempt = attempt + 1,
+    progress = NULL
+WHERE id = (
+    SELECT q.id FROM jobs AS q
+    WHERE q.status = 'queued' AND (q.deadline_at IS NULL OR q.deadline_at > $3)
+      AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
+    ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1)
+RETURNING id";
+
+#[async_trait]
+impl Queue for SqliteStore {
+    async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
+        let mut tx = self.begin().await?;
+        let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
+            .bind(&job.tenant)
+            .bind(job.reuse_key.as_slice())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
+        sqlx::query(sql::INSERT_JOB)
+            .bind(job.id)
+            .bind(&job.tenant)
+            .bind(job.dataset)
+            .bind(&job.series)
+            .bind(&job.method)
+            .bind(job.reuse_key.as_slice())
+            .bind(i64::from(job.priority))
+            .bind(status.name())
+            .bind(job.submitted_at)
+            .bind(standing.map(|_| job.submitted_at))
+            .bind(job.deadline_at)
+            .bind(standing)
+            .bind(standing.is_some())
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
+        sqlx::query(sql::INSERT_JOB_DETAILS)
+            .bind(job.id)
+            .bind(Json(&job.specification))
+            .bind(&job.reason)
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
+        if standing.is_none() {
+            sqlx::query(sql::INSERT_JOB_KEY)
+                .bind(job.id)
+                .bind(job.wrapped_key)
+                .execute(&mut *tx)
+                .await
+                .map_err(failed)?;
+        }
+        let record = read_job(&mut tx, job.id).await?.ok_or(StoreError::NotFound)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(record)
+    }
+
+    async fn claim(
+        &self,
+        token: LeaseToken,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<ClaimedJob>, StoreError> {
+        let mut tx = self.begin().await?;
+        let claimed: Option<Uuid> = sqlx::query_scalar(CLAIM)
+            .bind(token.0)
+            .bind(now + lease)
+            .bind(now)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        let Some(id) = claimed else { return Ok(None) };
+        let job = read_job(&mut tx, id).await?.ok_or(StoreError::NotFound)?;
+        // a missing key is for the worker to fail the job on: failing the claim would block the queue
+        let wrapped_key: Option<Vec<u8>> =
+            sqlx::query_scalar(sql::JOB_KEY).bind(id).fetch_optional(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(Some(ClaimedJob { job, wrapped_key: wrapped_key.unwrap_or_default() }))
+    }
+
+    async fn heartbeat(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        progress: Option<Progress>,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Heartbeat, StoreError> {
+        let mut tx = self.begin().await?;
+        let beat: Option<bool> = sqlx::query_scalar(sql::HEARTBEAT)
+            .bind(id)
+            .bind(token.0)
+            .bind(now + lease)
+            .bind(progress.map(Json))
+            .bind(now)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(alive(beat))
+    }
+
+    async fn lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Heartbeat, StoreError> {
+        let found = sqlx::query_scalar(sql::LEASE)
+            .bind(id)
+            .bind(token.0)
+            .bind(now)
+            .fetch_optional(&self.reader)
+            .await
+            .map_err(failed)?;
+        Ok(alive(found))
+    }
+
+    async fn finish(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        end: JobEnd,
+        now: DateTime<Utc>,
+    ) -> Result<Written, StoreError> {
+        let mut tx = self.begin().await?;
+        if end_running(&mut tx, id, token, now, end.status(), None).await? == Written::LeaseLost {
+            return Ok(Written::LeaseLost);
+        }
+        if let Some(problem) = end.problem() {
+            set_problem(&mut tx, id, problem).await?;
+        }
+        tx.commit().await.map_err(failed)?;
+        Ok(Written::Done)
+    }
+
+    async fn succeed_with_reused(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        release: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Written, StoreError> {
+        let mut tx = self.begin().await?;
+        let found: Option<Uuid> = sqlx::query_scalar(releases::RELEASE_EXISTS)
+            .bind(release)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        if found.is_none() {
+            return Err(StoreError::NotFound);
+        }
+        let end = Some((release, true));
+        let written = end_running(&mut tx, id, token, now, JobStatus::Succeeded, end).await?;
+        tx.commit().await.map_err(failed)?;
+        Ok(written)
+    }
+
+    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError> {
+        let mut tx = self.begin().await?;
+        let released: Option<bool> = sqlx::query_scalar(sql::RELEASE_LEASE)
+            .bind(id)
+            .bind(token.0)
+            .bind(now)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        let Some(cancelled) = released else { return Ok(Written::LeaseLost) };
+        if cancelled {
+            erase_key(&mut tx, id).await?;
+        }
+        tx.commit().await.map_err(failed)?;
+        Ok(Written::Done)
+    }
+
+    async fn request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let status: Option<String> =
+            sqlx::query_scalar(sql::STATUS).bind(id).fetch_optional(&mut *tx).await.map_err(failed)?;
+        let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
+        let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
+            JobStatus::Queued => {
+                sqlx::query(sql::CANCEL_QUEUED).bind(id).bind(now).execute(&mut *tx).await.map_err(failed)?;
+                erase_key(&mut tx, id).await?;
+                CancelOutcome::CancelledAtOnce
+            }
+            JobStatus::Running => {
+                sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await.map_err(failed)?;
+                CancelOutcome::Requested
+            }
+            terminal => CancelOutcome::Terminal(terminal),
+        };
+        tx.commit().await.map_err(failed)?;
+        Ok(outcome)
+    }
+
+    async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
+        let mut tx = self.begin().await?;
+        let mut reaped = Reaped::default();
+        let expired: Vec<ExpiredRow> =
+            sqlx::query_as(sql::EXPIRED).bind(now).fetch_all(&mut *tx).await.map_err(failed)?;
+        for row in expired {
+            reaped.lapsed.push((row.id, number(row.attempt)?));
+            let list = if row.cancel_requested {
+                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, 1).await?;
+                &mut reaped.cancelled
+            } else if row.lapses + 1 >= i64::from(max_attempts) {
+                set_reaped(&mut tx, row.id, JobStatus::Failed, now, 1).await?;
+                set_problem(&mut tx, row.id, &document(&problems.exhausted, row.id)).await?;
+                &mut reaped.exhausted
+            } else {
+                set_reaped(&mut tx, row.id, JobStatus::Queued, now, 1).await?;
+                &mut reaped.requeued
+            };
+            list.push(row.id);
+        }
+        reaped.overdue = sqlx::query_scalar(sql::OVERDUE).bind(now).fetch_all(&mut *tx).await.map_err(failed)?;
+        for &id in &reaped.overdue {
+            set_reaped(&mut tx, id, JobStatus::Failed, now, 0).await?;
+            set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
+        }
+        tx.commit().await.map_err(failed)?;
+        Ok(reaped)
+    }
+
+    async fn expire_all_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
+        let expired = sqlx::query(sql::EXPIRE_ALL).bind(now).execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(expired.rows_affected())
+    }
+
+    async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+        let mut connection = self.reader.acquire().await.map_err(failed)?;
+        read_job(&mut connection, id).await
+    }
+
+    async fn jobs(
+        &self,
+        filter: &JobFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<JobRecord>, StoreError> {
+        let rows: Vec<JobRow> = sqlx::query_as(sql::JOBS)
+            .bind(before(cursor))
+            .bind(filter.status.map(JobStatus::name))
+            .bind(filter.dataset)
+            .bind(&filter.series)
+            .bind(&filter.method)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.reader)
+            .await
+            .map_err(failed)?;
+        let records = rows.into_iter().map(JobRecord::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(records, limit, |record| record.id))
+    }
+}
+
+async fn read_job(connection: &mut SqliteConnection, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    let row: Option<JobRow> = sqlx::query_as(sql::JOB).bind(id).fetch_optional(connection).await.map_err(failed)?;
+    row.map(JobRecord::try_from).transpose()
+}
+
+/// Ends a running job, with a release and whether it is another job's, and erases its key.
+pub(super) async fn end_running(
+    tx: &mut Transaction<'static, Sqlite>,
+    id: Uuid,
+    token: LeaseToken,
+    now: DateTime<Utc>,
+    status: JobStatus,
+    release: Option<(Uuid, bool)>,
+) -> Result<Written, StoreError> {
+    let ended = sqlx::query(sql::FINISH)
+        .bind(id)
+        .bind(token.0)
+        .bind(now)
+        .bind(status.name())
+        .bind(release.map(|(release, _)| release))
+        .bind(release.is_some_and(|(_, reused)| reused))
+        .execute(&mut **tx)
+        .await
+        .map_err(failed)?;
+    if ended.rows_affected() == 0 {
+        return Ok(Written::LeaseLost);
+    }
+    erase_key(tx, id).await?;
+    Ok(Written::Done)
+}
+
+pub(super) async fn erase_key(tx: &mut Transaction<'static, Sqlite>, id: Uuid) -> Result<(), StoreError> {
+    sqlx::query(sql::ERASE_JOB_KEY).bind(id).execute(&mut **tx).await.map_err(failed)?;
+    Ok(())
+}
+
+/// Moves a job that no worker has; a key goes with every end.
+async fn set_reaped(
+    tx: &mut Transaction<'static, Sqlite>,
+    id: Uuid,
+    status: JobStatus,
+    now: DateTime<Utc>,
+    lapses: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(sql::REAP)
+        .bind(id)
+        .bind(status.name())
+        .bind(status.is_terminal().then_some(now))
+        .bind(lapses)
+        .execute(&mut **tx)
+        .await
+        .map_err(failed)?;
+    if status.is_terminal() { erase_key(tx, id).await } else { Ok(()) }
+}
+
+async fn set_problem(
+    tx: &mut Transaction<'static, Sqlite>,
+    id: Uuid,
+    problem: &serde_json::Value,
+) -> Result<(), StoreError> {
+    sqlx::query(sql::SET_PROBLEM).bind(id).bind(Json(problem)).execute(&mut **tx).await.map_err(failed)?;
+    Ok(())
+}
+
+fn document(problem: &Problem, job: Uuid) -> serde_json::Value {
+    problem.to_json(&instance(job))
+}
+
+const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
+    match cancel_requested {
+        Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
+        None => Heartbeat::Lost,
+    }
+}
