@@ -1,5 +1,7 @@
 //! What a store can answer instead of a result.
 
+use crate::problem::{Kind, Problem};
+
 /// Why a store did not do what it was asked. Texts name nothing of the data; the source is for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -47,5 +49,27 @@ impl From<StoreError> for std::io::Error {
             }
         };
         Self::new(kind, error)
+    }
+}
+
+/// What a caller is answered when the store fails. The error is logged here, once; its text is never sent.
+#[must_use]
+pub fn problem_of(error: &StoreError) -> Problem {
+    match error {
+        StoreError::NotFound => Problem::new(Kind::NotFound, "not found"),
+        StoreError::Conflict => Problem::new(Kind::Conflict, "conflicts with what is stored"),
+        StoreError::Full => {
+            tracing::error!("the store has no room");
+            Problem::new(Kind::StorageFull, "the store has no room; nothing was kept of the request")
+        }
+        StoreError::Unavailable(source) => {
+            tracing::error!(error = %source, "the store cannot answer");
+            Problem::new(Kind::Unavailable, "the store cannot answer now")
+        }
+        StoreError::InUse(_) | StoreError::Corrupt(_) | StoreError::Backend(_) => {
+            let source = std::error::Error::source(error).map(ToString::to_string);
+            tracing::error!(error = %error, error.source = source, "the store failed");
+            Problem::new(Kind::Internal, "the store failed")
+        }
     }
 }

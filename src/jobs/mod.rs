@@ -7,14 +7,18 @@
 //! bounded number of times. A job's wrapped key exists exactly until the job ends.
 
 mod datasets;
+mod desk;
 mod disclosures;
 mod error;
+mod load;
 mod page;
 mod panics;
+mod publish;
 mod queue;
 mod releases;
 mod shelf;
 mod signals;
+mod upload;
 mod worker;
 
 use std::sync::Arc;
@@ -22,10 +26,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use datasets::{DatasetRecord, Datasets};
+pub use desk::{Desk, KeySource, TENANT};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
-pub use error::StoreError;
+pub use error::{StoreError, problem_of};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use panics::install_panic_hook;
+pub use publish::Publisher;
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
     ReapProblems, Reaped, UnknownStatus, Written,
@@ -35,6 +41,7 @@ pub use releases::{
 };
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
+pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.

@@ -137,6 +137,7 @@ impl Vault {
 }
 
 /// A keyed hash under way (HMAC-SHA-256).
+#[derive(Clone)]
 pub struct ContentHasher(Hmac<Sha256>);
 
 impl ContentHasher {

@@ -1,0 +1,167 @@
+//! Where callers are served: submissions and dry runs. What a job may say is decided here, completely, before it is queued.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::load::{LoadError, ProfileCounts, facts_of, load};
+use super::publish::earlier;
+use super::{DatasetRecord, JobRecord, NewJob, Signals, Store, problem_of};
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::engine::{self, Plan, Stopped};
+use crate::microdata::ColumnProfile;
+use crate::problem::{Kind, Problem};
+use crate::spec::{self, Origin, Reading, Schema, Specification};
+use crate::vault::{Secret, Vault, VaultError};
+
+/// The tenant of everything, until there are several.
+pub const TENANT: &str = "default";
+
+/// Where release keys come from.
+pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
+
+/// Serves callers. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Desk {
+    /// Everything that lasts.
+    pub store: Arc<dyn Store>,
+    /// Keys at rest.
+    pub vault: Arc<Vault>,
+    /// The time.
+    pub clock: Clock,
+    /// Wakes workers and waiting callers.
+    pub signals: Arc<Signals>,
+    /// Draws release keys.
+    pub keys: KeySource,
+}
+
+/// A document and the dataset it speaks of.
+struct Opened {
+    dataset: DatasetRecord,
+    profiles: Vec<ColumnProfile>,
+    reading: Reading,
+}
+
+impl Desk {
+    /// A dataset that is there.
+    ///
+    /// # Errors
+    /// `not-found`, `gone` when it was purged, or the store's problem.
+    pub async fn dataset(&self, id: Uuid) -> Result<DatasetRecord, Problem> {
+        let dataset = self.store.dataset(id).await.map_err(|error| problem_of(&error))?;
+        let dataset = dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))?;
+        if dataset.purged_at.is_some() {
+            return Err(Problem::new(Kind::Gone, "the dataset was purged; its releases and its place in the ledger remain"));
+        }
+        Ok(dataset)
+    }
+
+    async fn open(&self, document: &Value) -> Result<Opened, Problem> {
+        let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
+        let dataset = self.dataset(id).await?;
+        let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
+        let facts = facts_of(&profiles);
+        let record_key = dataset.record_key.clone().unwrap_or_default();
+        let schema = Schema { columns: &facts, record_key: &record_key };
+        let reading = spec::read(document, &schema, Origin::Http);
+        Ok(Opened { dataset, profiles, reading })
+    }
+
+    /// Accepts a job, or says everything that is wrong with it.
+    ///
+    /// # Errors
+    /// `invalid-specification` with every fault, `not-found`, `gone`, or the store's problem. Nothing is queued then.
+    pub async fn submit(&self, document: &Value) -> Result<JobRecord, Problem> {
+        let Opened { dataset, profiles, reading } = self.open(document).await?;
+        let mut faults = reading.faults;
+        if let Some(specification) = &reading.specification {
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(specification, &counts));
+        }
+        let specification = match reading.specification {
+            Some(specification) if faults.is_empty() => specification,
+            _ => return Err(Problem::of_faults(faults)),
+        };
+        let id = Uuid::now_v7();
+        let now = self.clock.now();
+        let wrapped_key = (self.keys)().and_then(|key| self.vault.wrap(id, &key)).map_err(|error| {
+            tracing::error!(error = %error, "no release key can be drawn");
+            Problem::new(Kind::Internal, "no release key can be drawn")
+        })?;
+        let deadline_at = specification.deadline.and_then(|deadline| chrono::Duration::from_std(deadline).ok());
+        let job = self.store.enqueue(NewJob {
+            id,
+            tenant: dataset.tenant.clone(),
+            dataset: dataset.id,
+            series: dataset.series.clone(),
+            method: specification.method.name().to_owned(),
+            reuse_key: self.reuse_key(&dataset, &specification),
+            specification: specification.normalized,
+            priority: specification.priority,
+            reason: specification.reason,
+            submitted_at: now,
+            deadline_at: deadline_at.map(|deadline| now + deadline),
+            wrapped_key,
+        });
+        let job = job.await.map_err(|error| problem_of(&error))?;
+        self.signals.job_queued();
+        Ok(job)
+    }
+
+    /// Under one key, one release: tenant, series, content and everything in the specification that has an effect.
+    fn reuse_key(&self, dataset: &DatasetRecord, specification: &Specification) -> [u8; 32] {
+        let mut hash = self.vault.content_hasher(&dataset.tenant);
+        hash.update(b"reuse\0");
+        hash.update(&(dataset.series.len() as u64).to_le_bytes());
+        hash.update(dataset.series.as_bytes());
+        hash.update(&dataset.content_hash);
+        hash.update(specification.reuse_form.to_string().as_bytes());
+        hash.finish()
+    }
+
+    /// The dry run of a document. Loads the columns it uses.
+    ///
+    /// # Errors
+    /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
+    pub async fn plan(&self, document: &Value) -> Result<Plan, Problem> {
+        let Opened { dataset, reading, .. } = self.open(document).await?;
+        let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
+        let faults = reading.faults;
+        let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
+        let snapshot = snapshot.map_err(|error| problem_of(&error))?;
+        let earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
+        let (handle, store) = (Handle::current(), Arc::clone(&self.store));
+        let control = Control::default();
+        // a caller that goes away stops the computation
+        let stop_when_dropped = StopWhenDropped(control.clone());
+        let planned = tokio::task::spawn_blocking(move || {
+            let table = load(&handle, store.as_ref(), &dataset, &specification, &control).map_err(|error| match error {
+                LoadError::Cancelled => Stopped::Cancelled,
+                LoadError::Purged => Stopped::Refused(Problem::new(Kind::Gone, "the dataset was purged meanwhile")),
+                LoadError::Store(error) => Stopped::Refused(problem_of(&error)),
+            })?;
+            engine::dry_run(&specification, &table, &earlier, faults, &control)
+        });
+        let planned = planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
+        drop(stop_when_dropped);
+        planned.map_err(|stopped| match stopped {
+            Stopped::Refused(problem) => problem,
+            Stopped::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
+            Stopped::Failed { problem, cause } => {
+                tracing::error!(cause, "a plan failed");
+                problem
+            }
+        })
+    }
+}
+
+struct StopWhenDropped(Control);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

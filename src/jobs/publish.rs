@@ -1,0 +1,194 @@
+//! The runner of real jobs: load, release, commit.
+
+use std::io::{self, Read};
+
+use uuid::Uuid;
+
+use super::load::{LoadError, facts_of, load};
+use super::{
+    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, LedgerSnapshot, NewDisclosure, NewRelease, PartShelf,
+    Runner, Stop, StoreError, problem_of,
+};
+use crate::clock::Clock;
+use crate::control::{Control, Phase};
+use crate::engine::{self, Order, PartStore, Released, Stopped};
+use crate::ledger::Earlier;
+use crate::problem::{Kind, Problem};
+use crate::publication::PublishedBytes;
+use crate::random::{ReleaseKey, Streams};
+use crate::report::{Provenance, public_report};
+use crate::spec::{self, Origin, Schema, Specification};
+
+/// How often a release is made anew because the ledger moved meanwhile.
+const LEDGER_TRIES: u32 = 5;
+
+/// Publishes a dataset as a job specifies.
+pub struct Publisher {
+    /// Dates releases.
+    pub clock: Clock,
+}
+
+impl Runner for Publisher {
+    fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
+        let store = assignment.store.as_ref();
+        let job = &assignment.job;
+        let dataset = assignment.handle.block_on(store.dataset(job.dataset)).map_err(failed)?;
+        let dataset = dataset.ok_or_else(|| failed(StoreError::corrupt("a job speaks of an unknown dataset")))?;
+        let specification = specification_of(&assignment, &dataset)?;
+        let table = load(&assignment.handle, store, &dataset, &specification, control).map_err(|error| match error {
+            LoadError::Cancelled => Stop::Cancelled,
+            LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+            LoadError::Store(error) => failed(error),
+        })?;
+        let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
+        let work = Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
+        for _ in 0..LEDGER_TRIES {
+            let snapshot = store.disclosures(&job.tenant, &job.series, &dataset.content_hash);
+            let snapshot = assignment.handle.block_on(snapshot).map_err(failed)?;
+            let id = Uuid::now_v7();
+            let provenance = Provenance {
+                id: Some(id),
+                series: Some(job.series.clone()),
+                created_at: self.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+                composition: "same_dataset_only",
+                reproducible: false,
+            };
+            let order = Order {
+                specification: &specification,
+                table: &table,
+                streams: &streams,
+                earlier: &earlier(&snapshot).map_err(failed)?,
+                provenance: &provenance,
+            };
+            let mut shelf = Shelf(work.shelf());
+            let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
+            control.begin(Phase::Commit, 1)?;
+            let commit = work.commit(id, released, snapshot.version)?;
+            match assignment.handle.block_on(store.commit(commit)).map_err(failed)? {
+                CommitOutcome::Committed => return Ok(Completion::Committed(id)),
+                CommitOutcome::LeaseLost => return Ok(Completion::LeaseLost),
+                CommitOutcome::AlreadyReleased(release) => return Ok(Completion::Reused(release)),
+                // another release of the same people came first: judge, and if need be design, beside it
+                CommitOutcome::LedgerMoved => {
+                    let dropped = store.drop_attempt(job.id, assignment.attempt);
+                    assignment.handle.block_on(dropped).map_err(failed)?;
+                }
+            }
+        }
+        let problem = Problem::new(Kind::Unavailable, "other releases of the same series kept coming first");
+        Err(Stop::Failed(problem))
+    }
+}
+
+/// What a job is about.
+struct Work<'a> {
+    assignment: &'a Assignment,
+    dataset: &'a DatasetRecord,
+    specification: &'a Specification,
+    clock: &'a Clock,
+}
+
+impl Work<'_> {
+    fn shelf(&self) -> PartShelf {
+        let Assignment { handle, store, job, attempt, .. } = self.assignment;
+        PartShelf::new(handle.clone(), store.clone(), job.id, *attempt)
+    }
+
+    fn commit(&self, id: Uuid, released: Released, ledger_version: i64) -> Result<Commit, Stop> {
+        let job = &self.assignment.job;
+        let json = |value: Result<serde_json::Value, serde_json::Error>| {
+            value.map_err(|error| failed(StoreError::corrupt(error)))
+        };
+        let now = self.clock.now();
+        let disclosure = |disclosure: &crate::ledger::Disclosure| {
+            Ok(NewDisclosure {
+                id: Uuid::now_v7(),
+                table: disclosure.table.clone(),
+                body: json(serde_json::to_value(disclosure))?,
+            })
+        };
+        Ok(Commit {
+            job: job.id,
+            token: self.assignment.lease_token,
+            disclosures: released.disclosures.iter().map(disclosure).collect::<Result<_, Stop>>()?,
+            rules: released.rules.iter().map(|rule| json(serde_json::to_value(rule))).collect::<Result<_, _>>()?,
+            release: NewRelease {
+                id,
+                job: job.id,
+                attempt: self.assignment.attempt,
+                tenant: job.tenant.clone(),
+                series: job.series.clone(),
+                dataset: self.dataset.id,
+                content_hash: self.dataset.content_hash,
+                reuse_key: job.reuse_key,
+                method: self.specification.method.name().to_owned(),
+                created_at: now,
+                report: json(serde_json::to_value(public_report(&released.manifest)))?,
+                manifest: json(serde_json::to_value(&released.manifest))?,
+                status: "published".to_owned(),
+            },
+            ledger_version,
+            now,
+        })
+    }
+}
+
+/// The specification of a job, as it was accepted.
+fn specification_of(assignment: &Assignment, dataset: &DatasetRecord) -> Result<Specification, Stop> {
+    let facts = facts_of(&dataset.profiles().map_err(failed)?);
+    let record_key = dataset.record_key.clone().unwrap_or_default();
+    let schema = Schema { columns: &facts, record_key: &record_key };
+    let reading = spec::read(&assignment.job.specification, &schema, Origin::CommandLine);
+    match reading.specification {
+        Some(specification) if reading.faults.is_empty() => Ok(specification),
+        // accepted by an earlier version, or damaged: the caller can act on the faults
+        _ => Err(Stop::Refused(Problem::of_faults(reading.faults))),
+    }
+}
+
+/// What the ledger holds, understood.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
+pub(super) fn earlier(snapshot: &LedgerSnapshot) -> Result<Earlier, StoreError> {
+    let mut earlier = Earlier::default();
+    for entry in &snapshot.entries {
+        let disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
+        earlier.disclosures.push((entry.release, disclosure));
+    }
+    for rule in &snapshot.rules {
+        let standing = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
+        earlier.rules.push((rule.release, standing));
+    }
+    Ok(earlier)
+}
+
+fn failed(error: StoreError) -> Stop {
+    Stop::Failed(problem_of(&error))
+}
+
+fn stop(stopped: Stopped) -> Stop {
+    match stopped {
+        Stopped::Cancelled => Stop::Cancelled,
+        Stopped::Refused(problem) => Stop::Refused(problem),
+        Stopped::Failed { problem, cause } => {
+            tracing::error!(cause, "a release failed");
+            Stop::Failed(problem)
+        }
+    }
+}
+
+/// The parts of an attempt, as the engine wants them.
+struct Shelf(PartShelf);
+
+impl PublishedBytes for Shelf {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        self.0.open(file)
+    }
+}
+
+impl PartStore for Shelf {
+    fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()> {
+        self.0.put(file, number, first_row, rows, csv)
+    }
+}

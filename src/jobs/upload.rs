@@ -1,0 +1,186 @@
+//! Taking in a table: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
+
+use std::io::Read;
+
+use chrono::{DateTime, Utc};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::{DatasetRecord, Desk, StoreError, TENANT, problem_of};
+use crate::microdata::formats::compression::decoder;
+use crate::microdata::formats::csv::{CsvOptions, CsvReader};
+use crate::microdata::formats::{Encoding, IngestError, Limits};
+use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, PROFILE_BYTES, ProfileBuilder};
+use crate::problem::{Kind, Problem};
+use crate::vault::ContentHasher;
+
+/// What the caller says of a table.
+#[derive(Clone, Debug, Default)]
+pub struct UploadRequest {
+    /// A name for people.
+    pub name: Option<String>,
+    /// All that speaks of the same people; the dataset's own when not given.
+    pub series: Option<String>,
+    /// The columns that identify a record.
+    pub record_key: Option<Vec<String>>,
+    /// The column that identifies a subject.
+    pub subject: Option<String>,
+    /// The most rows of one subject.
+    pub max_rows_per_subject: Option<u64>,
+    /// Whether the dataset speaks of people that other series speak of, where that is stated, and why.
+    pub same_people: Option<(bool, String)>,
+    /// How the bytes are packed.
+    pub encoding: Option<Encoding>,
+    /// How the CSV is to be understood.
+    pub options: CsvOptions,
+    /// What is accepted.
+    pub limits: Limits,
+}
+
+/// Takes in a CSV table, on a blocking thread. Either the dataset is there afterwards or nothing of it is.
+///
+/// # Errors
+/// What is wrong with the table, or the store's problem.
+pub fn upload(
+    desk: &Desk,
+    handle: &Handle,
+    request: UploadRequest,
+    body: impl Read + Send + 'static,
+    received: &dyn Fn() -> Result<u64, Problem>,
+) -> Result<DatasetRecord, Problem> {
+    let id = Uuid::now_v7();
+    let taken = take_in(desk, handle, id, request, body, received);
+    if taken.is_err() {
+        // what stays behind is swept at the next start
+        if let Err(error) = handle.block_on(desk.store.discard_upload(id)) {
+            tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
+        }
+    }
+    taken
+}
+
+fn take_in(
+    desk: &Desk,
+    handle: &Handle,
+    id: Uuid,
+    request: UploadRequest,
+    body: impl Read + Send + 'static,
+    received: &dyn Fn() -> Result<u64, Problem>,
+) -> Result<DatasetRecord, Problem> {
+    let limits = &request.limits;
+    let encoding = request.encoding.unwrap_or(Encoding::Identity);
+    let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
+    let mut reader = CsvReader::open(decoded, request.options.clone(), limits)?;
+    let names = reader.names().to_vec();
+    known_columns(&request, &names)?;
+
+    let template = desk.vault.content_hasher(TENANT);
+    let mut content = ContentHash { template: template.clone(), sum: [0; 4], row: Vec::new() };
+    let (mut rows, mut chunks) = (0u64, 0u32);
+    while let Some(chunk) = reader.next_chunk()? {
+        content.add(&chunk);
+        let encoded: Vec<Vec<u8>> = chunk.columns.iter().map(ChunkColumn::encode).collect();
+        let payloads: Vec<(u32, &[u8])> = encoded.iter().zip(0..).map(|(bytes, no)| (no, bytes.as_slice())).collect();
+        handle.block_on(desk.store.put_column_chunks(id, chunks, &payloads)).map_err(|error| problem_of(&error))?;
+        rows += u64::from(chunk.rows);
+        chunks += 1;
+    }
+    let kinds = reader.kinds().to_vec();
+    drop(reader);
+    if rows == 0 {
+        return Err(Problem::new(Kind::EmptyTable, "the table has a header and no records"));
+    }
+    let bytes = received()?;
+
+    let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
+    for ((name, kind), column) in names.into_iter().zip(kinds).zip(0..) {
+        let mut profile = ProfileBuilder::new(limits.max_distinct, PROFILE_BYTES);
+        for chunk in 0..chunks {
+            let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
+            let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
+            let decoded = ChunkColumn::decode(&payload).map_err(|e| problem_of(&StoreError::corrupt(e)))?;
+            profile.push(&decoded);
+        }
+        profiles.push(profile.finish(name, kind));
+    }
+    let columns = serde_json::to_value(&profiles).map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    let created_at: DateTime<Utc> = desk.clock.now();
+    let dataset = DatasetRecord {
+        id,
+        tenant: TENANT.to_owned(),
+        name: request.name,
+        series: request.series.unwrap_or_else(|| id.to_string()),
+        same_people: request.same_people.as_ref().map(|(same, _)| *same),
+        same_people_reason: request.same_people.map(|(_, reason)| reason),
+        record_key: request.record_key,
+        subject: request.subject,
+        max_rows_per_subject: request.max_rows_per_subject,
+        created_at,
+        rows,
+        bytes,
+        format: "text/csv".to_owned(),
+        content_hash: content.finish(template, &profiles),
+        chunks,
+        columns,
+        purged_at: None,
+    };
+    handle.block_on(desk.store.insert_dataset(&dataset)).map_err(|error| problem_of(&error))?;
+    Ok(dataset)
+}
+
+/// Every column that the request names must be there.
+fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Problem> {
+    let named = request.record_key.iter().flatten().chain(&request.subject);
+    match named.into_iter().find(|name| !names.contains(name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let detail = format!("the request names column {unknown:?}, which the table does not have");
+            Err(Problem::new(Kind::MalformedRequest, detail))
+        }
+    }
+}
+
+/// A keyed hash of a table's content that does not depend on the order of rows: the sum of the rows' hashes.
+struct ContentHash {
+    template: ContentHasher,
+    sum: [u64; 4],
+    row: Vec<u8>,
+}
+
+impl ContentHash {
+    fn add(&mut self, chunk: &Chunk) {
+        for row in 0..chunk.rows as usize {
+            self.row.clear();
+            self.row.push(b'r');
+            for column in &chunk.columns {
+                match column.value(row) {
+                    None => self.row.extend_from_slice(&u32::MAX.to_le_bytes()),
+                    Some(value) => {
+                        self.row.extend_from_slice(&(value.len() as u32).to_le_bytes());
+                        self.row.extend_from_slice(value);
+                    }
+                }
+            }
+            let mut hash = self.template.clone();
+            hash.update(&self.row);
+            for (sum, word) in self.sum.iter_mut().zip(hash.finish().chunks_exact(8)) {
+                let word = word.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
+                *sum = sum.wrapping_add(word);
+            }
+        }
+    }
+
+    /// The hash, over names and types too.
+    fn finish(self, mut hash: ContentHasher, profiles: &[ColumnProfile]) -> [u8; 32] {
+        hash.update(b"table\0");
+        for profile in profiles {
+            hash.update(&(profile.name.len() as u64).to_le_bytes());
+            hash.update(profile.name.as_bytes());
+            hash.update(profile.kind.name().as_bytes());
+        }
+        for word in self.sum {
+            hash.update(&word.to_le_bytes());
+        }
+        hash.finish()
+    }
+}
