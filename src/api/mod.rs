@@ -1,1 +1,66 @@
-//! Routes, wire types, extractors and the OpenAPI document.
+//! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
+//! in `jobs`.
+
+mod datasets;
+mod extract;
+mod guard;
+mod health;
+mod jobs;
+mod listing;
+mod openapi;
+mod parts;
+mod plans;
+mod releases;
+mod respond;
+mod upload;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, Request};
+use axum::middleware;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::trace::TraceLayer;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::jobs::Desk;
+use crate::microdata::formats::Limits;
+use crate::problem::{Kind, Problem};
+
+pub use openapi::document as openapi_document;
+
+/// The largest JSON document that is read.
+const MAX_DOCUMENT_BYTES: usize = 16 << 20;
+
+/// What handlers share.
+#[derive(Clone)]
+pub struct App {
+    /// Where callers are served.
+    pub desk: Desk,
+    /// What uploads may hold.
+    pub limits: Limits,
+    /// The most bytes of an upload's body.
+    pub max_upload_bytes: u64,
+}
+
+/// The service.
+pub fn router(app: App) -> Router {
+    let request_id = HeaderName::from_static("x-request-id");
+    let (routes, document) = openapi::routes().split_for_parts();
+    routes
+        .with_state(app)
+        .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
+        .fallback(|| async { Problem::new(Kind::NotFound, "there is no such path") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
+        })
+        .layer(DefaultBodyLimit::max(MAX_DOCUMENT_BYTES))
+        .layer(middleware::from_fn(guard::loopback_names_only))
+        .layer(CatchPanicLayer::custom(respond::panicked))
+        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
+            // the query may hold what a caller calls things; the path holds ids only
+            tracing::info_span!("request", method = %request.method(), path = request.uri().path())
+        }))
+        .layer(PropagateRequestIdLayer::new(request_id.clone()))
+        .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+}

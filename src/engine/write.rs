@@ -53,7 +53,8 @@ pub(super) fn write_part(
         csv.clear();
         control.advance(len as u64)?;
     }
-    Ok(WrittenPart { sha256: hex(&hash.finalize()) })
+    let types = columns.iter().map(|column| column.domain.kind()).collect();
+    Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

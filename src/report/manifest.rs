@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
     PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName,
@@ -172,6 +172,8 @@ pub struct ManifestPart {
     pub name: String,
     /// The columns behind `bucket`.
     pub attributes: Vec<String>,
+    /// The types of the attributes, as typed formats give them.
+    pub types: BTreeMap<String, AttributeType>,
     /// Whether the first column is `bucket`.
     pub bucketed: bool,
     /// What a row stands for.
@@ -276,6 +278,8 @@ pub struct Provenance {
 pub struct WrittenPart {
     /// SHA-256 in hexadecimal.
     pub sha256: String,
+    /// The type of each column.
+    pub types: Vec<AttributeType>,
 }
 
 /// Builds the manifest. `names` are the published names; `written` follows the tables and parts of the publication;
@@ -392,6 +396,7 @@ impl Writer<'_> {
         ManifestPart {
             name: part.name.clone(),
             attributes: part.columns.iter().map(|column| column.name.clone()).collect(),
+            types: part.columns.iter().zip(&written.types).map(|(column, &kind)| (column.name.clone(), kind)).collect(),
             bucketed: part.bucketed,
             row_meaning: meaning.to_owned(),
             cells: cells.collect(),

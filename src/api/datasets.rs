@@ -1,0 +1,138 @@
+//! Datasets: lists, descriptions, purge.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Id, Query};
+use super::listing::{self, Listing, Paging};
+use crate::jobs::{DatasetRecord, ReleaseFilter, StoreError, problem_of};
+use crate::microdata::ColumnProfile;
+use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::report::Ratio;
+
+/// An uploaded table.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Dataset {
+    id: Uuid,
+    name: Option<String>,
+    /// All that speaks of the same people; the dataset's own id unless named.
+    series: String,
+    same_people: Option<bool>,
+    record_key: Option<Vec<String>>,
+    subject: Option<String>,
+    max_rows_per_subject: Option<u64>,
+    created_at: DateTime<Utc>,
+    rows: u64,
+    /// Bytes of the uploaded body.
+    bytes: u64,
+    /// The media type of the upload.
+    format: String,
+    purged_at: Option<DateTime<Utc>>,
+    columns: Vec<DatasetColumn>,
+    /// Other series that share rows; not yet looked for, always empty.
+    #[schema(value_type = Vec<Object>)]
+    overlaps: Vec<serde_json::Value>,
+}
+
+/// A column of an uploaded table.
+#[derive(Serialize, ToSchema)]
+struct DatasetColumn {
+    name: String,
+    /// `integer`, `decimal` or `text`
+    r#type: crate::microdata::AttributeType,
+    /// Distinct values, a missing one not counted; null above the limit, and the column can then only be dropped.
+    distinct: Option<u64>,
+    missing: u64,
+    /// The share of the most frequent value.
+    top_share: Ratio,
+    /// Whether nearly every row has a value of its own.
+    identifier: bool,
+}
+
+impl Dataset {
+    pub(super) fn of(record: DatasetRecord) -> Result<Self, Problem> {
+        let profiles = record.profiles().map_err(|error| problem_of(&error))?;
+        let column = |profile: ColumnProfile| DatasetColumn {
+            name: profile.name,
+            r#type: profile.kind,
+            distinct: profile.distinct,
+            missing: profile.missing,
+            top_share: Ratio { count: profile.top, of: record.rows },
+            identifier: profile.identifier,
+        };
+        Ok(Self {
+            id: record.id,
+            name: record.name,
+            series: record.series,
+            same_people: record.same_people,
+            record_key: record.record_key,
+            subject: record.subject,
+            max_rows_per_subject: record.max_rows_per_subject,
+            created_at: record.created_at,
+            rows: record.rows,
+            bytes: record.bytes,
+            format: record.format,
+            purged_at: record.purged_at,
+            columns: profiles.into_iter().map(column).collect(),
+            overlaps: Vec::new(),
+        })
+    }
+}
+
+/// The datasets
+#[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(Paging),
+    responses((status = 200, body = Listing<Dataset>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Query(paging): Query<Paging>,
+) -> Result<Json<Listing<Dataset>>, Problem> {
+    let cursor = listing::cursor(paging.cursor.as_deref())?;
+    let page = app.desk.store.datasets(cursor, listing::limit(paging.limit)?).await;
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, Dataset::of)?))
+}
+
+/// One dataset, with the counts of its columns
+#[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Dataset), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn get(State(app): State<App>, Id(id): Id) -> Result<Json<Dataset>, Problem> {
+    Ok(Json(Dataset::of(app.desk.dataset(id).await?)?))
+}
+
+/// The receipt of a purge.
+#[derive(Serialize, ToSchema)]
+pub(super) struct PurgeReceipt {
+    dataset: Uuid,
+    purged_at: Option<DateTime<Utc>>,
+    /// The rows that were destroyed.
+    rows: u64,
+    /// Releases of the dataset that stay, with their place in the ledger.
+    releases_kept: Vec<Uuid>,
+}
+
+/// Destroys the rows of a dataset; its releases and the ledger stay
+#[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
+    responses((status = 200, body = PurgeReceipt), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn purge(State(app): State<App>, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
+    let store = &app.desk.store;
+    app.desk.dataset(id).await?;
+    let purged = store.purge_dataset(id, app.desk.clock.now()).await.map_err(|error| match error {
+        StoreError::NotFound => Problem::new(Kind::NotFound, "there is no such dataset"),
+        other => problem_of(&other),
+    })?;
+    let filter = ReleaseFilter { dataset: Some(id), ..ReleaseFilter::default() };
+    let (mut releases_kept, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store.releases(&filter, cursor, 1000).await.map_err(|error| problem_of(&error))?;
+        releases_kept.extend(page.items.iter().map(|release| release.id));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(Json(PurgeReceipt { dataset: id, purged_at: purged.purged_at, rows: purged.rows, releases_kept }))
+}

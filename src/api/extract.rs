@@ -1,0 +1,78 @@
+//! Extractors whose rejections are problems.
+
+use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::MAX_DOCUMENT_BYTES;
+use crate::problem::{Kind, Problem};
+
+/// An id in the path. A malformed one is a thing that does not exist.
+pub(super) struct Id(pub(super) Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| missing())?;
+        Uuid::try_parse(&id).map(Self).map_err(|_| missing())
+    }
+}
+
+/// Query parameters; unknown ones are refused.
+pub(super) struct Query<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match axum::extract::Query::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Query(query)) => Ok(Self(query)),
+            Err(rejection) => {
+                let cause = std::error::Error::source(&rejection).map(ToString::to_string).unwrap_or_default();
+                Err(Problem::new(Kind::MalformedRequest, format!("the query cannot be understood: {cause}")))
+            }
+        }
+    }
+}
+
+/// A JSON document of any shape.
+pub(super) struct Document(pub(super) Value);
+
+impl<S: Send + Sync> FromRequest<S> for Document {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
+            BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
+                let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
+                Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES)
+            }
+            _ => Problem::new(Kind::MalformedRequest, "the body ended before it was complete"),
+        })?;
+        let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
+            Problem::new(Kind::MalformedBody, detail)
+        })?;
+        if document.is_object() {
+            Ok(Self(document))
+        } else {
+            Err(Problem::new(Kind::MalformedBody, "the body must be one JSON object"))
+        }
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json") || essence.to_ascii_lowercase().ends_with("+json")
+}

@@ -1,0 +1,31 @@
+//! Whether the service lives and can serve.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use crate::jobs::problem_of;
+use crate::problem::{Problem, ProblemDocument};
+
+/// How the service is.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Health {
+    /// `ok`
+    status: &'static str,
+}
+
+/// Whether the process lives
+#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = Health)))]
+pub(super) async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Whether the store can be reached
+#[utoipa::path(get, path = "/readyz", tag = "operation",
+    responses((status = 200, body = Health), (status = 503, body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {
+    app.desk.store.datasets(None, 1).await.map_err(|error| problem_of(&error))?;
+    Ok(Json(Health { status: "ok" }))
+}

@@ -1,0 +1,255 @@
+//! Jobs: submit, watch, cancel.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Document, Id, Query};
+use super::listing::{self, Listing};
+use crate::control::Progress;
+use crate::jobs::{CancelOutcome, JobFilter, JobRecord, problem_of};
+use crate::problem::{Kind, Problem, ProblemDocument};
+
+const MAX_WAIT_SECONDS: u64 = 60;
+/// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The specification of a job.
+#[derive(ToSchema)]
+#[schema(as = JobDocument, example = json!({
+    "dataset": "018f0000-0000-7000-8000-000000000000",
+    "attributes": {"name": {"drop": true}},
+    "method": {"type": "versatile", "algorithm": "uad",
+        "rules": ["age, icd9 -> race", "hospital, race -> zipcode"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}}
+}))]
+#[expect(dead_code, reason = "the document is read by hand, so that one answer names every fault; this describes its shape")]
+pub(super) struct JobDocument {
+    /// The dataset to publish.
+    dataset: Uuid,
+    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`.
+    #[schema(value_type = Object)]
+    method: Value,
+    /// Per attribute: `publish`, `drop`, `identifier`, `rename`, `discretize`.
+    #[schema(value_type = Option<Object>)]
+    attributes: Option<Value>,
+    /// What becomes of attributes that the document does not name: `refuse` (default) or `drop`.
+    unlisted: Option<String>,
+    /// -100 to 100; the higher, the earlier.
+    priority: Option<i32>,
+    /// How long the job may take, as an ISO 8601 duration.
+    deadline: Option<String>,
+    /// Why the job is submitted, 1 to 500 characters.
+    reason: Option<String>,
+    /// Why a release has no rules; only without rules.
+    no_rules: Option<String>,
+}
+
+/// A job.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Job {
+    id: Uuid,
+    /// `queued`, `running`, `succeeded`, `refused`, `failed` or `cancelled`
+    status: &'static str,
+    dataset: Uuid,
+    method: String,
+    priority: i32,
+    submitted_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+    attempt: u32,
+    progress: Option<Progress>,
+    /// The document with defaults filled in.
+    #[schema(value_type = Object)]
+    specification: Value,
+    release: Option<Uuid>,
+    /// Whether the release was made by an earlier job with an equal specification.
+    reused: bool,
+    /// Why it was refused or failed.
+    #[schema(value_type = Option<ProblemDocument>)]
+    problem: Option<Value>,
+    links: JobLinks,
+}
+
+/// Where to go on from a job.
+#[derive(Serialize, ToSchema)]
+struct JobLinks {
+    #[serde(rename = "self")]
+    this: String,
+    /// Null: events are not served yet; use `wait`.
+    events: Option<String>,
+    release: Option<String>,
+}
+
+impl From<JobRecord> for Job {
+    fn from(record: JobRecord) -> Self {
+        let links = JobLinks {
+            this: format!("/v1/jobs/{}", record.id),
+            events: None,
+            release: record.release.map(|release| format!("/v1/releases/{release}")),
+        };
+        let mut specification = record.specification;
+        if let Value::Object(members) = &mut specification {
+            members.insert("dataset".to_owned(), record.dataset.to_string().into());
+        }
+        Self {
+            id: record.id,
+            status: record.status.name(),
+            dataset: record.dataset,
+            method: record.method,
+            priority: record.priority,
+            submitted_at: record.submitted_at,
+            started_at: record.started_at,
+            finished_at: record.finished_at,
+            attempt: record.attempt,
+            progress: record.progress,
+            specification,
+            release: record.release,
+            reused: record.reused,
+            problem: record.problem,
+            links,
+        }
+    }
+}
+
+/// How long to wait for an end.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wait {
+    /// Waits so many seconds for the job to end before answering, 0 to 60.
+    #[param(minimum = 0, maximum = 60, default = 0)]
+    wait: Option<u64>,
+}
+
+impl Wait {
+    fn duration(&self) -> Result<Duration, Problem> {
+        match self.wait.unwrap_or(0) {
+            seconds @ 0..=MAX_WAIT_SECONDS => Ok(Duration::from_secs(seconds)),
+            _ => Err(Problem::new(Kind::MalformedRequest, "wait must be whole seconds from 0 to 60")),
+        }
+    }
+}
+
+async fn read(app: &App, id: Uuid) -> Result<JobRecord, Problem> {
+    let job = app.desk.store.job(id).await.map_err(|error| problem_of(&error))?;
+    job.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such job"))
+}
+
+/// The job once it has ended, or as it is when the time is up.
+async fn read_after(app: &App, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut changes = app.desk.signals.changes();
+    loop {
+        let job = read(app, id).await?;
+        let now = tokio::time::Instant::now();
+        if job.status.is_terminal() || now >= deadline {
+            return Ok(job);
+        }
+        let look_again = deadline.min(now + LOOK_AGAIN);
+        // told, or not told: the job is read again
+        let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
+    }
+}
+
+type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
+
+fn located(status: StatusCode, job: JobRecord) -> Located {
+    let location = format!("/v1/jobs/{}", job.id);
+    (status, [(header::LOCATION, location)], Json(job.into()))
+}
+
+/// Submits a job
+///
+/// The document is checked completely: one answer names every fault. An equal job that has a release gives that release.
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", params(Wait), request_body = JobDocument,
+    responses(
+        (status = 202, description = "accepted", body = Job, headers(("Location" = String))),
+        (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String))),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn submit(
+    State(app): State<App>,
+    Query(wait): Query<Wait>,
+    Document(document): Document,
+) -> Result<Located, Problem> {
+    let wait = wait.duration()?;
+    let job = app.desk.submit(&document).await?;
+    if wait.is_zero() {
+        return Ok(located(StatusCode::ACCEPTED, job));
+    }
+    let job = read_after(&app, job.id, wait).await?;
+    let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok(located(status, job))
+}
+
+/// Which jobs to list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobQuery {
+    /// Only jobs of this status.
+    status: Option<String>,
+    /// Only jobs of this dataset.
+    dataset: Option<Uuid>,
+    /// Only jobs of this series.
+    series: Option<String>,
+    /// Only jobs of this method.
+    method: Option<String>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// The jobs
+#[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
+    responses((status = 200, body = Listing<Job>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Query(query): Query<JobQuery>,
+) -> Result<Json<Listing<Job>>, Problem> {
+    let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
+    let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
+    let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
+    let cursor = listing::cursor(query.cursor.as_deref())?;
+    let page = app.desk.store.jobs(&filter, cursor, listing::limit(query.limit)?).await;
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(job.into()))?))
+}
+
+/// One job
+#[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path), Wait),
+    responses((status = 200, body = Job), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn get(
+    State(app): State<App>,
+    Id(id): Id,
+    Query(wait): Query<Wait>,
+) -> Result<Json<Job>, Problem> {
+    Ok(Json(read_after(&app, id, wait.duration()?).await?.into()))
+}
+
+/// Asks a job to stop
+#[utoipa::path(delete, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path)),
+    responses(
+        (status = 202, description = "asked to stop", body = Job, headers(("Location" = String))),
+        (status = 409, description = "it has ended", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn cancel(State(app): State<App>, Id(id): Id) -> Result<Located, Problem> {
+    let outcome = app.desk.store.request_cancel(id, app.desk.clock.now()).await;
+    match outcome.map_err(|error| problem_of(&error))? {
+        CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
+        CancelOutcome::Terminal(status) => {
+            return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
+        }
+        CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => app.desk.signals.cancel_requested(),
+    }
+    Ok(located(StatusCode::ACCEPTED, read(&app, id).await?))
+}

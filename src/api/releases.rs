@@ -1,0 +1,94 @@
+//! Releases: lists, manifests, public reports.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Id, Query};
+use super::listing::{self, Listing};
+use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
+use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::report::{Manifest, PublicReport};
+
+/// A release in a list.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ReleaseItem {
+    id: Uuid,
+    series: String,
+    dataset: Uuid,
+    method: String,
+    status: String,
+    created_at: DateTime<Utc>,
+}
+
+/// Which releases to list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReleaseQuery {
+    /// Only releases of this series.
+    series: Option<String>,
+    /// Only releases of this dataset.
+    dataset: Option<Uuid>,
+    /// Only releases of this method.
+    method: Option<String>,
+    /// Only releases of this status.
+    status: Option<String>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// The releases
+#[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
+    responses((status = 200, body = Listing<ReleaseItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Query(query): Query<ReleaseQuery>,
+) -> Result<Json<Listing<ReleaseItem>>, Problem> {
+    let filter =
+        ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
+    let cursor = listing::cursor(query.cursor.as_deref())?;
+    let page = app.desk.store.releases(&filter, cursor, listing::limit(query.limit)?).await;
+    let item = |release: ReleaseRecord| {
+        Ok(ReleaseItem {
+            id: release.id,
+            series: release.series,
+            dataset: release.dataset,
+            method: release.method,
+            status: release.status,
+            created_at: release.created_at,
+        })
+    };
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, item)?))
+}
+
+/// A release and its manifest.
+pub(super) async fn read(app: &App, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
+    let release = app.desk.store.release(id).await.map_err(|error| problem_of(&error))?;
+    let release = release.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+    let manifest = serde_json::from_value(release.manifest.clone());
+    let manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    Ok((release, manifest))
+}
+
+/// The manifest of a release
+#[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Manifest), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn get(State(app): State<App>, Id(id): Id) -> Result<Json<Manifest>, Problem> {
+    Ok(Json(read(&app, id).await?.1))
+}
+
+/// What a release promises and why, in words
+#[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path)),
+    responses((status = 200, body = PublicReport), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn report(State(app): State<App>, Id(id): Id) -> Result<Json<PublicReport>, Problem> {
+    let (release, _) = read(&app, id).await?;
+    serde_json::from_value(release.report).map(Json).map_err(|error| problem_of(&StoreError::corrupt(error)))
+}

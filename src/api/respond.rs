@@ -1,0 +1,35 @@
+//! Problems as HTTP answers.
+
+use std::any::Any;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use uuid::Uuid;
+
+use crate::problem::{Kind, Problem};
+
+/// The media type of problems (RFC 9457).
+pub(super) const PROBLEM_JSON: &str = "application/problem+json";
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response<Body> {
+        let instance = Uuid::now_v7().urn().to_string();
+        let status = StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::error!(problem = self.kind.name(), instance, "answered with a server error");
+        }
+        let mut response = Response::new(Body::from(self.to_json(&instance).to_string()));
+        *response.status_mut() = status;
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if self.kind == Kind::Unavailable {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}
+
+/// A panic in a handler. Its payload is not looked at.
+pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response<Body> {
+    Problem::new(Kind::Internal, "the request stopped unexpectedly").into_response()
+}

@@ -1,0 +1,158 @@
+//! The rows of a part as JSON, read from its CSV by the scanner that reads everything.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::manifest::ManifestPart;
+use crate::microdata::AttributeType;
+use crate::microdata::formats::Limits;
+use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+
+/// Renders the rows of one part.
+pub struct PartRows<'a> {
+    part: &'a ManifestPart,
+    names: Vec<String>,
+    kinds: Vec<AttributeType>,
+}
+
+impl<'a> PartRows<'a> {
+    /// The rows of a part.
+    #[must_use]
+    pub fn new(part: &'a ManifestPart) -> Self {
+        let bucket = part.bucketed.then(|| ("bucket".to_owned(), AttributeType::Integer));
+        let kind = |name: &String| part.types.get(name).copied().unwrap_or(AttributeType::Text);
+        let columns = bucket.into_iter().chain(part.attributes.iter().map(|name| (name.clone(), kind(name))));
+        let (names, kinds) = columns.unzip();
+        Self { part, names, kinds }
+    }
+
+    /// A chunk of the CSV as one JSON object a line. The first chunk begins with the header.
+    ///
+    /// # Errors
+    /// When the chunk is not CSV.
+    pub fn ndjson(&self, csv: &[u8], first: bool) -> Result<Vec<u8>, ScanError> {
+        let keys: Vec<String> = self.names.iter().map(|name| Value::from(name.as_str()).to_string()).collect();
+        let mut out = Vec::with_capacity(csv.len() * 2);
+        let mut scanner = self.scanner(csv);
+        if first {
+            scanner.next_record()?;
+        }
+        while let Some(record) = scanner.next_record()? {
+            for (index, (field, quoted)) in record.iter().enumerate() {
+                out.push(if index == 0 { b'{' } else { b',' });
+                out.extend_from_slice(keys.get(index).map_or("\"\"", String::as_str).as_bytes());
+                out.push(b':');
+                self.cell(index, field, quoted, &mut out);
+            }
+            out.extend_from_slice(b"}\n");
+        }
+        Ok(out)
+    }
+
+    /// The beginning of a page: the columns.
+    #[must_use]
+    pub fn json_head(&self) -> Vec<u8> {
+        format!("{{\"columns\":{},\"rows\":[", Value::from(self.names.clone())).into_bytes()
+    }
+
+    /// Some rows of a chunk, counted from the chunk's first; `begins` when no row stands before them in the page.
+    ///
+    /// # Errors
+    /// When the chunk is not CSV.
+    pub fn json_rows(
+        &self,
+        csv: &[u8],
+        first: bool,
+        rows: Range<u64>,
+        begins: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ScanError> {
+        let mut scanner = self.scanner(csv);
+        if first {
+            scanner.next_record()?;
+        }
+        for row in 0..rows.end {
+            let Some(record) = scanner.next_record()? else { break };
+            if rows.contains(&row) {
+                if !(begins && row == rows.start) {
+                    out.push(b',');
+                }
+                self.json_row(&record, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of a page.
+    pub fn json_tail(&self, next: Option<&str>, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("],\"next\":{}}}", Value::from(next)).as_bytes());
+    }
+
+    fn scanner<'c>(&self, csv: &'c [u8]) -> Scanner<&'c [u8]> {
+        let delimiter = (self.names.len() > 1).then_some(b',');
+        Scanner::new(csv, delimiter, &Limits::default())
+    }
+
+    fn json_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        for (index, (field, quoted)) in record.iter().enumerate() {
+            out.push(if index == 0 { b'[' } else { b',' });
+            self.cell(index, field, quoted, out);
+        }
+        out.push(b']');
+    }
+
+    fn cell(&self, index: usize, field: &[u8], quoted: bool, out: &mut Vec<u8>) {
+        let null = self.part.null.as_deref().unwrap_or_default().as_bytes();
+        let kind = self.kinds.get(index).copied().unwrap_or(AttributeType::Text);
+        if !quoted && field == null {
+            out.extend_from_slice(b"null");
+        } else if kind != AttributeType::Text && kind.admits(field) {
+            // canonical integers and decimals are JSON numbers as they stand
+            out.extend_from_slice(field);
+        } else {
+            out.extend_from_slice(Value::from(String::from_utf8_lossy(field)).to_string().as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(attributes: &[(&str, AttributeType)], bucketed: bool, null: Option<&str>) -> ManifestPart {
+        ManifestPart {
+            name: "qi".into(),
+            attributes: attributes.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            types: attributes.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect(),
+            bucketed,
+            row_meaning: "tuples".into(),
+            cells: Default::default(),
+            rows: 3,
+            file: "t1.qi.csv".into(),
+            sha256: String::new(),
+            null: null.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn cells_keep_their_types_and_missing_is_null() {
+        let part = part(&[("age", AttributeType::Integer), ("name", AttributeType::Text)], true, None);
+        let csv = b"bucket,age,name\n1,30,\"a \"\"b\"\"\"\n1,,\"\"\n2,-5,\n";
+        let text = String::from_utf8(PartRows::new(&part).ndjson(csv, true).unwrap()).unwrap();
+        let expected = "{\"bucket\":1,\"age\":30,\"name\":\"a \\\"b\\\"\"}\n\
+                        {\"bucket\":1,\"age\":null,\"name\":\"\"}\n\
+                        {\"bucket\":2,\"age\":-5,\"name\":null}\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_page_is_one_document() {
+        let part = part(&[("x", AttributeType::Decimal)], false, Some("NA"));
+        let rows = PartRows::new(&part);
+        let mut body = rows.json_head();
+        rows.json_rows(b"x\nNA\n1.50\n2\n", true, 0..2, true, &mut body).unwrap();
+        rows.json_tail(Some("2"), &mut body);
+        assert_eq!(String::from_utf8(body).unwrap(), r#"{"columns":["x"],"rows":[[null],[1.50]],"next":"2"}"#);
+    }
+}
