@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn values_of_the_domain_keep_their_codes() {
         let long = "a value of more than sixteen bytes";
-        let domain = domain(AttributeType::Text, true, &["", "a", "ab", "abc", long, "abcdefgh", "b"]);
+        let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
         let mut dictionary = Dictionary::new(Some(&domain));
         for _ in 0..2 {
             for code in 0..domain.len() as u32 {
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(dictionary.ranks(), None);
         assert_eq!(dictionary.code(Some(b"aa")), 8);
         assert_eq!(dictionary.code(Some(b"aa")), 8);
-        assert_eq!(dictionary.ranks(), Some(vec![0, 1, 2, 4, 5, 6, 7, 8, 3]));
+        assert_eq!(dictionary.ranks(), Some(vec![0, 1, 2, 3, 5, 6, 7, 8, 4]));
         assert_eq!((dictionary.known(), dictionary.len()), (8, 9));
     }
 

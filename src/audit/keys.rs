@@ -153,11 +153,6 @@ impl Buckets {
     pub(super) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.offsets.windows(2).map(|pair| pair[0]..pair[1])
     }
-
-    /// How many rows all buckets hold.
-    pub(super) fn rows(&self) -> usize {
-        self.offsets.last().copied().unwrap_or(0)
-    }
 }
 
 #[cfg(test)]
