@@ -3,17 +3,18 @@
 use ahash::AHashMap;
 
 use super::keys::Buckets;
-use super::part::{self, ReadPart};
+use super::part::{self, ReadColumn, ReadPart};
 use super::rules::Largest;
 use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content, gnf};
 use crate::control::Control;
 use crate::microdata::{Attr, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, Protected, PublishedTable, Standing};
+use crate::with_codes;
 
 /// What the tables show together.
 pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
-    /// Per attribute, of the part where its most frequent value is most frequent.
+    /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) largest: Vec<Option<Largest>>,
 }
 
@@ -61,8 +62,9 @@ fn table(
     let mut first: Option<Buckets> = None;
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
-        for column in &part.columns {
-            let count = count_largest(column.codes.iter(), column.size);
+        // with an original, what is eligible is asked of the original
+        for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
+            let count = count_largest(column);
             let known = &mut largest[column.attribute.index()];
             *known = (*known).max(Some((count, part.rows as u64)));
         }
@@ -106,11 +108,11 @@ fn table(
     Ok(figures)
 }
 
-fn count_largest(codes: impl Iterator<Item = u32>, size: usize) -> u64 {
-    let mut counts = vec![0_u64; size];
-    for code in codes {
+fn count_largest(column: &ReadColumn) -> u64 {
+    let mut counts = vec![0_u64; column.size];
+    with_codes!(&column.codes, codes => for &code in codes {
         counts[code as usize] += 1;
-    }
+    });
     counts.into_iter().max().unwrap_or(0)
 }
 
@@ -158,11 +160,12 @@ fn tallies(part: &ReadPart, sensitive: Attr, buckets: &Buckets) -> Option<Tallie
     let column = part.columns.iter().find(|column| column.attribute == sensitive)?;
     let mut codes: Vec<u32> = vec![0; part.rows];
     let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-    for (&label, code) in part.labels.as_ref()?.iter().zip(column.codes.iter()) {
+    let labels = part.labels.as_ref()?;
+    with_codes!(&column.codes, found => for (&label, &code) in labels.iter().zip(found) {
         let place = &mut next[label as usize - 1];
-        codes[*place] = code;
+        codes[*place] = u32::from(code);
         *place += 1;
-    }
+    });
     let mut tallies = Tallies::new();
     for range in buckets.ranges().filter(|range| !range.is_empty()) {
         let bucket = &mut codes[range];
