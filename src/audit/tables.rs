@@ -5,9 +5,9 @@ use ahash::AHashMap;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::Largest;
-use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content, gnf};
+use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::{Attr, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, Protected, PublishedTable, Standing};
 use crate::with_codes;
 
@@ -59,6 +59,7 @@ fn table(
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
     let mut figures = TableFigures::default();
+    let mut kept = AttrSet::EMPTY;
     let mut first: Option<Buckets> = None;
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
@@ -82,7 +83,7 @@ fn table(
             }
             Some(Some(buckets)) => {
                 control.check()?;
-                promises(evidence, table, &part, buckets, &mut figures, findings);
+                promises(evidence, table, &part, buckets, (&mut figures, &mut kept), findings);
             }
         }
         if evidence.original.is_some() {
@@ -98,6 +99,11 @@ fn table(
                 }
             }
         }
+    }
+    if let Standing::Sealed(seals) = &table.standing
+        && !seals.iter().all(|seal| seal.protects.attributes().is_subset(kept))
+    {
+        findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
     }
     if let Some(buckets) = first {
         for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
@@ -123,7 +129,7 @@ fn promises(
     table: &PublishedTable,
     part: &ReadPart,
     buckets: &Buckets,
-    figures: &mut TableFigures,
+    (figures, kept): (&mut TableFigures, &mut AttrSet),
     findings: &mut Findings,
 ) {
     let Standing::Sealed(seals) = &table.standing else { return };
@@ -132,10 +138,8 @@ fn promises(
             findings.fail(CheckName::Guarantee, format!("table {}: a combination cannot be checked", table.name));
             continue;
         };
-        if !gnf::Node::of(table).attributes.contains(sensitive) {
-            findings.fail(CheckName::Guarantee, format!("table {}: a sealed attribute is not there", table.name));
-        }
         let Some(tallies) = tallies(part, sensitive, buckets) else { continue };
+        *kept = kept.with(sensitive);
         for guarantee in &seal.guarantees {
             let Guarantee::LDiversity { l } = *guarantee;
             let breaks =
@@ -160,12 +164,11 @@ fn tallies(part: &ReadPart, sensitive: Attr, buckets: &Buckets) -> Option<Tallie
     let column = part.columns.iter().find(|column| column.attribute == sensitive)?;
     let mut codes: Vec<u32> = vec![0; part.rows];
     let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-    let labels = part.labels.as_ref()?;
-    with_codes!(&column.codes, found => for (&label, &code) in labels.iter().zip(found) {
+    for (&label, code) in part.labels.as_ref()?.iter().zip(column.codes.iter()) {
         let place = &mut next[label as usize - 1];
-        codes[*place] = u32::from(code);
+        codes[*place] = code;
         *place += 1;
-    });
+    }
     let mut tallies = Tallies::new();
     for range in buckets.ranges().filter(|range| !range.is_empty()) {
         let bucket = &mut codes[range];
