@@ -128,6 +128,20 @@ impl World {
         self.push(parts, Standing::Sealed(vec![seal]), Some(labels));
     }
 
+    /// Publishes two sensitive attributes tied by the same buckets.
+    pub(super) fn together(&mut self, known: &[u8], sensitive: [u8; 2], l: u64, labels: Vec<u32>) {
+        let [first, second] = sensitive;
+        self.sealed(known, first, l, labels.clone());
+        let mut table = self.publication.tables.pop().expect("the table just added");
+        let part = self.part("sa2", &[second], Some(&labels));
+        table.parts.push(part);
+        if let Standing::Sealed(seals) = &mut table.standing {
+            let seal = Seal { protects: Protected::Attribute(Attr(second)), ..seals[0].clone() };
+            seals.push(seal);
+        }
+        self.publication.tables.push(table);
+    }
+
     fn push(&mut self, parts: Vec<Part>, standing: Standing, labels: Option<Vec<u32>>) {
         let name = TableName::at(self.publication.tables.len());
         self.publication.tables.push(PublishedTable { name, parts, standing });

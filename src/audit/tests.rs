@@ -258,3 +258,81 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
         }
     }
 }
+
+#[test]
+fn two_sensitive_attributes_in_one_table_have_a_seal_each() {
+    let rows = (0..48_u32).map(|row| [row % 5, row % 4, row % 3].map(|value| Some(value.to_string())).to_vec());
+    let mut world = World::new(&["q", "s", "t"], rows.collect());
+    // twelve rows in a row hold every pair of values once
+    let labels = (0..48_u32).map(|row| [3, 1, 4, 2][row as usize / 12]).collect();
+    world.together(&[0], [1, 2], 3, labels);
+    world.hold(rule(0, &[0], 1, 3), guardian("t1", &[0]));
+    world.hold(rule(1, &[0], 2, 3), guardian("t1", &[0]));
+    let audit = world.audit();
+    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+    let posteriors = &audit.tables[0].posteriors;
+    assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
+    // knowing one of them is no part of the other's seal
+    world.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Seals]);
+    world.publication.tables[0].parts[2].name = "sa".to_owned();
+    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+}
+
+#[test]
+fn large_domains_and_many_rows_are_read_in_strides() {
+    let count = 2 * Control::STRIDE + 5;
+    let rows: Vec<_> = (0..count)
+        .map(|row| {
+            let wide = row.wrapping_mul(7919) % count;
+            vec![
+                Some(wide.to_string()),
+                (wide != 3).then(|| format!("v{}", wide % 300)),
+                Some(format!("a longer text {}", row % 7)),
+            ]
+        })
+        .collect();
+    let mut world = World::new(&["n", "v", "w"], rows);
+    world.plain(&[0, 1, 2]);
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = world.audit_with(original, witness);
+        assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+        assert_eq!(audit.tables[0].rows, count as u64);
+    }
+    world.files.get_mut("t1.rows.csv").expect("a part").rows.swap(Control::STRIDE - 1, Control::STRIDE);
+    assert_eq!(failed(&world.audit()), [CheckName::Order]);
+    assert_eq!(detail(&world.audit(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
+    let control = Control::default();
+    control.begin(crate::control::Phase::Audit, count as u64).expect("not cancelled");
+    let (parts, names) = (world.bytes(), &world.names);
+    let evidence = Evidence {
+        publication: &world.publication,
+        submitted: &[],
+        parts: &parts,
+        original: None,
+        witness: None,
+        names,
+        accounted: world.accounted,
+    };
+    assert!(verify(&evidence, &control).is_ok());
+    assert_eq!(control.progress().done, count as u64);
+}
+
+#[test]
+fn a_tuple_of_many_attributes_is_compared_whole() {
+    let names: Vec<String> = (0..20).map(|i| format!("a{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<_>> =
+        (0..400_usize).map(|row| (0..20).map(|c| Some((row * (c + 3) % 331).to_string())).collect()).collect();
+    let attrs: Vec<u8> = (0..20).collect();
+    let mut world = World::new(&names, rows);
+    world.plain(&attrs);
+    assert_eq!(failed(&world.audit()), []);
+    // the last cells of two rows change places
+    let rows = &mut world.files.get_mut("t1.rows.csv").expect("a part").rows;
+    let (last, other) = (rows[0].1[19].clone(), rows[399].1[19].clone());
+    assert_ne!(last, other);
+    (rows[0].1[19], rows[399].1[19]) = (other, last);
+    world.settle("t1.rows.csv", &attrs);
+    assert_eq!(failed(&world.audit()), [CheckName::Content]);
+}
