@@ -75,7 +75,7 @@ fn counted(assigned: &[u32], rows: usize) -> Option<Buckets> {
     (assigned.len() == rows && assigned.iter().all(|&label| label > 0)).then(|| Buckets::count(assigned)).flatten()
 }
 
-/// Labels are drawn for each table by itself, and not in the order of rows (`PRIVACY.md`, order, labels and bytes).
+/// Labels are drawn for each table by itself, and not in the order of rows.
 pub(super) fn check_labels(
     evidence: &Evidence<'_>,
     control: &Control,
