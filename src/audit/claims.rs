@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CheckName, Evidence, Findings, gnf};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Cells, HeldBy, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName,
+    Cells, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName,
 };
 
 /// Checks the claims of a publication.
@@ -55,6 +55,9 @@ fn names(evidence: &Evidence<'_>, findings: &mut Findings) {
 /// Only accounted attributes, each at most once in a table, in cells that this audit can read.
 fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
     let mut seen = AttrSet::EMPTY;
+    if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
+        findings.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
+    }
     for part in &table.parts {
         let place = format!("table {}, part {}", table.name, part.name);
         if part.columns.is_empty() {
@@ -130,7 +133,7 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
     if seal.guarantees.is_empty() {
         return Err(format!("the seal of {name} guarantees nothing"));
     }
-    let holding = |part: &&crate::publication::Part| part.columns.iter().any(|column| column.attribute == sensitive);
+    let holding = |part: &&Part| part.columns.iter().any(|column| column.attribute == sensitive);
     // any other attribute beside it would be tied to it row by row
     match table.parts.iter().find(holding) {
         Some(part) if part.columns.len() == 1 => Ok(()),

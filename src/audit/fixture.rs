@@ -1,1 +1,277 @@
+//! Publications made by hand for the tests of this room: their claims, cells that can be tampered with, and their witness.
 
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use super::{Audit, Check, CheckName, Evidence, verify};
+use crate::control::Control;
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
+use crate::publication::{
+    Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedBytes, PublishedColumn,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness, Witness,
+};
+
+pub(super) type Cell = Option<String>;
+
+/// The cells of a part: a header, and rows with their label.
+#[derive(Clone)]
+pub(super) struct Grid {
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<(String, Vec<Cell>)>,
+}
+
+/// A publication and all that an audit needs of it.
+pub(super) struct World {
+    pub(super) names: Vec<String>,
+    pub(super) original: Vec<Vec<Cell>>,
+    pub(super) publication: Publication,
+    pub(super) submitted: Vec<SubmittedRule>,
+    pub(super) files: BTreeMap<String, Grid>,
+    pub(super) witness: Vec<Option<Vec<u32>>>,
+    pub(super) accounted: AttrSet,
+}
+
+/// Serves files from memory.
+pub(super) struct Memory(pub(super) BTreeMap<String, Vec<u8>>);
+
+impl PublishedBytes for Memory {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        let bytes = self.0.get(file).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(bytes.as_slice()))
+    }
+}
+
+/// A column of cells, its type inferred from them.
+pub(super) fn column(cells: &[Cell]) -> Column {
+    let mut values = Arena::default();
+    let mut seen = BTreeMap::new();
+    for cell in cells.iter().flatten() {
+        seen.entry(cell.as_str()).or_insert_with(|| {
+            values.push(cell.as_bytes());
+            values.len() - 1
+        });
+    }
+    let (domain, ranks) = Domain::sort(AttributeType::infer(values.iter()), cells.contains(&None), &values);
+    let codes = cells.iter().map(|cell| cell.as_ref().map_or(0, |cell| ranks[seen[cell.as_str()]]));
+    Column { codes: Codes::collect(domain.len(), codes), domain }
+}
+
+/// A table of these rows.
+pub(super) fn table(names: &[String], rows: &[Vec<Cell>]) -> Table {
+    let columns = (0..names.len()).map(|c| column(&rows.iter().map(|row| row[c].clone()).collect::<Vec<_>>()));
+    Table::new(names.to_vec(), columns.collect())
+}
+
+/// A rule `known -> sensitive`.
+pub(super) fn rule(number: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRule {
+    SubmittedRule {
+        pointer: format!("/method/rules/{number}"),
+        known: known.iter().map(|&a| Attr(a)).collect(),
+        protects: Protected::Attribute(Attr(sensitive)),
+        guarantee: Guarantee::LDiversity { l },
+    }
+}
+
+/// The standing of a rule as its submission has it.
+pub(super) fn standing(rule: &SubmittedRule, held_by: HeldBy) -> RuleStanding {
+    RuleStanding {
+        pointer: Some(rule.pointer.clone()),
+        origin: Origin::Submitted,
+        because: None,
+        known: rule.known,
+        protects: rule.protects,
+        guarantee: rule.guarantee,
+        held_by,
+    }
+}
+
+/// The guardian with the attributes `W`.
+pub(super) fn guardian(table: &str, known: &[u8]) -> HeldBy {
+    HeldBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
+}
+
+impl World {
+    pub(super) fn new(names: &[&str], original: Vec<Vec<Cell>>) -> Self {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let particulars = Particulars::None;
+        Self {
+            accounted: AttrSet::first(names.len()),
+            names,
+            original,
+            publication: Publication { tables: Vec::new(), rules: Vec::new(), particulars, suppressed: 0 },
+            submitted: Vec::new(),
+            files: BTreeMap::new(),
+            witness: Vec::new(),
+        }
+    }
+
+    /// Adds a rule that holds by `held_by`.
+    pub(super) fn hold(&mut self, rule: SubmittedRule, held_by: HeldBy) {
+        self.publication.rules.push(standing(&rule, held_by));
+        self.submitted.push(rule);
+    }
+
+    /// Publishes exact tuples.
+    pub(super) fn plain(&mut self, attrs: &[u8]) {
+        let part = self.part("rows", attrs, None);
+        self.push(vec![part], Standing::Plain, None);
+    }
+
+    /// Publishes a bucketized table: `known` in one part, `sensitive` in another.
+    pub(super) fn sealed(&mut self, known: &[u8], sensitive: u8, l: u64, labels: Vec<u32>) {
+        let parts = vec![self.part("qi", known, Some(&labels)), self.part("sa", &[sensitive], Some(&labels))];
+        let seal = Seal {
+            known: known.iter().map(|&a| Attr(a)).collect(),
+            protects: Protected::Attribute(Attr(sensitive)),
+            guarantees: vec![Guarantee::LDiversity { l }],
+        };
+        self.push(parts, Standing::Sealed(vec![seal]), Some(labels));
+    }
+
+    /// Publishes two sensitive attributes tied by the same buckets.
+    pub(super) fn together(&mut self, known: &[u8], sensitive: [u8; 2], l: u64, labels: Vec<u32>) {
+        let [first, second] = sensitive;
+        self.sealed(known, first, l, labels.clone());
+        let mut table = self.publication.tables.pop().expect("the table just added");
+        let part = self.part("sa2", &[second], Some(&labels));
+        table.parts.push(part);
+        if let Standing::Sealed(seals) = &mut table.standing {
+            let seal = Seal { protects: Protected::Attribute(Attr(second)), ..seals[0].clone() };
+            seals.push(seal);
+        }
+        self.publication.tables.push(table);
+    }
+
+    fn push(&mut self, parts: Vec<Part>, standing: Standing, labels: Option<Vec<u32>>) {
+        let name = TableName::at(self.publication.tables.len());
+        self.publication.tables.push(PublishedTable { name, parts, standing });
+        self.witness.push(labels);
+    }
+
+    fn part(&mut self, name: &str, attrs: &[u8], labels: Option<&[u32]>) -> Part {
+        let columns = attrs.iter().map(|&a| self.published(a)).collect();
+        let rows = self.original.iter().enumerate().map(|(row, cells)| {
+            let label = labels.map_or_else(String::new, |labels| labels[row].to_string());
+            (label, attrs.iter().map(|&a| cells[a as usize].clone()).collect())
+        });
+        let bucket = labels.map(|_| "bucket".to_owned());
+        let header = bucket.into_iter().chain(attrs.iter().map(|&a| self.names[a as usize].clone())).collect();
+        let grid = Grid { header, rows: rows.collect() };
+        let null = (labels.is_none() && attrs.len() == 1 && grid.rows.iter().any(|row| row.1[0].is_none()))
+            .then(|| "NA".to_owned());
+        let file = format!("{}.{name}.csv", TableName::at(self.publication.tables.len()));
+        self.files.insert(file.clone(), grid);
+        let len = self.original.len() as u64;
+        self.settle(&file, attrs);
+        Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed: labels.is_some(), len, null }
+    }
+
+    /// What a column of the attribute claims.
+    pub(super) fn published(&self, attr: u8) -> PublishedColumn {
+        PublishedColumn { attribute: Attr(attr), name: self.names[attr as usize].clone(), cells: Cells::Exact }
+    }
+
+    /// Brings the rows of a file, whose columns are `attrs`, into canonical order.
+    pub(super) fn settle(&mut self, file: &str, attrs: &[u8]) {
+        let original = table(&self.names, &self.original);
+        let grid = self.files.get_mut(file).expect("a file");
+        grid.rows.sort_by(|(a, left), (b, right)| {
+            let cells = attrs.iter().zip(left.iter().zip(right)).map(|(&attr, (left, right))| {
+                let kind = original.column(Attr(attr)).domain.kind();
+                kind.compare(left.as_deref().map(str::as_bytes), right.as_deref().map(str::as_bytes))
+            });
+            let number = |label: &str| label.parse::<u64>().unwrap_or(0);
+            cells.fold(number(a).cmp(&number(b)), std::cmp::Ordering::then)
+        });
+    }
+
+    /// The bytes of all files.
+    pub(super) fn bytes(&self) -> Memory {
+        let nulls: BTreeMap<String, String> = self
+            .publication
+            .tables
+            .iter()
+            .flat_map(|table| table.parts.iter().map(|part| (part.file(&table.name), part.null.clone())))
+            .filter_map(|(file, null)| Some((file, null?)))
+            .collect();
+        let file = |(name, grid): (&String, &Grid)| {
+            let quote = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+            let null = nulls.get(name);
+            let cell = |cell: &Cell| match cell {
+                None => null.cloned().unwrap_or_default(),
+                Some(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) || Some(text) == null => {
+                    quote(text)
+                }
+                Some(text) => text.clone(),
+            };
+            let mut text = grid.header.join(",") + "\n";
+            for (label, cells) in &grid.rows {
+                let label = Some(label.clone()).filter(|label| !label.is_empty());
+                let fields: Vec<String> = label.into_iter().chain(cells.iter().map(cell)).collect();
+                text += &(fields.join(",") + "\n");
+            }
+            (name.clone(), text.into_bytes())
+        };
+        Memory(self.files.iter().map(file).collect())
+    }
+
+    /// The audit with all evidence.
+    pub(super) fn audit(&self) -> Audit {
+        self.audit_with(true, true)
+    }
+
+    /// The audit with or without the original and the witness.
+    pub(super) fn audit_with(&self, original: bool, witness: bool) -> Audit {
+        let table = table(&self.names, &self.original);
+        let assigned = self.witness.iter().map(|labels| match labels {
+            None => TableWitness::Plain,
+            Some(labels) => TableWitness::Buckets(labels.clone()),
+        });
+        let assigned = Witness { tables: assigned.collect() };
+        let parts = self.bytes();
+        let evidence = Evidence {
+            publication: &self.publication,
+            submitted: &self.submitted,
+            parts: &parts,
+            original: original.then_some(&table),
+            witness: witness.then_some(&assigned),
+            names: &self.names,
+            accounted: self.accounted,
+        };
+        verify(&evidence, &Control::default()).expect("an answer")
+    }
+}
+
+/// The names of the checks that failed.
+pub(super) fn failed(audit: &Audit) -> Vec<CheckName> {
+    audit.checks.iter().filter(|check| !check.passed).map(|check| check.check).collect()
+}
+
+/// What a check says.
+pub(super) fn detail(audit: &Audit, name: CheckName) -> &str {
+    let found: Option<&Check> = audit.checks.iter().find(|check| check.check == name);
+    found.and_then(|check| check.detail.as_deref()).unwrap_or("")
+}
+
+/// Table 1 of versatile publishing with the schema that UAD gives it (l = 2): `gender, hospital, race | zipcode` and
+/// `age, icd9`.
+pub(super) fn hospital() -> World {
+    let names = ["hospital", "age", "gender", "zipcode", "race", "icd9"];
+    let rows = [
+        ["111111", "37", "F", "71000", "asian", "HIV"],
+        ["111111", "71", "M", "72000", "white", "diabetes"],
+        ["222222", "55", "F", "73000", "black", "diabetes"],
+        ["222222", "37", "F", "74000", "white", "flu"],
+        ["333333", "23", "M", "71000", "black", "alcoholism"],
+        ["333333", "37", "M", "72000", "white", "HIV"],
+    ];
+    let rows = rows.iter().map(|row| row.iter().map(|&cell| Some(cell.to_owned())).collect()).collect();
+    let mut world = World::new(&names, rows);
+    // buckets {asian, white}, {white, white}, {black, black}, as in Table 3
+    world.sealed(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
+    world.plain(&[1, 5]);
+    world.hold(rule(0, &[1, 5], 4, 2), HeldBy::Unreachable);
+    world.hold(rule(1, &[2, 5], 3, 2), guardian("t1", &[2]));
+    world.hold(rule(2, &[0, 4], 3, 2), guardian("t1", &[0, 4]));
+    world
+}

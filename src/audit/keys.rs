@@ -87,7 +87,7 @@ impl Keys {
     }
 
     /// The rows put together by bucket, for labels that `buckets` counted.
-    pub(super) fn grouped(&self, labels: &[u32], buckets: &Buckets) -> Self {
+    pub(super) fn grouped(self, labels: &[u32], buckets: &Buckets) -> Self {
         let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
         let mut next = buckets.offsets.clone();
         if self.words == 1 {
@@ -153,11 +153,6 @@ impl Buckets {
     pub(super) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.offsets.windows(2).map(|pair| pair[0]..pair[1])
     }
-
-    /// How many rows all buckets hold.
-    pub(super) fn rows(&self) -> usize {
-        self.offsets.last().copied().unwrap_or(0)
-    }
 }
 
 #[cfg(test)]
@@ -181,7 +176,8 @@ mod tests {
             }
             let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
             let buckets = Buckets::count(&labels).expect("three buckets");
-            let mut grouped = keys.grouped(&labels, &buckets);
+            let copy = Keys { words: keys.words, data: keys.data.clone() };
+            let mut grouped = copy.grouped(&labels, &buckets);
             grouped.sort_within(&buckets);
             for (bucket, range) in buckets.ranges().enumerate() {
                 let mut expected: Vec<&[u64]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();

@@ -231,23 +231,29 @@ fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], pla
         {
             findings.fail(CheckName::Dictionary, format!("{place}: the null marker is a value of {name}"));
         }
-        if evidence.original.is_none() {
-            continue;
-        }
-        let surplus = values.len() - values.known();
+        let Some(original) = evidence.original else { continue };
+        let mut wanted = occurring(&original.column(claimed.attribute).codes, values.known());
+        wanted.resize(values.len(), false);
+        let seen = occurring(&column.codes, values.len());
+        let surplus = seen.iter().zip(&wanted).filter(|&(&seen, &wanted)| seen && !wanted).count();
+        let absent = seen.iter().zip(&wanted).filter(|&(&seen, &wanted)| wanted && !seen).count();
         if surplus > 0 {
             let detail = format!("{place}: {surplus} values of {name} do not occur in the original");
             findings.fail(CheckName::Dictionary, detail);
         }
-        let mut seen = vec![false; values.len()];
-        with_codes!(&column.codes, codes => for &code in codes {
-            seen[code as usize] = true;
-        });
-        let absent = seen[..values.known()].iter().filter(|&&seen| !seen).count();
         if absent > 0 {
             findings.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));
         }
     }
+}
+
+/// Which of `size` codes occur.
+fn occurring(codes: &Codes, size: usize) -> Vec<bool> {
+    let mut occurring = vec![false; size];
+    with_codes!(codes, codes => for &code in codes {
+        occurring[code as usize] = true;
+    });
+    occurring
 }
 
 /// Rows rise by label, then by value; labels run from 1 without gaps.

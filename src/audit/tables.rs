@@ -3,17 +3,18 @@
 use ahash::AHashMap;
 
 use super::keys::Buckets;
-use super::part::{self, ReadPart};
+use super::part::{self, ReadColumn, ReadPart};
 use super::rules::Largest;
-use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content, gnf};
+use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::{Attr, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, Protected, PublishedTable, Standing};
+use crate::with_codes;
 
 /// What the tables show together.
 pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
-    /// Per attribute, of the part where its most frequent value is most frequent.
+    /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) largest: Vec<Option<Largest>>,
 }
 
@@ -58,11 +59,13 @@ fn table(
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
     let mut figures = TableFigures::default();
+    let mut kept = AttrSet::EMPTY;
     let mut first: Option<Buckets> = None;
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
-        for column in &part.columns {
-            let count = count_largest(column.codes.iter(), column.size);
+        // with an original, what is eligible is asked of the original
+        for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
+            let count = count_largest(column);
             let known = &mut largest[column.attribute.index()];
             *known = (*known).max(Some((count, part.rows as u64)));
         }
@@ -80,7 +83,7 @@ fn table(
             }
             Some(Some(buckets)) => {
                 control.check()?;
-                promises(evidence, table, &part, buckets, &mut figures, findings);
+                promises(evidence, table, &part, buckets, (&mut figures, &mut kept), findings);
             }
         }
         if evidence.original.is_some() {
@@ -97,6 +100,11 @@ fn table(
             }
         }
     }
+    if let Standing::Sealed(seals) = &table.standing
+        && !seals.iter().all(|seal| seal.protects.attributes().is_subset(kept))
+    {
+        findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
+    }
     if let Some(buckets) = first {
         for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
             figures.buckets += 1;
@@ -106,11 +114,11 @@ fn table(
     Ok(figures)
 }
 
-fn count_largest(codes: impl Iterator<Item = u32>, size: usize) -> u64 {
-    let mut counts = vec![0_u64; size];
-    for code in codes {
+fn count_largest(column: &ReadColumn) -> u64 {
+    let mut counts = vec![0_u64; column.size];
+    with_codes!(&column.codes, codes => for &code in codes {
         counts[code as usize] += 1;
-    }
+    });
     counts.into_iter().max().unwrap_or(0)
 }
 
@@ -121,7 +129,7 @@ fn promises(
     table: &PublishedTable,
     part: &ReadPart,
     buckets: &Buckets,
-    figures: &mut TableFigures,
+    (figures, kept): (&mut TableFigures, &mut AttrSet),
     findings: &mut Findings,
 ) {
     let Standing::Sealed(seals) = &table.standing else { return };
@@ -130,10 +138,8 @@ fn promises(
             findings.fail(CheckName::Guarantee, format!("table {}: a combination cannot be checked", table.name));
             continue;
         };
-        if !gnf::Node::of(table).attributes.contains(sensitive) {
-            findings.fail(CheckName::Guarantee, format!("table {}: a sealed attribute is not there", table.name));
-        }
         let Some(tallies) = tallies(part, sensitive, buckets) else { continue };
+        *kept = kept.with(sensitive);
         for guarantee in &seal.guarantees {
             let Guarantee::LDiversity { l } = *guarantee;
             let breaks =

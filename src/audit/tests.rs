@@ -1,1 +1,338 @@
+//! Each check on the hospital example of versatile publishing.
 
+use std::collections::BTreeMap;
+
+use super::fixture::{World, detail, failed, guardian, hospital, rule, standing};
+use super::{AuditStopped, CheckName, Evidence, Linkage, Posteriors, verify};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    Because, Cells, Guarantee, HeldBy, Origin, Particulars, Protected, RowMeaning, Standing, TableName,
+};
+
+fn seals(world: &mut World) -> &mut Vec<crate::publication::Seal> {
+    match &mut world.publication.tables[0].standing {
+        Standing::Sealed(seals) => seals,
+        _ => panic!("the first table is sealed"),
+    }
+}
+
+/// What fails after a change of the hospital example.
+fn after(change: impl FnOnce(&mut World)) -> Vec<CheckName> {
+    let mut world = hospital();
+    change(&mut world);
+    failed(&world.audit())
+}
+
+#[test]
+fn the_hospital_example_verifies() {
+    let world = hospital();
+    let audit = world.audit();
+    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+    assert!(audit.verified());
+    assert_eq!(audit.linkage, Linkage::Checked);
+    assert_eq!(audit.checks.iter().map(|c| c.check).collect::<Vec<_>>(), CheckName::ALL);
+    let t1 = &audit.tables[0];
+    assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
+    let posteriors = Posteriors { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
+    assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
+    let t2 = &audit.tables[1];
+    assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
+}
+
+#[test]
+fn without_a_witness_the_whole_parts_are_compared() {
+    let mut world = hospital();
+    let audit = world.audit_with(true, false);
+    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 8));
+    let qi = world.files.get_mut("t1.qi.csv").expect("a part");
+    qi.rows[0].1[1] = Some("M".to_owned());
+    world.settle("t1.qi.csv", &[0, 2, 4]);
+    assert_eq!(failed(&world.audit_with(true, false)), [CheckName::Content]);
+}
+
+#[test]
+fn without_an_original_content_is_no_check() {
+    let mut world = hospital();
+    let audit = world.audit_with(false, false);
+    assert_eq!((failed(&audit), audit.linkage, audit.checks.len()), (vec![], Linkage::NotChecked, 7));
+    assert_eq!(audit.tables, world.audit().tables);
+    // types are inferred: 9 comes before 10, and eligibility is that of the parts
+    world.submitted[2].guarantee = Guarantee::LDiversity { l: 4 };
+    world.publication.rules[2].guarantee = Guarantee::LDiversity { l: 4 };
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Seals]);
+    let alone = rule(0, &[], 4, 3);
+    let mut world = hospital();
+    world.hold(alone, HeldBy::Unreachable);
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf]);
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf]);
+}
+
+#[test]
+fn only_what_is_claimed_and_accounted_is_published() {
+    assert_eq!(after(|w| w.accounted = w.accounted.without(Attr(1))), [CheckName::Columns]);
+    assert_eq!(after(|w| w.publication.tables[1].parts[0].columns[0].cells = Cells::Interval), [CheckName::Columns]);
+    assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
+    assert_eq!(after(|w| w.publication.suppressed = 1), [CheckName::Dictionary]);
+    let particulars = Particulars::Bucketize { setting: vec![(2, 3)], loss: 3 };
+    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Buckets]);
+    assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
+    assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
+    assert!(after(|w| w.publication.tables[1].parts[0].columns[0].attribute = Attr(6)).contains(&CheckName::Columns));
+    assert_eq!(
+        after(|w| w.files.get_mut("t2.rows.csv").expect("a part").header[0] = "years".into()),
+        [CheckName::Columns]
+    );
+}
+
+#[test]
+fn order_is_by_value_and_labels_are_canonical() {
+    let relabel = |from: &'static str, to: &'static str| {
+        after(move |w| {
+            for file in ["t1.qi.csv", "t1.sa.csv"] {
+                let rows = w.files.get_mut(file).expect("a part").rows.iter_mut();
+                rows.filter(|row| row.0 == from).for_each(|row| row.0 = to.to_owned());
+            }
+        })
+    };
+    assert!(relabel("1", "0").contains(&CheckName::Order));
+    assert!(relabel("1", "01").contains(&CheckName::Order));
+    assert!(relabel("3", "4").contains(&CheckName::Order));
+    assert!(relabel("3", "4294967297").contains(&CheckName::Order));
+    assert!(relabel("3", "4000000000").contains(&CheckName::Order));
+    let swapped = after(|w| w.files.get_mut("t2.rows.csv").expect("a part").rows.swap(0, 5));
+    assert_eq!(swapped, [CheckName::Order]);
+    // the order of numbers is not that of their digits
+    let mut world = World::new(&["n"], [9, 10, 100].map(|n| vec![Some(n.to_string())]).to_vec());
+    world.plain(&[0]);
+    assert_eq!(failed(&world.audit()), []);
+    assert_eq!(failed(&world.audit_with(false, false)), []);
+    world.files.get_mut("t1.rows.csv").expect("a part").rows.rotate_right(2);
+    assert_eq!(failed(&world.audit()), [CheckName::Order]);
+    assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Order]);
+}
+
+#[test]
+fn a_missing_value_is_no_empty_string() {
+    let cells = [None, Some(""), Some("NULL"), Some("a,\"b\"\n")];
+    let rows: Vec<_> = cells.iter().map(|cell| vec![cell.map(str::to_owned), Some("x".to_owned())]).collect();
+    let mut world = World::new(&["a", "b"], rows);
+    world.plain(&[0]);
+    world.plain(&[0, 1]);
+    assert_eq!(failed(&world.audit()), []);
+    assert_eq!(failed(&world.audit_with(false, false)), []);
+    // a marker that is a value cannot be told from it
+    world.publication.tables[0].parts[0].null = Some("NULL".to_owned());
+    assert_eq!(failed(&world.audit()), [CheckName::Dictionary]);
+    // without a marker the line is empty
+    world.publication.tables[0].parts[0].null = None;
+    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+}
+
+#[test]
+fn seals_need_their_shape() {
+    use CheckName::{Gnf, Guarantee as Kept, Seals};
+    assert_eq!(after(|w| w.publication.tables[0].standing = Standing::Plain), [Gnf, Seals]);
+    assert_eq!(after(|w| w.publication.tables[0].standing = Standing::Unsealed), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w).clear()), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].guarantees.clear()), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].known = AttrSet::first(2)), [Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].known = seals(w)[0].known.with(Attr(3))), [Seals]);
+    assert_eq!(after(|w| seals(w)[0].protects = Protected::Joint(AttrSet::one(Attr(3)))), [Kept, Gnf, Seals]);
+    assert_eq!(after(|w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 }), [Kept]);
+    let both = after(|w| {
+        let protects = Protected::Attribute(Attr(2));
+        let seal = crate::publication::Seal { protects, ..seals(w)[0].clone() };
+        seals(w).push(seal);
+    });
+    assert_eq!(both, [Seals]);
+}
+
+#[test]
+fn every_submitted_rule_is_held_and_listed() {
+    let gnf = [CheckName::Gnf];
+    assert_eq!(after(|w| w.publication.rules.truncate(2)), gnf);
+    assert_eq!(after(|w| w.submitted.truncate(2)), gnf);
+    assert_eq!(after(|w| w.publication.rules[0].held_by = guardian("t1", &[0])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = HeldBy::Unreachable), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t1", &[0])), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t2", &[0, 4])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = HeldBy::Table(TableName::at(0))), []);
+    assert_eq!(
+        after(|w| w.publication.rules[0].held_by = HeldBy::Table(TableName::at(0))),
+        [CheckName::Gnf, CheckName::Seals]
+    );
+    // age and icd9 stand side by side
+    let mut world = hospital();
+    world.hold(rule(3, &[1], 5, 2), HeldBy::Unreachable);
+    assert_eq!(failed(&world.audit()), gnf);
+    assert_eq!(
+        detail(&world.audit(), CheckName::Gnf),
+        "rule /method/rules/3: \"age\" reach \"icd9\" and no table guards it"
+    );
+}
+
+#[test]
+fn implied_and_derived_rules_say_why() {
+    let imply = |known: &'static [u8], by: &'static str, l| {
+        after(move |w| {
+            let rule = rule(3, known, 3, l);
+            let mut standing = standing(&rule, guardian("t1", known));
+            standing.origin = Origin::ImpliedBy;
+            standing.because = Some(Because::Rule(by.to_owned()));
+            w.submitted.push(rule);
+            w.publication.rules.push(standing);
+        })
+    };
+    assert_eq!(imply(&[0], "/method/rules/2", 2), []);
+    assert_eq!(imply(&[0], "/method/rules/1", 2), [CheckName::Gnf]);
+    assert_eq!(imply(&[0, 2], "/method/rules/2", 2), [CheckName::Gnf]);
+    let derive = |known: &'static [u8], sensitive| {
+        after(move |w| {
+            let mut standing = standing(&rule(3, known, sensitive, 2), HeldBy::Unreachable);
+            standing.origin = Origin::FromDependency;
+            standing.pointer = None;
+            w.publication.rules.push(standing);
+        })
+    };
+    assert_eq!(derive(&[1], 0), []);
+    assert_eq!(derive(&[1], 5), [CheckName::Gnf]);
+}
+
+#[test]
+fn a_combination_is_held_by_any_of_its_attributes() {
+    let combine = |attrs: &'static [u8], held_by: HeldBy| {
+        after(move |w| {
+            let mut rule = rule(3, &[2], 3, 2);
+            rule.protects = Protected::Joint(attrs.iter().map(|&a| Attr(a)).collect());
+            w.hold(rule, held_by);
+        })
+    };
+    assert_eq!(combine(&[0, 3], guardian("t1", &[2])), []);
+    assert_eq!(combine(&[0, 4], guardian("t1", &[2])), [CheckName::Gnf, CheckName::Seals]);
+    assert_eq!(combine(&[2, 3], guardian("t1", &[2])), [CheckName::Gnf]);
+    assert_eq!(combine(&[], HeldBy::Unreachable), [CheckName::Gnf]);
+}
+
+#[test]
+fn a_cancelled_or_unreadable_audit_has_no_answer() {
+    let world = hospital();
+    let parts = world.bytes();
+    let control = Control::default();
+    let evidence = |parts| Evidence {
+        publication: &world.publication,
+        submitted: &world.submitted,
+        parts,
+        original: None,
+        witness: None,
+        names: &world.names,
+        accounted: world.accounted,
+    };
+    assert!(verify(&evidence(&parts), &control).is_ok());
+    control.cancel();
+    assert!(matches!(verify(&evidence(&parts), &control), Err(AuditStopped::Cancelled(_))));
+    let mut without = world.bytes();
+    without.0.remove("t1.sa.csv");
+    assert!(matches!(verify(&evidence(&without), &Control::default()), Err(AuditStopped::Io(_))));
+}
+
+#[test]
+fn bytes_that_are_no_part_fail_every_check_of_rows() {
+    for text in ["", "age\n37\n", "age,icd9\n\"37,HIV\n", "age,icd9\n37\n", "age,icd9\n\n"] {
+        let world = hospital();
+        let mut parts = world.bytes();
+        parts.0.insert("t2.rows.csv".to_owned(), text.as_bytes().to_vec());
+        let evidence = Evidence {
+            publication: &world.publication,
+            submitted: &world.submitted,
+            parts: &parts,
+            original: None,
+            witness: None,
+            names: &world.names,
+            accounted: world.accounted,
+        };
+        let audit = verify(&evidence, &Control::default()).expect("an answer");
+        let failed = failed(&audit);
+        for check in [CheckName::Columns, CheckName::Order, CheckName::Dictionary] {
+            assert!(failed.contains(&check), "{text:?} {failed:?}");
+        }
+    }
+}
+
+#[test]
+fn two_sensitive_attributes_in_one_table_have_a_seal_each() {
+    let rows = (0..48_u32).map(|row| [row % 5, row % 4, row % 3].map(|value| Some(value.to_string())).to_vec());
+    let mut world = World::new(&["q", "s", "t"], rows.collect());
+    // twelve rows in a row hold every pair of values once
+    let labels = (0..48_u32).map(|row| [3, 1, 4, 2][row as usize / 12]).collect();
+    world.together(&[0], [1, 2], 3, labels);
+    world.hold(rule(0, &[0], 1, 3), guardian("t1", &[0]));
+    world.hold(rule(1, &[0], 2, 3), guardian("t1", &[0]));
+    let audit = world.audit();
+    assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+    let posteriors = &audit.tables[0].posteriors;
+    assert_eq!((posteriors[&Attr(1)].worst, posteriors[&Attr(2)].worst), ((3, 12), (4, 12)));
+    // knowing one of them is no part of the other's seal
+    world.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+    assert_eq!(failed(&world.audit()), [CheckName::Gnf, CheckName::Seals]);
+    world.publication.tables[0].parts[2].name = "sa".to_owned();
+    assert!(failed(&world.audit()).contains(&CheckName::Columns));
+}
+
+#[test]
+fn large_domains_and_many_rows_are_read_in_strides() {
+    let count = 2 * Control::STRIDE + 5;
+    let rows: Vec<_> = (0..count)
+        .map(|row| {
+            let wide = row.wrapping_mul(7919) % count;
+            vec![
+                Some(wide.to_string()),
+                (wide != 3).then(|| format!("v{}", wide % 300)),
+                Some(format!("a longer text {}", row % 7)),
+            ]
+        })
+        .collect();
+    let mut world = World::new(&["n", "v", "w"], rows);
+    world.plain(&[0, 1, 2]);
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = world.audit_with(original, witness);
+        assert_eq!(failed(&audit), [], "{:?}", audit.checks);
+        assert_eq!(audit.tables[0].rows, count as u64);
+    }
+    world.files.get_mut("t1.rows.csv").expect("a part").rows.swap(Control::STRIDE - 1, Control::STRIDE);
+    assert_eq!(failed(&world.audit()), [CheckName::Order]);
+    assert_eq!(detail(&world.audit(), CheckName::Order), "table t1, part rows: row 16385 is out of order");
+    let control = Control::default();
+    control.begin(crate::control::Phase::Audit, count as u64).expect("not cancelled");
+    let (parts, names) = (world.bytes(), &world.names);
+    let evidence = Evidence {
+        publication: &world.publication,
+        submitted: &[],
+        parts: &parts,
+        original: None,
+        witness: None,
+        names,
+        accounted: world.accounted,
+    };
+    assert!(verify(&evidence, &control).is_ok());
+    assert_eq!(control.progress().done, count as u64);
+}
+
+#[test]
+fn a_tuple_of_many_attributes_is_compared_whole() {
+    let names: Vec<String> = (0..20).map(|i| format!("a{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<_>> =
+        (0..400_usize).map(|row| (0..20).map(|c| Some((row * (c + 3) % 331).to_string())).collect()).collect();
+    let attrs: Vec<u8> = (0..20).collect();
+    let mut world = World::new(&names, rows);
+    world.plain(&attrs);
+    assert_eq!(failed(&world.audit()), []);
+    // the last cells of two rows change places
+    let rows = &mut world.files.get_mut("t1.rows.csv").expect("a part").rows;
+    let (last, other) = (rows[0].1[19].clone(), rows[399].1[19].clone());
+    assert_ne!(last, other);
+    (rows[0].1[19], rows[399].1[19]) = (other, last);
+    world.settle("t1.rows.csv", &attrs);
+    assert_eq!(failed(&world.audit()), [CheckName::Content]);
+}
