@@ -72,7 +72,8 @@ impl SqliteStore {
     #[cfg(test)]
     pub(crate) async fn temporary() -> Self {
         let home = tempfile::tempdir().unwrap();
-        Self { _home: Some(home), ..Self::open(&home_of(&home)).await.unwrap() }
+        let store = Self::open(home.path()).await.unwrap();
+        Self { _home: Some(home), ..store }
     }
 
     /// Ends every connection. Calls under way end first; later ones are refused.
@@ -92,11 +93,6 @@ impl SqliteStore {
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer).await.map_err(failed)?;
         Ok(())
     }
-}
-
-#[cfg(test)]
-fn home_of(home: &tempfile::TempDir) -> std::path::PathBuf {
-    home.path().join("store")
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {
