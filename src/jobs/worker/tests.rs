@@ -321,6 +321,40 @@ async fn a_shutdown_lets_a_job_end_within_the_grace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
+    let bench = Bench::new().await;
+    let (proceed, wait) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    let workers = bench.start(NEVER, move |assignment, _| {
+        wait.lock().unwrap().recv().unwrap();
+        tell.send(commit(&assignment)).unwrap();
+        Ok(Completion::LeaseLost)
+    });
+    let id = bench.submit(1).await;
+    bench.reaches(id, JobStatus::Running).await;
+    workers.shutdown_within(Duration::ZERO).await;
+    assert_eq!(conformance::job(&*bench.store, id).await.status, JobStatus::Queued);
+    proceed.send(()).unwrap();
+    let late = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+    assert_eq!(late, Completion::LeaseLost);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_at_any_moment_leaves_no_job_running() {
+    let bench = Bench::new().await;
+    for reuse in 1..=12 {
+        let id = bench.submit(reuse).await;
+        let workers = bench.start(NEVER, |_, control| until_stopped(control));
+        for _ in 0..reuse {
+            tokio::task::yield_now().await;
+        }
+        workers.shutdown().await;
+        assert_eq!(conformance::job(&*bench.store, id).await.status, JobStatus::Queued);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_more_jobs_run_than_there_are_workers() {
     let bench = Bench::new().await;
     let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
