@@ -2,7 +2,7 @@
 //! backends; what differs (locking, connections, errors) stands in each.
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 mod rows;
 mod sql;
 pub mod sqlite;

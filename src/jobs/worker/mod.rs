@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
-use run::{Run, Verdict};
+use run::Run;
 
 /// What a runner gets: a job that is its alone as long as the lease lasts. No `Debug`: it carries the release key.
 pub struct Assignment {
@@ -126,8 +126,12 @@ struct Shared {
     signals: Arc<Signals>,
     config: WorkerConfig,
     permits: Arc<Semaphore>,
+    /// Nothing more is claimed.
     stopping: CancellationToken,
-    running: Mutex<HashMap<LeaseToken, (Uuid, Arc<Verdict>)>>,
+    /// The grace is over: what runs is to stop.
+    closing: CancellationToken,
+    /// The leases held, for those that must be given back without their computation.
+    running: Mutex<HashMap<LeaseToken, Uuid>>,
 }
 
 /// Starts workers.
@@ -153,6 +157,7 @@ impl Workers {
             config,
             permits: Arc::new(Semaphore::new(config.workers as usize)),
             stopping: CancellationToken::new(),
+            closing: CancellationToken::new(),
             running: Mutex::new(HashMap::new()),
         });
         let tasks = TaskTracker::new();
@@ -171,20 +176,22 @@ pub struct WorkersHandle {
 impl WorkersHandle {
     /// Stops claiming, lets running jobs end within the grace, then stops them and puts them back into the queue.
     pub async fn shutdown(self) {
+        self.shutdown_within(UNWINDING).await;
+    }
+
+    async fn shutdown_within(self, unwinding: Duration) {
         let Self { shared, tasks } = self;
         shared.stopping.cancel();
         tasks.close();
         if tokio::time::timeout(shared.config.grace, tasks.wait()).await.is_ok() {
             return;
         }
-        for (_, verdict) in shared.lock_running().values() {
-            verdict.stop(run::Why::Shutdown);
-        }
-        if tokio::time::timeout(UNWINDING, tasks.wait()).await.is_ok() {
+        shared.closing.cancel();
+        if tokio::time::timeout(unwinding, tasks.wait()).await.is_ok() {
             return;
         }
         // a computation that does not look at its control goes on in vain: without the lease nothing it writes is accepted
-        let stuck: Vec<_> = shared.lock_running().iter().map(|(&token, &(job, _))| (token, job)).collect();
+        let stuck: Vec<_> = shared.lock_running().iter().map(|(&token, &job)| (token, job)).collect();
         for (token, job) in stuck {
             tracing::warn!(job.id = %job, "a job did not stop in time; its lease is given back without it");
             if let Err(error) = shared.store.release_lease(job, token, shared.clock.now()).await {
@@ -195,7 +202,7 @@ impl WorkersHandle {
 }
 
 impl Shared {
-    fn lock_running(&self) -> std::sync::MutexGuard<'_, HashMap<LeaseToken, (Uuid, Arc<Verdict>)>> {
+    fn lock_running(&self) -> std::sync::MutexGuard<'_, HashMap<LeaseToken, Uuid>> {
         // the map stays whole wherever a holder might panic
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,7 +19,7 @@ const TRIES: u32 = 5;
 
 /// Why a computation was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Why {
+enum Why {
     Cancel = 1,
     Deadline = 2,
     LeaseLost = 3,
@@ -29,13 +29,13 @@ pub(super) enum Why {
 /// Whether and why a computation was stopped: the first reason counts, except that a lost lease overrides all, because after it
 /// nothing may be written.
 #[derive(Default)]
-pub(super) struct Verdict {
+struct Verdict {
     why: AtomicU8,
     control: Control,
 }
 
 impl Verdict {
-    pub(super) fn stop(&self, why: Why) {
+    fn stop(&self, why: Why) {
         if why == Why::LeaseLost {
             self.why.store(why as u8, Ordering::SeqCst);
         } else {
@@ -71,9 +71,8 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, claimed: ClaimedJob, token: LeaseToken) -> Self {
-        let verdict = Arc::new(Verdict::default());
-        shared.lock_running().insert(token, (claimed.job.id, Arc::clone(&verdict)));
-        Self { shared, claimed, token, verdict }
+        shared.lock_running().insert(token, claimed.job.id);
+        Self { shared, claimed, token, verdict: Arc::default() }
     }
 
     /// Runs the job, beside a heartbeat that lasts until the end is recorded.
@@ -217,6 +216,7 @@ impl Heart {
         let third = self.shared.config.lease / 3;
         let mut cancels = self.shared.signals.cancels();
         let mut written: Option<(Progress, DateTime<Utc>)> = None;
+        let mut closing = false;
         loop {
             let now = self.shared.clock.now();
             let progress = self.verdict.control.progress();
@@ -243,6 +243,10 @@ impl Heart {
             tokio::select! {
                 () = tokio::time::sleep(self.shared.config.tick) => {}
                 Ok(()) = cancels.changed() => {}
+                () = self.shared.closing.cancelled(), if !closing => {
+                    closing = true;
+                    self.verdict.stop(Why::Shutdown);
+                }
             }
         }
     }

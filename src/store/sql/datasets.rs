@@ -45,6 +45,7 @@ WHERE (c.dataset_id < $1 AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id 
 pub(crate) const DELETE_SOME_CHUNKS: &str = "\
 -- delete_some_chunks
 DELETE FROM column_chunks
-WHERE (dataset_id, column_no, chunk_no) IN
+WHERE dataset_id = $1
+  AND (dataset_id, column_no, chunk_no) IN
     (SELECT dataset_id, column_no, chunk_no FROM column_chunks WHERE dataset_id = $1 LIMIT $2)
   AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = $1 AND d.purged_at IS NULL)";

@@ -35,13 +35,14 @@ WHERE NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = p.job_id AND r.at
 pub(crate) const DELETE_SOME_PART_CHUNKS: &str = "\
 -- delete_some_part_chunks
 DELETE FROM part_chunks
-WHERE (job_id, attempt, file, chunk_no) IN
+WHERE job_id = $1 AND attempt = $2
+  AND (job_id, attempt, file, chunk_no) IN
     (SELECT job_id, attempt, file, chunk_no FROM part_chunks WHERE job_id = $1 AND attempt = $2 LIMIT $3)
   AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = $1 AND r.attempt = $2)";
 
 pub(crate) const LEASE_OF_ATTEMPT: &str = "\
 -- lease_of_attempt
-SELECT 1 FROM jobs
+SELECT attempt FROM jobs
 WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_expires_at > $3 AND attempt = $4";
 
 pub(crate) const INSERT_RELEASE: &str = "\

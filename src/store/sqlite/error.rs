@@ -26,7 +26,9 @@ pub(super) fn failed(error: sqlx::Error) -> StoreError {
                 _ => StoreError::Backend(Box::new(error)),
             },
         },
-        Error::ColumnDecode { .. } | Error::Decode(_) => StoreError::Corrupt(Box::new(error)),
+        // the decoder's own text may quote what is stored
+        Error::ColumnDecode { index, .. } => StoreError::corrupt(format!("column {index} cannot be decoded")),
+        Error::Decode(_) => StoreError::corrupt("a value cannot be decoded"),
         Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Io(_) => {
             StoreError::Unavailable(Box::new(error))
         }

@@ -9,6 +9,8 @@ mod error;
 mod pool;
 mod queue;
 mod releases;
+#[cfg(test)]
+mod tests;
 
 pub use pool::SqliteStore;
 

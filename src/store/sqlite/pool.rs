@@ -72,7 +72,8 @@ impl SqliteStore {
     #[cfg(test)]
     pub(crate) async fn temporary() -> Self {
         let home = tempfile::tempdir().unwrap();
-        Self { _home: Some(home), ..Self::open(&home_of(&home)).await.unwrap() }
+        let store = Self::open(home.path()).await.unwrap();
+        Self { _home: Some(home), ..store }
     }
 
     /// Ends every connection. Calls under way end first; later ones are refused.
@@ -83,7 +84,7 @@ impl SqliteStore {
 
     /// A transaction that is a writer from its beginning.
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(failed)
+        begin_on(&self.writer).await
     }
 
     /// Moves the journal into the database and empties it: it may still hold what was erased.
@@ -94,9 +95,8 @@ impl SqliteStore {
     }
 }
 
-#[cfg(test)]
-fn home_of(home: &tempfile::TempDir) -> std::path::PathBuf {
-    home.path().join("store")
+async fn begin_on(pool: &SqlitePool) -> Result<Transaction<'static, Sqlite>, StoreError> {
+    pool.begin_with("BEGIN IMMEDIATE").await.map_err(failed)
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {
@@ -153,13 +153,16 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn transactions_that_read_and_then_write_all_commit() {
-        let store = std::sync::Arc::new(SqliteStore::temporary().await);
+        let store = SqliteStore::temporary().await;
+        // more than one connection, as a backup or a shell beside the service would be
+        let options = (*store.writer.connect_options()).clone();
+        let pool = SqlitePoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
         let tasks: Vec<_> = (0..8)
             .map(|_| {
-                let store = std::sync::Arc::clone(&store);
+                let pool = pool.clone();
                 tokio::spawn(async move {
                     for _ in 0..25 {
-                        let mut tx = store.begin().await.unwrap();
+                        let mut tx = begin_on(&pool).await.unwrap();
                         let version: Option<i64> =
                             sqlx::query_scalar("SELECT version FROM ledgers").fetch_optional(&mut *tx).await.unwrap();
                         tokio::task::yield_now().await;

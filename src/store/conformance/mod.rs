@@ -1,0 +1,217 @@
+//! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
+
+pub(crate) mod datasets;
+pub(crate) mod queue;
+pub(crate) mod releases;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::jobs::{
+    ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease,
+    PartChunkRecord, ReapProblems, Store, StoreError,
+};
+use crate::problem::{Kind, Problem};
+
+/// A store under test.
+#[async_trait]
+pub(crate) trait Bench: Send + Sync {
+    /// The store, empty at first.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// How many rows a table has, for what the traits do not show.
+    async fn count(&self, table: &'static str) -> i64;
+}
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// A fixed time, some seconds on.
+pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_795_000_000 + seconds, 123_456_000).unwrap()
+}
+
+pub(crate) fn token() -> LeaseToken {
+    LeaseToken::draw().unwrap()
+}
+
+pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
+    DatasetRecord {
+        id,
+        tenant: "default".into(),
+        name: Some("six".into()),
+        series: "people".into(),
+        same_people: Some(false),
+        same_people_reason: Some("another town".into()),
+        record_key: Some(vec!["a".into(), "b,c".into()]),
+        subject: None,
+        max_rows_per_subject: Some(3),
+        created_at: at(0),
+        rows: 6,
+        bytes: 60,
+        format: "text/csv".into(),
+        content_hash: [7; 32],
+        chunks,
+        columns: json!([{"name": "a", "distinct": 6}]),
+        purged_at: None,
+    }
+}
+
+/// A dataset without chunks.
+pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
+    let id = Uuid::now_v7();
+    store.insert_dataset(&dataset_record(id, 0)).await.unwrap();
+    id
+}
+
+pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
+    NewJob {
+        id: Uuid::now_v7(),
+        tenant: "default".into(),
+        dataset,
+        series: "people".into(),
+        method: "versatile".into(),
+        specification: json!({"method": {"type": "versatile"}, "note": [1, null, "é"]}),
+        reuse_key: [reuse; 32],
+        priority: 0,
+        reason: None,
+        submitted_at: at(0),
+        deadline_at: None,
+        wrapped_key: vec![reuse; 73],
+    }
+}
+
+pub(crate) async fn enqueue(store: &dyn Store, reuse: u8) -> JobRecord {
+    let dataset = dataset(store).await;
+    store.enqueue(new_job(dataset, reuse)).await.unwrap()
+}
+
+pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob, LeaseToken) {
+    let token = token();
+    (store.claim(token, LEASE, now).await.unwrap().expect("a job waits"), token)
+}
+
+pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {
+    store.job(id).await.unwrap().expect("the job exists")
+}
+
+pub(crate) fn part_chunk(number: u32, first_row: u64, rows: u32) -> PartChunkRecord {
+    PartChunkRecord {
+        file: "t1.qi.csv".into(),
+        number,
+        first_row,
+        rows,
+        payload: vec![u8::try_from(number).unwrap(); 9],
+    }
+}
+
+/// A commit of a claimed job, judged by a version of the ledger.
+pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64, now: DateTime<Utc>) -> Commit {
+    Commit {
+        job: job.id,
+        token,
+        release: NewRelease {
+            id: Uuid::now_v7(),
+            job: job.id,
+            attempt: job.attempt,
+            tenant: job.tenant.clone(),
+            series: job.series.clone(),
+            dataset: job.dataset,
+            content_hash: [7; 32],
+            reuse_key: job.reuse_key,
+            method: job.method.clone(),
+            created_at: now,
+            manifest: json!({"contract": 1}),
+            report: json!({"utility": []}),
+            status: "published".into(),
+        },
+        disclosures: vec![
+            NewDisclosure { id: Uuid::now_v7(), table: "t1".into(), body: json!({"attributes": ["a", "b"]}) },
+            NewDisclosure { id: Uuid::now_v7(), table: "t2".into(), body: json!({"attributes": ["c"]}) },
+        ],
+        rules: vec![json!({"pointer": "/method/rules/0"})],
+        ledger_version,
+        now,
+    }
+}
+
+/// Takes a job from the queue to a release.
+pub(crate) async fn release(store: &dyn Store, reuse: u8) -> (JobRecord, Uuid) {
+    let queued = enqueue(store, reuse).await;
+    let (claimed, token) = claim(store, at(1)).await;
+    assert_eq!(claimed.job.id, queued.id);
+    let version = store.disclosures("default", "people", &[7; 32]).await.unwrap().version;
+    let commit = commit_of(&claimed.job, token, version, at(2));
+    let release = commit.release.id;
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    (job(store, queued.id).await, release)
+}
+
+pub(crate) fn problems() -> ReapProblems {
+    ReapProblems {
+        exhausted: Problem::new(Kind::AttemptsExhausted, "exhausted"),
+        deadline: Problem::new(Kind::Deadline, "too late"),
+    }
+}
+
+pub(crate) fn is_problem(document: Option<&Value>, kind: Kind, job: Uuid) -> bool {
+    document.is_some_and(|document| document["type"] == kind.uri() && document["instance"] == job.urn().to_string())
+}
+
+pub(crate) fn is_conflict<T>(result: &Result<T, StoreError>) -> bool {
+    matches!(result, Err(StoreError::Conflict))
+}
+
+/// Stamps the suite for a store: `$bench` is an expression that makes an empty one.
+macro_rules! conformance {
+    ($bench:expr; $($concern:ident: $($name:ident)*;)*) => {
+        $(mod $concern {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                crate::store::conformance::$concern::$name(&$bench).await;
+            })*
+        })*
+    };
+    ($bench:expr) => {
+        crate::store::conformance::conformance! { $bench;
+            datasets:
+                a_dataset_is_read_as_it_was_written
+                an_upload_becomes_visible_whole_or_not_at_all
+                a_discarded_upload_leaves_nothing
+                a_purge_destroys_the_rows_and_keeps_the_record
+                datasets_are_listed_newest_first;
+            queue:
+                a_job_is_read_as_it_was_written
+                a_claim_is_exclusive
+                priority_goes_before_age
+                a_worker_without_the_lease_writes_nothing
+                an_expired_lease_is_not_revived
+                expired_leases_are_reaped_until_attempts_are_exhausted
+                a_released_lease_does_not_count_against_the_job
+                overdue_jobs_fail
+                a_queued_job_is_cancelled_at_once
+                a_running_job_learns_of_its_cancellation
+                a_vanished_worker_does_not_undo_a_cancellation
+                every_end_erases_the_key
+                all_leases_can_be_expired
+                jobs_are_listed_by_filter;
+            releases:
+                a_commit_makes_everything_visible_at_once
+                a_commit_needs_the_lease_and_the_attempt
+                a_commit_judged_by_an_old_ledger_is_refused
+                one_standing_release_per_reuse_key
+                a_twin_of_a_running_job_waits_and_gets_its_release
+                a_job_like_a_released_one_succeeds_at_once
+                part_chunks_are_found_by_number_and_row
+                parts_are_written_by_the_running_attempt_alone
+                the_parts_of_a_release_cannot_be_dropped
+                a_sweep_removes_what_no_one_can_reach
+                releases_are_listed_by_filter;
+        }
+    };
+}
+pub(crate) use conformance;
