@@ -73,6 +73,7 @@ impl Interner {
         let code = match table.find(hash, |&code| values.get(code as usize) == value) {
             Some(&code) => code,
             None => {
+                // Unwrap safety: every caller bounds the number of values, and 2^32 of them would not fit in memory.
                 let code = u32::try_from(values.len()).expect("fewer than 2^32 distinct values");
                 values.push(value);
                 table.insert_unique(hash, code, |&code| hasher.hash_one(values.get(code as usize)));
