@@ -13,7 +13,10 @@ use super::domain::Arena;
 /// The cache grows with the dictionary, by this many slots for each value, up to `CACHE_LIMIT` slots.
 const CACHE_FACTOR: usize = 8;
 const CACHE_START: usize = 64;
-const CACHE_LIMIT: usize = 1 << 13;
+const CACHE_LIMIT: usize = 1 << 12;
+
+/// Memory for a distinct value beside its bytes: its end, its place in the hash table, a count that others keep.
+pub(super) const VALUE_OVERHEAD: usize = 24;
 
 /// First eight bytes, last eight bytes (they overlap in short values), length, code.
 #[derive(Clone, Copy)]
@@ -102,6 +105,12 @@ impl Interner {
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+
+    /// About how many bytes of memory the dictionary takes.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        (self.values.size() + self.values.len() * VALUE_OVERHEAD) as u64
     }
 
     /// Whether no value was seen.

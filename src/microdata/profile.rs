@@ -3,16 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
-use super::interner::Interner;
+use super::interner::{Interner, VALUE_OVERHEAD};
+use super::limits::Limits;
 use super::value::AttributeType;
 
 /// A column with fewer non-missing rows is not taken for an identifier.
 const IDENTIFIER_ROWS: u64 = 20;
-
-/// A dictionary under profile takes no more memory than about so many bytes.
-pub const PROFILE_BYTES: u64 = 512 << 20;
-/// Memory for a distinct value beside its bytes: its end, its count and its place in the hash table.
-const VALUE_OVERHEAD: u64 = 24;
 
 /// Counts of one column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -64,23 +60,21 @@ pub struct ProfileBuilder {
     missing: u64,
     rows: u64,
     kind: Option<AttributeType>,
-    max_distinct: u64,
-    max_bytes: u64,
+    limits: Limits,
     overflow: bool,
 }
 
 impl ProfileBuilder {
-    /// A column of which at most `max_distinct` values, taking at most about `max_bytes` bytes, are kept.
+    /// A column of which as many distinct values are kept as `limits` allow.
     #[must_use]
-    pub fn new(max_distinct: u64, max_bytes: u64) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         Self {
             interner: Interner::default(),
             counts: Vec::new(),
             missing: 0,
             rows: 0,
             kind: None,
-            max_distinct: max_distinct.min(u64::from(u32::MAX)),
-            max_bytes,
+            limits: limits.clone(),
             overflow: false,
         }
     }
@@ -105,8 +99,9 @@ impl ProfileBuilder {
             self.kind = Some(AttributeType::widened(self.kind, value));
         }
         let distinct = self.interner.len() as u64 + 1;
-        let bytes = self.interner.values().size() as u64 + value.len() as u64 + distinct * VALUE_OVERHEAD;
-        self.overflow |= distinct > self.max_distinct || bytes > self.max_bytes;
+        let bytes = self.interner.memory() + (value.len() + VALUE_OVERHEAD) as u64;
+        self.overflow |= distinct > self.limits.max_distinct.min(u64::from(u32::MAX) - 1);
+        self.overflow |= bytes > self.limits.max_dictionary_bytes;
         if self.overflow {
             return None;
         }
@@ -140,8 +135,9 @@ impl ProfileBuilder {
 mod tests {
     use super::*;
 
-    fn profile(rows: &[Option<&str>], max_distinct: u64, max_bytes: u64) -> ColumnProfile {
-        let mut builder = ProfileBuilder::new(max_distinct, max_bytes);
+    fn profile(rows: &[Option<&str>], max_distinct: u64, max_dictionary_bytes: u64) -> ColumnProfile {
+        let limits = Limits { max_distinct, max_dictionary_bytes, ..Limits::default() };
+        let mut builder = ProfileBuilder::new(&limits);
         for rows in rows.chunks(7) {
             let mut interner = Interner::default();
             let mut code = |value: &str| interner.intern(value.as_bytes()) as u16 + 1;
@@ -157,13 +153,13 @@ mod tests {
 
     fn of(numbers: &[String], missing: usize) -> ColumnProfile {
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).chain(std::iter::repeat_n(None, missing)).collect();
-        profile(&rows, 1000, PROFILE_BYTES)
+        profile(&rows, 1000, 1 << 20)
     }
 
     #[test]
     fn counts_are_of_all_chunks() {
         let rows = [Some("a"), None, Some("b"), Some("a"), None, Some(""), None, Some("b"), Some("b"), None, Some("a")];
-        let profile = profile(&rows, 10, PROFILE_BYTES);
+        let profile = profile(&rows, 10, 1 << 20);
         assert_eq!((profile.distinct, profile.missing, profile.top), (Some(3), 4, 4));
         assert_eq!((profile.codes(), profile.kind, profile.overflow()), (Some(4), AttributeType::Text, false));
     }
@@ -183,9 +179,9 @@ mod tests {
     fn an_overflow_is_told() {
         let numbers = numbers(40, 40);
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
-        let full = profile(&rows, 37, PROFILE_BYTES);
+        let full = profile(&rows, 37, 1 << 20);
         assert_eq!((full.distinct, full.identifier, full.kind), (None, true, AttributeType::Integer));
-        let early = profile(&rows, 10, PROFILE_BYTES);
+        let early = profile(&rows, 10, 1 << 20);
         assert!(early.overflow() && !early.identifier);
         assert!(profile(&rows, 100, 200).overflow());
     }

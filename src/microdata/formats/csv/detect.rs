@@ -1,8 +1,8 @@
 //! Which delimiter a file uses.
 
-use super::super::Limits;
 use super::error::{Fault, ScanError};
 use super::scanner::Scanner;
+use crate::microdata::Limits;
 
 /// The delimiters that are recognized, the first ones preferred.
 const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];

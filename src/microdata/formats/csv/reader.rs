@@ -11,14 +11,13 @@ use super::super::{IngestError, Limits};
 use super::detect::detect_delimiter;
 use super::error::ScanError;
 use super::scanner::{Record, Scanner};
+use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, Table, TableBuilder};
 
 /// The delimiter is detected in so many bytes.
 const SAMPLE: u64 = 64 << 10;
 /// A chunk ends early when its dictionaries take so many bytes, so that memory is bounded whatever the values.
 const CHUNK_VALUES: usize = 32 << 20;
-/// Memory for a distinct value beside its bytes.
-const VALUE_OVERHEAD: usize = 24;
 /// The most codes of a chunk, over all its columns.
 const CHUNK_CELLS: usize = 16 << 20;
 
@@ -153,7 +152,7 @@ impl<R: Read> CsvReader<R> {
         }
         self.rows += rows as u64;
         if self.rows > self.max_rows {
-            return Err(IngestError::TooLarge { what: "rows", limit: self.max_rows, found: self.rows });
+            return Err(IngestError::TooLarge { what: "rows", limit: self.max_rows, found: self.rows, row: None });
         }
         self.done = ended;
         if rows == 0 {
@@ -188,7 +187,7 @@ pub fn read_table<R: Read>(
     let positions = positions.unwrap_or(&all);
     let names = positions.iter().map(|&at| reader.names()[at].clone()).collect();
     let kinds = positions.iter().map(|&at| reader.kinds()[at]).collect();
-    let mut builder = TableBuilder::new(names, kinds, limits.max_distinct);
+    let mut builder = TableBuilder::new(names, kinds, limits);
     while let Some(chunk) = reader.next_chunk()? {
         builder.push(positions.iter().map(|&at| &chunk.columns[at]))?;
     }
@@ -229,9 +228,9 @@ fn refused(error: ScanError, names: &[String]) -> IngestError {
             byte: Some(byte),
             detail: fault.to_string(),
         },
-        ScanError::TooLarge { what, limit, found, .. } => {
+        ScanError::TooLarge { record, what, limit, found, .. } => {
             let what = if what == "field" { "bytes of a field" } else { "bytes of a record" };
-            IngestError::TooLarge { what, limit, found }
+            IngestError::TooLarge { what, limit, found, row: Some(record) }
         }
         ScanError::Io(error) => error.into(),
     }

@@ -11,9 +11,9 @@
 
 use std::io::{self, Read};
 
-use super::super::Limits;
 use super::error::{Fault, ScanError};
 use super::marks::{BLOCK, Marks, QUOTE};
+use crate::microdata::Limits;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 const BUFFER: usize = 128 << 10;

@@ -125,10 +125,11 @@ impl<'a> RowWriter<'a> {
                 let cell = &texts.cells[codes.get(row) as usize];
                 if cell[SHORT] == LONG {
                     let text = texts.long(cell);
-                    out.truncate(end);
-                    out.extend_from_slice(text);
-                    end = out.len();
-                    out.resize(end + room + GROWTH.min(text.len()), 0);
+                    if out.len() - end < text.len() + room {
+                        out.resize(end + text.len() + room + GROWTH, 0);
+                    }
+                    out[end..end + text.len()].copy_from_slice(text);
+                    end += text.len();
                 } else {
                     out[end..end + SHORT + 1].copy_from_slice(cell);
                     end += usize::from(cell[SHORT]);
@@ -193,8 +194,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::microdata::formats::{Limits, csv};
-    use crate::microdata::{AttributeType, ChunkColumn, ColumnBuilder, Interner};
+    use crate::microdata::formats::csv;
+    use crate::microdata::{AttributeType, ChunkColumn, ColumnBuilder, Interner, Limits};
 
     type Cells = Vec<Option<String>>;
 
@@ -203,7 +204,7 @@ mod tests {
         let codes: Vec<u16> = (cells.iter())
             .map(|cell| cell.as_ref().map_or(0, |value| interner.intern(value.as_bytes()) as u16 + 1))
             .collect();
-        let mut builder = ColumnBuilder::new(1 << 20);
+        let mut builder = ColumnBuilder::new(&Limits::default());
         builder.push(&ChunkColumn::new(interner.take(), &codes)).unwrap();
         builder.finish(Some(AttributeType::Text))
     }
@@ -279,7 +280,10 @@ mod tests {
         let (text, null) = written(&[column(&cells)], None);
         assert_eq!((text.as_str(), null.as_deref()), ("a\nNA__\nNA\n\"\"\nNA_\n", Some("NA__")));
         let present = column(&vec![Some("NA".to_owned())]);
-        assert_eq!((written(std::slice::from_ref(&present), None).1, null_marker(&present.domain)), (None, "NA_".to_owned()));
+        assert_eq!(
+            (written(std::slice::from_ref(&present), None).1, null_marker(&present.domain)),
+            (None, "NA_".to_owned())
+        );
         // a marker that occurs after all does not change what is read
         assert_eq!(CellTexts::new(&present.domain, Some("NA"), b'\n').get(0), b"\"NA\"\n");
     }
