@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
-use super::interner::{Interner, VALUE_OVERHEAD};
+use super::interner::Interner;
 use super::limits::Limits;
 use super::value::AttributeType;
 
@@ -90,23 +90,19 @@ impl ProfileBuilder {
         }
     }
 
-    /// The code of a value; none for a new one when the dictionary is full.
+    /// The code of a value; none for a new one after an overflow.
     fn code(&mut self, value: &[u8]) -> Option<usize> {
-        if let Some(code) = self.interner.get(value) {
-            return Some(code as usize);
-        }
-        if self.kind != Some(AttributeType::Text) {
+        let known = self.counts.len();
+        let code = if self.overflow { self.interner.get(value) } else { Some(self.interner.intern(value)) };
+        let code = code.map(|code| code as usize);
+        if code.is_none_or(|code| code == known) && self.kind != Some(AttributeType::Text) {
             self.kind = Some(AttributeType::widened(self.kind, value));
         }
-        let distinct = self.interner.len() as u64 + 1;
-        let bytes = self.interner.memory() + (value.len() + VALUE_OVERHEAD) as u64;
-        self.overflow |= distinct > self.limits.max_distinct.min(u64::from(u32::MAX) - 1);
-        self.overflow |= bytes > self.limits.max_dictionary_bytes;
-        if self.overflow {
-            return None;
+        if code == Some(known) {
+            self.counts.push(0);
+            self.overflow = self.limits.check_dictionary(&self.interner).is_err();
         }
-        self.counts.push(0);
-        Some(self.interner.intern(value) as usize)
+        code
     }
 
     /// The profile of the column, whose type is `kind` where it is given.
@@ -114,8 +110,8 @@ impl ProfileBuilder {
     pub fn finish(self, name: String, kind: Option<AttributeType>) -> ColumnProfile {
         let kind = kind.or(self.kind).unwrap_or(AttributeType::Text);
         let present = self.rows - self.missing;
-        // after an overflow at least one value more than the dictionary holds
-        let distinct = self.interner.len() as u64 + u64::from(self.overflow);
+        // after an overflow this is a lower bound
+        let distinct = self.counts.len() as u64;
         let above = |percent: u64| {
             kind != AttributeType::Decimal && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
         };
