@@ -31,7 +31,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
         "rules": ["age, icd9 -> race", "hospital, race -> zipcode"],
         "default_guarantee": {"type": "l_diversity", "l": 2}}
 }))]
-#[expect(dead_code, reason = "the document is read by hand, so that one answer names every fault; this describes its shape")]
+#[expect(
+    dead_code,
+    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
+)]
 pub(super) struct JobDocument {
     /// The dataset to publish.
     dataset: Uuid,
@@ -213,10 +216,7 @@ pub(super) struct JobQuery {
 /// The jobs
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
     responses((status = 200, body = Listing<Job>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn list(
-    State(app): State<App>,
-    Query(query): Query<JobQuery>,
-) -> Result<Json<Listing<Job>>, Problem> {
+pub(super) async fn list(State(app): State<App>, Query(query): Query<JobQuery>) -> Result<Json<Listing<Job>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
@@ -228,11 +228,7 @@ pub(super) async fn list(
 /// One job
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path), Wait),
     responses((status = 200, body = Job), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn get(
-    State(app): State<App>,
-    Id(id): Id,
-    Query(wait): Query<Wait>,
-) -> Result<Json<Job>, Problem> {
+pub(super) async fn get(State(app): State<App>, Id(id): Id, Query(wait): Query<Wait>) -> Result<Json<Job>, Problem> {
     Ok(Json(read_after(&app, id, wait.duration()?).await?.into()))
 }
 

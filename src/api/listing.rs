@@ -40,7 +40,8 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
 
 /// The place asked for.
 pub(super) fn cursor(asked: Option<&str>) -> Result<Option<Cursor>, Problem> {
-    let parse = |text: &str| text.parse().map_err(|_| Problem::new(Kind::MalformedRequest, "cursor is not one of this list"));
+    let parse =
+        |text: &str| text.parse().map_err(|_| Problem::new(Kind::MalformedRequest, "cursor is not one of this list"));
     asked.map(parse).transpose()
 }
 

@@ -81,9 +81,11 @@ pub(super) async fn get(
     let attachment = format!("attachment; filename=\"{}\"", part.file.replace(".csv", &format!(".{suffix}")));
     let mut response = Response::new(Body::from_stream(rows(app, release, part, format)));
     let headers = response.headers_mut();
-    for (name, value) in
-        [(header::CONTENT_TYPE, media_type), (header::ETAG, etag.as_str()), (header::CONTENT_DISPOSITION, attachment.as_str())]
-    {
+    for (name, value) in [
+        (header::CONTENT_TYPE, media_type),
+        (header::ETAG, etag.as_str()),
+        (header::CONTENT_DISPOSITION, attachment.as_str()),
+    ] {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
@@ -133,10 +135,16 @@ fn unpacked(chunk: &PartChunkRecord) -> Result<Bytes, StoreError> {
 }
 
 /// All rows. An error in the middle cuts the body, so that no client takes what it has for the whole.
-fn rows(app: App, release: ReleaseRecord, part: ManifestPart, format: Format) -> impl Stream<Item = Result<Bytes, StoreError>> {
+fn rows(
+    app: App,
+    release: ReleaseRecord,
+    part: ManifestPart,
+    format: Format,
+) -> impl Stream<Item = Result<Bytes, StoreError>> {
     stream::try_unfold((app, release, part, 0u32), move |(app, release, part, number)| async move {
         let Some(csv) = chunk(&app, &release, &part.file, number).await.inspect_err(|error| {
-            problem_of(error);
+            // logged here: the answer is under way and can only be cut
+            let _ = problem_of(error);
         })?
         else {
             return Ok(None);

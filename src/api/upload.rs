@@ -79,7 +79,13 @@ pub(super) async fn create(
 
     let (sender, receiver) = mpsc::channel(4);
     let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: digest.is_some().then(Sha256::new) }));
-    let reader = BodyReader { receiver, current: Bytes::new(), ended: false, meter: Arc::clone(&meter), limit: app.max_upload_bytes };
+    let reader = BodyReader {
+        receiver,
+        current: Bytes::new(),
+        ended: false,
+        meter: Arc::clone(&meter),
+        limit: app.max_upload_bytes,
+    };
     let (desk, handle) = (app.desk.clone(), Handle::current());
     let taking = tokio::task::spawn_blocking(move || {
         let received = || meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref());
@@ -127,9 +133,10 @@ impl Meter {
     /// The bytes received, when they are those that the client meant to send.
     fn judge(&mut self, stated: Option<&[u8]>) -> Result<u64, Problem> {
         match (self.hash.take().map(Digest::finalize), stated) {
-            (Some(computed), Some(stated)) if computed.as_slice() != stated => {
-                Err(Problem::new(Kind::DigestMismatch, "the SHA-256 of the body is not the one that Content-Digest states"))
-            }
+            (Some(computed), Some(stated)) if computed.as_slice() != stated => Err(Problem::new(
+                Kind::DigestMismatch,
+                "the SHA-256 of the body is not the one that Content-Digest states",
+            )),
             _ => Ok(self.bytes),
         }
     }
@@ -153,7 +160,11 @@ impl Read for BodyReader {
                     meter.bytes += bytes.len() as u64;
                     if meter.bytes > self.limit {
                         let found = meter.bytes;
-                        return Err(io::Error::other(LimitExceeded { what: "bytes of the body", limit: self.limit, found }));
+                        return Err(io::Error::other(LimitExceeded {
+                            what: "bytes of the body",
+                            limit: self.limit,
+                            found,
+                        }));
                     }
                     if let Some(hash) = &mut meter.hash {
                         hash.update(&bytes);
@@ -220,8 +231,7 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         }
         value
     };
-    let (name, series, reason) =
-        (text("name", query.name), text("series", query.series), text("reason", query.reason));
+    let (name, series, reason) = (text("name", query.name), text("series", query.series), text("reason", query.reason));
     let same_people = match (query.same_people, reason) {
         (None, None) => None,
         (Some(same), Some(reason)) => Some((same, reason)),

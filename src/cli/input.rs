@@ -51,7 +51,7 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
     let first = spec::read(document, &schema, Origin::CommandLine);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
-        used.iter().map(|&at| (at, Some(ColumnBuilder::new(limits.max_distinct)))).collect();
+        used.iter().map(|&at| (at, Some(ColumnBuilder::new(&limits)))).collect();
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);

@@ -43,7 +43,8 @@ fn reproduced(text: &str) -> Result<Key, String> {
     }
     let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
     let digits: Option<Vec<u8>> = text.as_bytes().iter().map(digit).collect();
-    let bytes: Option<Vec<u8>> = digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |b, d| b << 4 | d)).collect());
+    let bytes: Option<Vec<u8>> =
+        digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |b, d| b << 4 | d)).collect());
     let key = bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok());
     key.map(Key::Bytes).ok_or_else(|| "neither 64 hexadecimal digits nor `identity`".to_owned())
 }

@@ -193,9 +193,7 @@ fn notices_of(specification: &Specification) -> Vec<Notice> {
 }
 
 fn violation_in_json(violation: &Violation) -> Value {
-    let step = |(release, table, via): &(Option<uuid::Uuid>, String, Vec<String>)| {
-        serde_json::json!({ "release": release, "table": table, "via": via })
-    };
+    let step = |(release, table, via): &(Option<uuid::Uuid>, String, Vec<String>)| serde_json::json!({ "release": release, "table": table, "via": via });
     serde_json::json!({
         "rule": { "release": violation.rule.0, "pointer": violation.rule.1 },
         "release": violation.release,

@@ -100,7 +100,13 @@ pub struct Composition {
 
 /// Puts a design into words. `names` are the published names. Feasibility, problems and composition are the caller's.
 #[must_use]
-pub(super) fn in_words(design: &Design, names: &[String], composition: Composition, problems: Vec<Value>, warnings: Vec<Notice>) -> Plan {
+pub(super) fn in_words(
+    design: &Design,
+    names: &[String],
+    composition: Composition,
+    problems: Vec<Value>,
+    warnings: Vec<Notice>,
+) -> Plan {
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
@@ -114,9 +120,11 @@ pub(super) fn in_words(design: &Design, names: &[String], composition: Compositi
         let (held_by, violated_by, paths) = match &designed.status {
             _ if refused => (None, None, Vec::new()),
             Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
-            Status::Guardian { table, known } => {
-                (Some(HeldByText::Guardian { guardian: TableName::at(*table).0, known: named(*known) }), None, Vec::new())
-            }
+            Status::Guardian { table, known } => (
+                Some(HeldByText::Guardian { guardian: TableName::at(*table).0, known: named(*known) }),
+                None,
+                Vec::new(),
+            ),
             Status::Violated(violation) => {
                 let path = violation.path.iter().map(|step| TableName::at(step.0).0).collect();
                 (None, Some(named(violation.reaching)), vec![path])
@@ -135,9 +143,7 @@ pub(super) fn in_words(design: &Design, names: &[String], composition: Compositi
             combination: false,
             guarantee: designed.rule.guarantee,
             status: status.to_owned(),
-            because: designed
-                .implied_by
-                .map(|by| serde_json::json!({ "rule": design.rules[by].submitted.pointer })),
+            because: designed.implied_by.map(|by| serde_json::json!({ "rule": design.rules[by].submitted.pointer })),
             eligible: !refused,
             largest_l: designed.largest_l,
             held_by,

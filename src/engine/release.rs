@@ -10,7 +10,9 @@ use crate::problem::Problem;
 use crate::publication::{Publication, TableName, Witness};
 use crate::publish::{self, Input};
 use crate::random::Streams;
-use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, HeldByText, Manifest, Notice, Provenance, Ratio, manifest};
+use crate::report::{
+    Achieved, AuditSummary, BucketSizes, CheckResult, HeldByText, Manifest, Notice, Provenance, Ratio, manifest,
+};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -115,8 +117,7 @@ fn publish_and_write(
         earlier: &prepared.union.schemas,
         standing_rules: &prepared.union.rules,
     };
-    let published =
-        publish::publish(&specification.method, &prepared.design, &input, &permuted, streams, control)?;
+    let published = publish::publish(&specification.method, &prepared.design, &input, &permuted, streams, control)?;
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;

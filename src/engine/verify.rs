@@ -4,9 +4,9 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
+use super::Stopped;
 use super::release::{figures, summary};
 use super::write::hex;
-use super::Stopped;
 use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::{AttrSet, Table};
@@ -37,12 +37,13 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     };
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
     control.begin(Phase::Audit, rows)?;
-    let stated = publication.rules.iter().filter(|rule| rule.origin != Origin::FromDependency).map(|rule| SubmittedRule {
-        pointer: rule.pointer.clone().unwrap_or_default(),
-        known: rule.known,
-        protects: rule.protects,
-        guarantee: rule.guarantee,
-    });
+    let stated =
+        publication.rules.iter().filter(|rule| rule.origin != Origin::FromDependency).map(|rule| SubmittedRule {
+            pointer: rule.pointer.clone().unwrap_or_default(),
+            known: rule.known,
+            protects: rule.protects,
+            guarantee: rule.guarantee,
+        });
     let stated: Vec<SubmittedRule> = stated.collect();
     let evidence = Evidence {
         publication: &publication,

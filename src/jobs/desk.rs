@@ -54,7 +54,10 @@ impl Desk {
         let dataset = self.store.dataset(id).await.map_err(|error| problem_of(&error))?;
         let dataset = dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))?;
         if dataset.purged_at.is_some() {
-            return Err(Problem::new(Kind::Gone, "the dataset was purged; its releases and its place in the ledger remain"));
+            return Err(Problem::new(
+                Kind::Gone,
+                "the dataset was purged; its releases and its place in the ledger remain",
+            ));
         }
         Ok(dataset)
     }
@@ -138,14 +141,16 @@ impl Desk {
         // a caller that goes away stops the computation
         let stop_when_dropped = StopWhenDropped(control.clone());
         let planned = tokio::task::spawn_blocking(move || {
-            let table = load(&handle, store.as_ref(), &dataset, &specification, &control).map_err(|error| match error {
-                LoadError::Cancelled => Stopped::Cancelled,
-                LoadError::Purged => Stopped::Refused(Problem::new(Kind::Gone, "the dataset was purged meanwhile")),
-                LoadError::Store(error) => Stopped::Refused(problem_of(&error)),
-            })?;
+            let table =
+                load(&handle, store.as_ref(), &dataset, &specification, &control).map_err(|error| match error {
+                    LoadError::Cancelled => Stopped::Cancelled,
+                    LoadError::Purged => Stopped::Refused(Problem::new(Kind::Gone, "the dataset was purged meanwhile")),
+                    LoadError::Store(error) => Stopped::Refused(problem_of(&error)),
+                })?;
             engine::dry_run(&specification, &table, &earlier, faults, &control)
         });
-        let planned = planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
+        let planned =
+            planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
         drop(stop_when_dropped);
         planned.map_err(|stopped| match stopped {
             Stopped::Refused(problem) => problem,

@@ -101,7 +101,7 @@ pub(super) fn load(
     let mut columns = Vec::with_capacity(specification.used.len());
     for &used in &specification.used {
         let kind = profiles.get(used).map(|profile| profile.kind);
-        let mut builder = ColumnBuilder::new(Limits::default().max_distinct);
+        let mut builder = ColumnBuilder::new(&Limits::default());
         for chunk in 0..dataset.chunks {
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;

@@ -35,13 +35,17 @@ impl Runner for Publisher {
         let dataset = assignment.handle.block_on(store.dataset(job.dataset)).map_err(failed)?;
         let dataset = dataset.ok_or_else(|| failed(StoreError::corrupt("a job speaks of an unknown dataset")))?;
         let specification = specification_of(&assignment, &dataset)?;
-        let table = load(&assignment.handle, store, &dataset, &specification, control).map_err(|error| match error {
-            LoadError::Cancelled => Stop::Cancelled,
-            LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
-            LoadError::Store(error) => failed(error),
-        })?;
+        let table =
+            load(&assignment.handle, store, &dataset, &specification, control).map_err(|error| match error {
+                LoadError::Cancelled => Stop::Cancelled,
+                LoadError::Purged => {
+                    Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran"))
+                }
+                LoadError::Store(error) => failed(error),
+            })?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
-        let work = Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
+        let work =
+            Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
         for _ in 0..LEDGER_TRIES {
             let snapshot = store.disclosures(&job.tenant, &job.series, &dataset.content_hash);
             let snapshot = assignment.handle.block_on(snapshot).map_err(failed)?;

@@ -10,7 +10,7 @@ use super::{DatasetRecord, Desk, StoreError, TENANT, problem_of};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::{CsvOptions, CsvReader};
 use crate::microdata::formats::{Encoding, IngestError, Limits};
-use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, PROFILE_BYTES, ProfileBuilder};
+use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
 use crate::vault::ContentHasher;
 
@@ -94,7 +94,7 @@ fn take_in(
 
     let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
     for ((name, kind), column) in names.into_iter().zip(kinds).zip(0..) {
-        let mut profile = ProfileBuilder::new(limits.max_distinct, PROFILE_BYTES);
+        let mut profile = ProfileBuilder::new(limits);
         for chunk in 0..chunks {
             let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
             let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;

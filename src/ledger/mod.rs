@@ -163,13 +163,17 @@ impl Union {
                     );
                     violations.push(self.without_path(*release, rules, Some(guard.sensitive), detail));
                 } else if *unsealed && schema.attributes.meets(new.attributes) {
-                    let detail = format!("table {table} of the release is unsealed and shares attributes with table t{}", index + 1);
+                    let detail = format!(
+                        "table {table} of the release is unsealed and shares attributes with table t{}",
+                        index + 1
+                    );
                     violations.push(self.without_path(*release, rules, None, detail));
                 }
             }
         }
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let standing = self.pointers.iter().zip(&self.rules).map(|((release, pointer), rule)| (Some(*release), pointer, rule));
+        let standing =
+            self.pointers.iter().zip(&self.rules).map(|((release, pointer), rule)| (Some(*release), pointer, rule));
         let new = rules.iter().map(|(pointer, rule)| (None, pointer, rule));
         for (release, pointer, rule) in standing.chain(new) {
             let Status::Violated(violation) = privacy::judge(&all, rule) else { continue };
@@ -189,7 +193,13 @@ impl Union {
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
-    fn without_path(&self, release: Uuid, rules: &[(String, Rule)], sensitive: Option<Attr>, detail: String) -> Violation {
+    fn without_path(
+        &self,
+        release: Uuid,
+        rules: &[(String, Rule)],
+        sensitive: Option<Attr>,
+        detail: String,
+    ) -> Violation {
         let concerned = rules.iter().find(|(_, rule)| Some(rule.sensitive) == sensitive).or_else(|| rules.first());
         let pointer = concerned.map_or_else(|| "/method".to_owned(), |(pointer, _)| pointer.clone());
         Violation { rule: (None, pointer), release, path: Vec::new(), detail }
@@ -327,10 +337,8 @@ mod tests {
         let union = Union::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
         let known = AttrSet::one(Attr(0));
-        let again = Schema {
-            attributes: AttrSet::first(2),
-            guards: vec![Guard { known, sensitive: Attr(1), guarantee }],
-        };
+        let again =
+            Schema { attributes: AttrSet::first(2), guards: vec![Guard { known, sensitive: Attr(1), guarantee }] };
         let new = Rule { known, sensitive: Attr(1), guarantee };
         let violations = union.check(&[again], &[("/method/rules/3".to_owned(), new)]).unwrap_err();
         assert_eq!(violations[0].rule, (None, "/method/rules/3".to_owned()));

@@ -2,25 +2,11 @@
 
 use super::chunk::ChunkColumn;
 use super::domain::Domain;
-use super::formats::IngestError;
 use super::interner::Interner;
+use super::limits::{DictionaryFull, Limits};
 use super::table::{Codes, Column, Table};
 use super::value::AttributeType;
 use crate::with_codes;
-
-/// A column has more distinct values than are accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {limit} distinct values in a column")]
-pub struct TooManyDistinct {
-    /// The most that are accepted.
-    pub limit: u64,
-}
-
-impl From<TooManyDistinct> for IngestError {
-    fn from(error: TooManyDistinct) -> Self {
-        Self::TooLarge { what: "distinct values of a column", limit: error.limit, found: error.limit + 1 }
-    }
-}
 
 /// Puts the chunks of one column together.
 pub struct ColumnBuilder {
@@ -28,34 +14,29 @@ pub struct ColumnBuilder {
     /// Of the interner, raised by 1: code 0 is the missing value.
     codes: Codes,
     missing: bool,
-    max_distinct: usize,
+    limits: Limits,
 }
 
 impl ColumnBuilder {
-    /// A column of at most `max_distinct` values (and never more than 2^32 - 2), a missing one not counted.
+    /// A column of as many distinct values as `limits` allow, a missing one not counted.
     #[must_use]
-    pub fn new(max_distinct: u64) -> Self {
-        Self {
-            interner: Interner::default(),
-            codes: Codes::U8(Vec::new()),
-            missing: false,
-            max_distinct: max_distinct.min(u64::from(u32::MAX) - 1) as usize,
-        }
+    pub fn new(limits: &Limits) -> Self {
+        let limits = limits.clone();
+        Self { interner: Interner::default(), codes: Codes::U8(Vec::new()), missing: false, limits }
     }
 
     /// Appends the rows of a chunk.
     ///
     /// # Errors
-    /// [`TooManyDistinct`]; the column is of no use then.
-    pub fn push(&mut self, chunk: &ChunkColumn) -> Result<(), TooManyDistinct> {
+    /// [`DictionaryFull`]; the column is of no use then.
+    pub fn push(&mut self, chunk: &ChunkColumn) -> Result<(), DictionaryFull> {
         let mut map = Vec::with_capacity(chunk.values().len() + 1);
         map.push(0);
         for value in chunk.values().iter() {
             map.push(self.interner.intern(value) + 1);
-            if self.interner.len() > self.max_distinct {
-                return Err(TooManyDistinct { limit: self.max_distinct as u64 });
-            }
         }
+        // a chunk is small, so that checking after it suffices
+        self.limits.check_dictionary(&self.interner)?;
         self.missing |= chunk.missing() > 0;
         self.widen();
         with_codes!(chunk.codes(), new => match &mut self.codes {
@@ -119,20 +100,20 @@ impl TableBuilder {
     /// # Panics
     /// When there are not as many types as names.
     #[must_use]
-    pub fn new(names: Vec<String>, kinds: Vec<Option<AttributeType>>, max_distinct: u64) -> Self {
+    pub fn new(names: Vec<String>, kinds: Vec<Option<AttributeType>>, limits: &Limits) -> Self {
         assert_eq!(names.len(), kinds.len(), "one type a column");
-        let columns = names.iter().map(|_| ColumnBuilder::new(max_distinct)).collect();
+        let columns = names.iter().map(|_| ColumnBuilder::new(limits)).collect();
         Self { names, kinds, columns }
     }
 
     /// Appends rows: a chunk of each column, in the order of the columns.
     ///
     /// # Errors
-    /// [`TooManyDistinct`]; the table is of no use then.
+    /// [`DictionaryFull`]; the table is of no use then.
     ///
     /// # Panics
     /// When there are not as many chunks as columns.
-    pub fn push<'a>(&mut self, chunks: impl ExactSizeIterator<Item = &'a ChunkColumn>) -> Result<(), TooManyDistinct> {
+    pub fn push<'a>(&mut self, chunks: impl ExactSizeIterator<Item = &'a ChunkColumn>) -> Result<(), DictionaryFull> {
         assert_eq!(chunks.len(), self.columns.len(), "one chunk a column");
         self.columns.iter_mut().zip(chunks).try_for_each(|(column, chunk)| column.push(chunk))
     }
@@ -159,7 +140,7 @@ mod tests {
     }
 
     fn build(chunks: &[Vec<Option<u32>>], kind: Option<AttributeType>) -> Column {
-        let mut builder = ColumnBuilder::new(1 << 22);
+        let mut builder = ColumnBuilder::new(&Limits::default());
         chunks.iter().for_each(|rows| builder.push(&chunk(rows)).unwrap());
         builder.finish(kind)
     }
@@ -209,9 +190,13 @@ mod tests {
 
     #[test]
     fn distinct_values_are_limited() {
-        let mut builder = ColumnBuilder::new(3);
+        let mut builder = ColumnBuilder::new(&Limits { max_distinct: 3, ..Limits::default() });
         builder.push(&chunk(&[Some(1), Some(2), None])).unwrap();
         builder.push(&chunk(&[Some(1), Some(3)])).unwrap();
-        assert_eq!(builder.push(&chunk(&[Some(4)])), Err(TooManyDistinct { limit: 3 }));
+        let full = builder.push(&chunk(&[Some(4)])).unwrap_err();
+        assert_eq!((full.limit, full.found), (3, 4));
+        let mut builder = ColumnBuilder::new(&Limits { max_dictionary_bytes: 60, ..Limits::default() });
+        builder.push(&chunk(&[Some(1), Some(2)])).unwrap();
+        assert_eq!(builder.push(&chunk(&[Some(3)])).unwrap_err().limit, 60);
     }
 }

@@ -105,9 +105,10 @@ impl ChunkColumn {
         };
         let lengths = self.values.iter().map(|value| value.len() as u32).collect();
         let wire = Wire { lengths, values: self.values.bytes(), codes: &codes };
+        // Unwrap safety: sequences of known length serialize, a vector takes every write, and the level and the option are
+        // valid ones; what is left is memory that cannot be had.
         let plain = postcard::to_stdvec(&wire).expect("lengths and bytes always serialize");
         let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL).expect("memory for a compressor");
-        // Unwrap safety: writing to a vector does not fail, and the options are valid ones.
         encoder.include_checksum(true).expect("a valid option");
         std::io::Write::write_all(&mut encoder, &plain).expect("a vector takes every write");
         encoder.finish().expect("a vector takes every write")
@@ -191,7 +192,9 @@ mod tests {
         #[test]
         fn arbitrary_layouts_do_not_panic(lengths: Vec<u32>, values: Vec<u8>, codes: Vec<u8>, cut: prop::sample::Index) {
             let wire = Wire { lengths, values: &values, codes: &codes };
-            let plain = postcard::to_stdvec(&wire).unwrap();
+            // Unwrap safety: sequences of known length serialize, a vector takes every write, and the level and the option are
+        // valid ones; what is left is memory that cannot be had.
+        let plain = postcard::to_stdvec(&wire).unwrap();
             let _ = ChunkColumn::decode(&zstd::bulk::compress(&plain, 1).unwrap());
             let _ = ChunkColumn::decode(&zstd::bulk::compress(&plain[..cut.index(plain.len())], 1).unwrap());
         }

@@ -12,6 +12,12 @@ pub struct Arena {
 }
 
 impl Arena {
+    /// No values yet, with room for so many and for their bytes.
+    #[must_use]
+    pub fn with_capacity(values: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(values) }
+    }
+
     /// Values given by their lengths and by their bytes, one behind the other; `None` when the lengths do not add up.
     pub(crate) fn from_parts(lengths: &[u32], bytes: &[u8]) -> Option<Self> {
         let mut end = 0_usize;
@@ -88,17 +94,15 @@ impl Domain {
     /// missing)`.
     #[must_use]
     pub fn sort(kind: AttributeType, missing: bool, values: &Arena) -> (Arc<Self>, Vec<u32>) {
-        let mut order: Vec<u32> = (0..values.len() as u32).collect();
-        match kind {
-            AttributeType::Integer => {
-                order.sort_by_cached_key(|&i| super::value::parse_integer(values.get(i as usize)));
-            }
-            _ => order
-                .sort_unstable_by(|&a, &b| kind.compare(Some(values.get(a as usize)), Some(values.get(b as usize)))),
-        }
-        let mut sorted = Arena::default();
+        let mut order: Vec<(u64, u32)> =
+            values.iter().enumerate().map(|(index, value)| (kind.sort_key(value), index as u32)).collect();
+        order.sort_unstable_by(|&(a_key, a), &(b_key, b)| {
+            let whole = || kind.compare(Some(values.get(a as usize)), Some(values.get(b as usize)));
+            a_key.cmp(&b_key).then_with(whole)
+        });
+        let mut sorted = Arena::with_capacity(values.len(), values.size());
         let mut ranks = vec![0; order.len()];
-        for (rank, &index) in order.iter().enumerate() {
+        for (rank, &(_, index)) in order.iter().enumerate() {
             sorted.push(values.get(index as usize));
             ranks[index as usize] = rank as u32 + u32::from(missing);
         }

@@ -13,7 +13,10 @@ use super::domain::Arena;
 /// The cache grows with the dictionary, by this many slots for each value, up to `CACHE_LIMIT` slots.
 const CACHE_FACTOR: usize = 8;
 const CACHE_START: usize = 64;
-const CACHE_LIMIT: usize = 1 << 13;
+const CACHE_LIMIT: usize = 1 << 12;
+
+/// Memory for a distinct value beside its bytes: its end, its place in the hash table, a count that others keep.
+pub(super) const VALUE_OVERHEAD: usize = 24;
 
 /// First eight bytes, last eight bytes (they overlap in short values), length, code.
 #[derive(Clone, Copy)]
@@ -33,7 +36,8 @@ impl Slot {
 #[derive(Clone)]
 pub struct Interner {
     values: Arena,
-    table: HashTable<u32>,
+    /// Hashes and codes. With the hash at hand, growing the table does not touch the values.
+    table: HashTable<(u32, u32)>,
     hasher: RandomState,
     cache: Box<[Slot]>,
 }
@@ -69,13 +73,15 @@ impl Interner {
     #[inline(never)]
     fn look_up(&mut self, value: &[u8], first: u64, last: u64) -> u32 {
         let Self { values, table, hasher, .. } = self;
-        let hash = hasher.hash_one(value);
-        let code = match table.find(hash, |&code| values.get(code as usize) == value) {
-            Some(&code) => code,
+        let hash = hasher.hash_one(value) as u32;
+        let code = match table.find(spread(hash), |&(known, code)| known == hash && values.get(code as usize) == value)
+        {
+            Some(&(_, code)) => code,
             None => {
+                // Unwrap safety: every caller bounds the number of values, and 2^32 of them would not fit in memory.
                 let code = u32::try_from(values.len()).expect("fewer than 2^32 distinct values");
                 values.push(value);
-                table.insert_unique(hash, code, |&code| hasher.hash_one(values.get(code as usize)));
+                table.insert_unique(spread(hash), (hash, code), |&(hash, _)| spread(hash));
                 let wanted = CACHE_FACTOR * values.len();
                 if wanted > self.cache.len() && self.cache.len() < CACHE_LIMIT {
                     self.cache = vec![Slot::VACANT; wanted.next_power_of_two()].into_boxed_slice();
@@ -93,14 +99,21 @@ impl Interner {
     /// The code of `value` if it was seen before.
     #[must_use]
     pub fn get(&self, value: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(value);
-        self.table.find(hash, |&code| self.values.get(code as usize) == value).copied()
+        let hash = self.hasher.hash_one(value) as u32;
+        let alike = |&(known, code): &(u32, u32)| known == hash && self.values.get(code as usize) == value;
+        self.table.find(spread(hash), alike).map(|&(_, code)| code)
     }
 
     /// How many distinct values were seen.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+
+    /// About how many bytes of memory the dictionary takes.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        (self.values.size() + self.values.len() * VALUE_OVERHEAD) as u64
     }
 
     /// Whether no value was seen.
@@ -119,8 +132,15 @@ impl Interner {
     pub fn take(&mut self) -> Arena {
         self.table.clear();
         self.cache.fill(Slot::VACANT);
-        std::mem::take(&mut self.values)
+        // what comes next is likely to be as large
+        let next = Arena::with_capacity(self.values.len(), self.values.size());
+        std::mem::replace(&mut self.values, next)
     }
+}
+
+/// The table takes its tags from the highest bits and its places from the lowest.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64) << 32 | hash as u64
 }
 
 /// The first and the last eight bytes; shorter values are spread over both such that, together with the length, they

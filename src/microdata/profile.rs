@@ -4,16 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
 use super::interner::Interner;
+use super::limits::Limits;
 use super::table::Column;
 use super::value::AttributeType;
 
 /// A column with fewer non-missing rows is not taken for an identifier.
 const IDENTIFIER_ROWS: u64 = 20;
-
-/// A dictionary under profile takes no more memory than about so many bytes.
-pub const PROFILE_BYTES: u64 = 512 << 20;
-/// Memory for a distinct value beside its bytes: its end, its count and its place in the hash table.
-const VALUE_OVERHEAD: u64 = 24;
 
 /// Counts of one column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -88,23 +84,21 @@ pub struct ProfileBuilder {
     missing: u64,
     rows: u64,
     kind: Option<AttributeType>,
-    max_distinct: u64,
-    max_bytes: u64,
+    limits: Limits,
     overflow: bool,
 }
 
 impl ProfileBuilder {
-    /// A column of which at most `max_distinct` values, taking at most about `max_bytes` bytes, are kept.
+    /// A column of which as many distinct values are kept as `limits` allow.
     #[must_use]
-    pub fn new(max_distinct: u64, max_bytes: u64) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         Self {
             interner: Interner::default(),
             counts: Vec::new(),
             missing: 0,
             rows: 0,
             kind: None,
-            max_distinct: max_distinct.min(u64::from(u32::MAX)),
-            max_bytes,
+            limits: limits.clone(),
             overflow: false,
         }
     }
@@ -120,22 +114,19 @@ impl ProfileBuilder {
         }
     }
 
-    /// The code of a value; none for a new one when the dictionary is full.
+    /// The code of a value; none for a new one after an overflow.
     fn code(&mut self, value: &[u8]) -> Option<usize> {
-        if let Some(code) = self.interner.get(value) {
-            return Some(code as usize);
-        }
-        if self.kind != Some(AttributeType::Text) {
+        let known = self.counts.len();
+        let code = if self.overflow { self.interner.get(value) } else { Some(self.interner.intern(value)) };
+        let code = code.map(|code| code as usize);
+        if code.is_none_or(|code| code == known) && self.kind != Some(AttributeType::Text) {
             self.kind = Some(AttributeType::widened(self.kind, value));
         }
-        let distinct = self.interner.len() as u64 + 1;
-        let bytes = self.interner.values().size() as u64 + value.len() as u64 + distinct * VALUE_OVERHEAD;
-        self.overflow |= distinct > self.max_distinct || bytes > self.max_bytes;
-        if self.overflow {
-            return None;
+        if code == Some(known) {
+            self.counts.push(0);
+            self.overflow = self.limits.check_dictionary(&self.interner).is_err();
         }
-        self.counts.push(0);
-        Some(self.interner.intern(value) as usize)
+        code
     }
 
     /// The profile of the column, whose type is `kind` where it is given.
@@ -143,6 +134,8 @@ impl ProfileBuilder {
     pub fn finish(self, name: String, kind: Option<AttributeType>) -> ColumnProfile {
         let kind = kind.or(self.kind).unwrap_or(AttributeType::Text);
         let present = self.rows - self.missing;
+        // after an overflow this is a lower bound
+        let distinct = self.counts.len() as u64;
         // after an overflow at least one value more than the dictionary holds
         let distinct = self.interner.len() as u64 + u64::from(self.overflow);
         ColumnProfile {
@@ -161,8 +154,9 @@ impl ProfileBuilder {
 mod tests {
     use super::*;
 
-    fn profile(rows: &[Option<&str>], max_distinct: u64, max_bytes: u64) -> ColumnProfile {
-        let mut builder = ProfileBuilder::new(max_distinct, max_bytes);
+    fn profile(rows: &[Option<&str>], max_distinct: u64, max_dictionary_bytes: u64) -> ColumnProfile {
+        let limits = Limits { max_distinct, max_dictionary_bytes, ..Limits::default() };
+        let mut builder = ProfileBuilder::new(&limits);
         for rows in rows.chunks(7) {
             let mut interner = Interner::default();
             let mut code = |value: &str| interner.intern(value.as_bytes()) as u16 + 1;
@@ -178,13 +172,13 @@ mod tests {
 
     fn of(numbers: &[String], missing: usize) -> ColumnProfile {
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).chain(std::iter::repeat_n(None, missing)).collect();
-        profile(&rows, 1000, PROFILE_BYTES)
+        profile(&rows, 1000, 1 << 20)
     }
 
     #[test]
     fn counts_are_of_all_chunks() {
         let rows = [Some("a"), None, Some("b"), Some("a"), None, Some(""), None, Some("b"), Some("b"), None, Some("a")];
-        let profile = profile(&rows, 10, PROFILE_BYTES);
+        let profile = profile(&rows, 10, 1 << 20);
         assert_eq!((profile.distinct, profile.missing, profile.top), (Some(3), 4, 4));
         assert_eq!((profile.codes(), profile.kind, profile.overflow()), (Some(4), AttributeType::Text, false));
     }
@@ -204,9 +198,9 @@ mod tests {
     fn an_overflow_is_told() {
         let numbers = numbers(40, 40);
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
-        let full = profile(&rows, 37, PROFILE_BYTES);
+        let full = profile(&rows, 37, 1 << 20);
         assert_eq!((full.distinct, full.identifier, full.kind), (None, true, AttributeType::Integer));
-        let early = profile(&rows, 10, PROFILE_BYTES);
+        let early = profile(&rows, 10, 1 << 20);
         assert!(early.overflow() && !early.identifier);
         assert!(profile(&rows, 100, 200).overflow());
     }

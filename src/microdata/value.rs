@@ -62,6 +62,20 @@ impl AttributeType {
         }
     }
 
+    /// A number that never falls as values of this type rise, so that most comparisons need no more than it.
+    pub(super) fn sort_key(self, value: &[u8]) -> u64 {
+        match self {
+            Self::Integer => parse_integer(value).map_or(0, |number| number as u64 ^ 1 << 63),
+            Self::Decimal => Decimal::parse(value).map_or(0, |decimal| decimal.sort_key()),
+            Self::Text => {
+                let mut key = [0; 8];
+                let length = value.len().min(8);
+                key[..length].copy_from_slice(&value[..length]);
+                u64::from_be_bytes(key)
+            }
+        }
+    }
+
     /// The canonical order of two values of this type: missing first, numbers by value, text by bytes. Decimals of equal
     /// value but different spelling are ordered by bytes, so that the order is total.
     #[must_use]
@@ -114,6 +128,18 @@ impl<'a> Decimal<'a> {
         Some(Self { negative: digits.len() < value.len() && !zero, whole, fraction })
     }
 
+    /// One bit of sign, seven of how many digits stand before the point, and the first fourteen digits.
+    fn sort_key(&self) -> u64 {
+        let magnitude = match self.whole.len() {
+            length @ ..0x7F => {
+                let digits = self.whole.iter().chain(self.fraction).chain(std::iter::repeat(&b'0')).take(14);
+                digits.fold(length as u64, |key, &digit| key << 4 | u64::from(digit - b'0'))
+            }
+            _ => u64::MAX >> 1,
+        };
+        if self.negative { !(magnitude | 1 << 63) } else { magnitude | 1 << 63 }
+    }
+
     fn magnitude(&self, other: &Self) -> Ordering {
         (self.whole.len().cmp(&other.whole.len()))
             .then_with(|| self.whole.cmp(other.whole))
@@ -145,7 +171,28 @@ impl PartialOrd for Decimal<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn sort_keys_never_contradict_the_order(
+            texts in prop::collection::vec(".{0,12}", 2), numbers in prop::collection::vec("-?[1-9][0-9]{0,17}", 2),
+            decimals in prop::collection::vec("-?(0|[1-9][0-9]{0,3}|[1-9][0-9]{120,135})(\\.[0-9]{1,16})?", 2),
+        ) {
+            let cases = [(AttributeType::Text, texts), (AttributeType::Integer, numbers), (AttributeType::Decimal, decimals)];
+            for (kind, pair) in cases {
+                let (a, b) = (pair[0].as_bytes(), pair[1].as_bytes());
+                prop_assert!(kind.admits(a) && kind.admits(b));
+                match kind.compare(Some(a), Some(b)) {
+                    Ordering::Less => prop_assert!(kind.sort_key(a) <= kind.sort_key(b)),
+                    Ordering::Equal => prop_assert_eq!(kind.sort_key(a), kind.sort_key(b)),
+                    Ordering::Greater => prop_assert!(kind.sort_key(a) >= kind.sort_key(b)),
+                }
+            }
+        }
+    }
 
     #[test]
     fn only_canonical_integers_are_integers() {
@@ -173,6 +220,8 @@ mod tests {
         for pair in sorted.windows(2) {
             let order = AttributeType::Decimal.compare(Some(pair[0].as_bytes()), Some(pair[1].as_bytes()));
             assert_eq!(order, Ordering::Less, "{pair:?}");
+            let key = |value: &str| AttributeType::Decimal.sort_key(value.as_bytes());
+            assert!(key(pair[0]) <= key(pair[1]), "{pair:?}");
         }
         assert_eq!(AttributeType::Text.compare(None, Some(b"")), Ordering::Less);
     }

@@ -39,7 +39,8 @@ pub enum Effect {
 pub fn discover(table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
     let attrs: Vec<Attr> = table.attributes().iter().collect();
     let singles = attrs.iter().map(|&a| AttrSet::one(a));
-    let pairs = attrs.iter().enumerate().flat_map(|(i, &a)| attrs[i + 1..].iter().map(move |&b| AttrSet::one(a).with(b)));
+    let pairs =
+        attrs.iter().enumerate().flat_map(|(i, &a)| attrs[i + 1..].iter().map(move |&b| AttrSet::one(a).with(b)));
     let mut found: Vec<Dependency> = Vec::new();
     for determinant in singles.chain(pairs) {
         control.check()?;
@@ -137,14 +138,8 @@ mod tests {
     #[test]
     fn exact_frequent_and_minimal_dependencies_are_found() {
         // 0: ten values; 1: a function of 0; 2: a key; 3: constant; 4: a function of 0 and 5 together
-        let table = table(&[
-            &|i| i % 10,
-            &|i| i % 10 % 3,
-            &|i| i,
-            &|_| 0,
-            &|i| (i % 10 + i / 10 % 2 * 7) % 4,
-            &|i| i / 10 % 2,
-        ]);
+        let table =
+            table(&[&|i| i % 10, &|i| i % 10 % 3, &|i| i, &|_| 0, &|i| (i % 10 + i / 10 % 2 * 7) % 4, &|i| i / 10 % 2]);
         let found = discover(&table, &Control::default()).unwrap();
         assert!(found.contains(&dependency(&[0], 1)));
         assert!(!found.iter().any(|d| d.determinant.contains(Attr(2)) || d.dependent == Attr(3)), "{found:?}");

@@ -167,11 +167,7 @@ mod tests {
     #[test]
     fn table_3_of_the_paper_is_in_normal_form() {
         let tables = [raw(&[0, 1, 2, 5]), sealed(&[4], 3)];
-        let expected = [
-            Status::Unreachable,
-            Status::Unreachable,
-            Status::Guardian { table: 1, known: set(&[4]) },
-        ];
+        let expected = [Status::Unreachable, Status::Unreachable, Status::Guardian { table: 1, known: set(&[4]) }];
         assert_eq!(judge_all(&tables, &hospital_rules()), expected);
     }
 

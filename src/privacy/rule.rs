@@ -29,9 +29,7 @@ impl Rule {
 /// the implying rule named is itself a kept one.
 #[must_use]
 pub fn reduce(rules: &[Rule]) -> Vec<Option<usize>> {
-    let beats = |j: usize, i: usize| {
-        j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i)
-    };
+    let beats = |j: usize, i: usize| j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i);
     let kept: Vec<bool> = (0..rules.len()).map(|i| !(0..rules.len()).any(|j| beats(j, i))).collect();
     (0..rules.len())
         .map(|i| if kept[i] { None } else { (0..rules.len()).find(|&j| kept[j] && rules[j].implies(&rules[i])) })

@@ -13,12 +13,11 @@ impl From<IngestError> for Problem {
             IngestError::TooManyColumns { limit, found } => {
                 Self::new(Kind::TooManyColumns, detail).with("limit", limit).with("found", found)
             }
-            IngestError::TooLarge { limit, found, .. } => {
-                Self::new(Kind::TooLarge, detail).with("limit", limit).with("found", found)
+            IngestError::TooLarge { limit, found, row, .. } => {
+                let problem = Self::new(Kind::TooLarge, detail).with("limit", limit).with("found", found);
+                if row.is_some() { problem.with("row", row) } else { problem }
             }
-            IngestError::UnknownTypeColumn(column) => {
-                Self::new(Kind::MalformedRequest, detail).with("column", column)
-            }
+            IngestError::UnknownTypeColumn(column) => Self::new(Kind::MalformedRequest, detail).with("column", column),
             IngestError::Empty => Self::new(Kind::EmptyTable, detail),
             // the cause is the transport's, not the table's; its text may tell of the machine
             IngestError::Io(_) => Self::new(Kind::MalformedRequest, "the upload ended before it was complete"),

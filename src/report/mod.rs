@@ -8,5 +8,5 @@ pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,
 };
-pub use rows::PartRows;
 pub use public::{PublicReport, public_report};
+pub use rows::PartRows;

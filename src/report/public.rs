@@ -63,9 +63,11 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
 
 fn sentence(rule: &ManifestRule) -> String {
     let Guarantee::LDiversity { l } = rule.guarantee;
-    let known = if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
+    let known =
+        if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
     let sensitive = rule.sensitive.join(", ");
-    let promise = format!("whoever knows {known} of a person learns each value of {sensitive} with probability at most 1/{l}");
+    let promise =
+        format!("whoever knows {known} of a person learns each value of {sensitive} with probability at most 1/{l}");
     let reason = match &rule.held_by {
         HeldByText::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
         HeldByText::Guardian { guardian, .. } => format!("table {guardian} stands between"),

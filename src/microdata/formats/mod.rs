@@ -1,44 +1,13 @@
-//! How tables are read and written: formats, compression, and the limits of what is accepted.
+//! How tables are read and written: formats and compression.
 
 use std::io;
 
 pub mod compression;
 pub mod csv;
 
+use super::limits::DictionaryFull;
+pub use super::limits::Limits;
 pub use compression::{Encoding, LimitExceeded};
-
-/// What is accepted at most. Every reader keeps to it while it reads, not afterwards.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Columns of a table; 1024.
-    pub max_columns: u64,
-    /// Bytes of a field, doubled quotes counted twice; 64 KiB.
-    pub max_field_bytes: u64,
-    /// Bytes of a record; 1 MiB. More than 1 GiB counts as 1 GiB.
-    pub max_record_bytes: u64,
-    /// Rows of a table; 2^32 - 2, so that row numbers fit 32 bits.
-    pub max_rows: u64,
-    /// Bytes of a compressed file once decompressed; 64 GiB.
-    pub max_decompressed: u64,
-    /// Decompressed bytes for each compressed one, held after the first 64 MiB; 200.
-    pub max_ratio: u64,
-    /// Distinct values of a column that a job uses; 2^22.
-    pub max_distinct: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_columns: 1024,
-            max_field_bytes: 64 << 10,
-            max_record_bytes: 1 << 20,
-            max_rows: u32::MAX as u64 - 1,
-            max_decompressed: 64 << 30,
-            max_ratio: 200,
-            max_distinct: 1 << 22,
-        }
-    }
-}
 
 /// Why a table cannot be read. Names columns and positions, never what a cell holds.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +41,8 @@ pub enum IngestError {
         limit: u64,
         /// What was found; at least this, when reading stopped there.
         found: u64,
+        /// The record to blame, if one is: the first one under the header is row 1, the header row 0.
+        row: Option<u64>,
     },
     /// A type is given for a column that the table does not have.
     #[error("a type is given for column {0:?}, which the table does not have")]
@@ -89,11 +60,17 @@ impl From<io::Error> for IngestError {
     fn from(error: io::Error) -> Self {
         let inner = error.get_ref();
         if let Some(&LimitExceeded { what, limit, found }) = inner.and_then(|inner| inner.downcast_ref()) {
-            return Self::TooLarge { what, limit, found };
+            return Self::TooLarge { what, limit, found, row: None };
         }
         if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<compression::Damaged>()) {
             return Self::Malformed { row: None, column: None, byte: None, detail: damaged.to_string() };
         }
         Self::Io(error)
+    }
+}
+
+impl From<DictionaryFull> for IngestError {
+    fn from(DictionaryFull { what, limit, found }: DictionaryFull) -> Self {
+        Self::TooLarge { what, limit, found, row: None }
     }
 }

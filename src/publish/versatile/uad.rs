@@ -36,9 +36,8 @@ pub fn decompose(attributes: AttrSet, rules: &[Rule], saturate: bool) -> Vec<Sel
     let mut remaining = attributes;
     let mut selected = Vec::new();
     while !remaining.is_empty() {
-        let neighbours: Vec<AttrSet> = (0..span)
-            .map(|a| leads_to[a].union(led_from[a]).intersection(remaining).without(Attr::from(a)))
-            .collect();
+        let neighbours: Vec<AttrSet> =
+            (0..span).map(|a| leads_to[a].union(led_from[a]).intersection(remaining).without(Attr::from(a))).collect();
         let mut class = largest(&colour_classes(remaining, &neighbours));
         if saturate {
             let mut others: Vec<Attr> = remaining.minus(class).iter().collect();

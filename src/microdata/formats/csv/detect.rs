@@ -1,7 +1,8 @@
 //! Which delimiter a file uses.
 
-use super::super::Limits;
-use super::scanner::{ScanError, Scanner};
+use super::error::{Fault, ScanError};
+use super::scanner::Scanner;
+use crate::microdata::Limits;
 
 /// The delimiters that are recognized, the first ones preferred.
 const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -43,7 +44,7 @@ fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &Limits) -> Option
                 }
                 break;
             }
-            Err(ScanError::Malformed { fault: super::Fault::UnclosedQuote, .. }) if !complete => break,
+            Err(ScanError::Malformed { fault: Fault::UnclosedQuote, .. }) if !complete => break,
             Err(_) => {
                 consistent = false;
                 break;

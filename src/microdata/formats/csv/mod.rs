@@ -1,11 +1,14 @@
 //! CSV (RFC 4180) in and out. An unquoted empty field is a missing value, a quoted empty field is the empty string.
 
 mod detect;
+mod error;
+mod marks;
 mod reader;
 mod scanner;
 mod write;
 
 pub use detect::detect_delimiter;
+pub use error::{Fault, ScanError};
 pub use reader::{CsvOptions, CsvReader, read_table};
-pub use scanner::{Fault, Record, ScanError, Scanner};
+pub use scanner::{Record, Scanner};
 pub use write::{CellTexts, RowWriter, header, null_marker};

@@ -9,15 +9,15 @@ use std::io::{Chain, Cursor, Read};
 
 use super::super::{IngestError, Limits};
 use super::detect::detect_delimiter;
-use super::scanner::{Record, ScanError, Scanner};
+use super::error::ScanError;
+use super::scanner::{Record, Scanner};
+use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, Table, TableBuilder};
 
 /// The delimiter is detected in so many bytes.
 const SAMPLE: u64 = 64 << 10;
 /// A chunk ends early when its dictionaries take so many bytes, so that memory is bounded whatever the values.
 const CHUNK_VALUES: usize = 32 << 20;
-/// Memory for a distinct value beside its bytes.
-const VALUE_OVERHEAD: usize = 24;
 /// The most codes of a chunk, over all its columns.
 const CHUNK_CELLS: usize = 16 << 20;
 
@@ -152,7 +152,7 @@ impl<R: Read> CsvReader<R> {
         }
         self.rows += rows as u64;
         if self.rows > self.max_rows {
-            return Err(IngestError::TooLarge { what: "rows", limit: self.max_rows, found: self.rows });
+            return Err(IngestError::TooLarge { what: "rows", limit: self.max_rows, found: self.rows, row: None });
         }
         self.done = ended;
         if rows == 0 {
@@ -187,7 +187,7 @@ pub fn read_table<R: Read>(
     let positions = positions.unwrap_or(&all);
     let names = positions.iter().map(|&at| reader.names()[at].clone()).collect();
     let kinds = positions.iter().map(|&at| reader.kinds()[at]).collect();
-    let mut builder = TableBuilder::new(names, kinds, limits.max_distinct);
+    let mut builder = TableBuilder::new(names, kinds, limits);
     while let Some(chunk) = reader.next_chunk()? {
         builder.push(positions.iter().map(|&at| &chunk.columns[at]))?;
     }
@@ -228,9 +228,9 @@ fn refused(error: ScanError, names: &[String]) -> IngestError {
             byte: Some(byte),
             detail: fault.to_string(),
         },
-        ScanError::TooLarge { what, limit, found, .. } => {
+        ScanError::TooLarge { record, what, limit, found, .. } => {
             let what = if what == "field" { "bytes of a field" } else { "bytes of a record" };
-            IngestError::TooLarge { what, limit, found }
+            IngestError::TooLarge { what, limit, found, row: Some(record) }
         }
         ScanError::Io(error) => error.into(),
     }
@@ -250,4 +250,215 @@ fn inadmissible(record: &Record<'_>, index: usize, field: &[u8], kind: Attribute
     };
     let byte = Some(record.field_byte(index));
     IngestError::Malformed { row: Some(record.number()), column: Some(names[index].clone()), byte, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::microdata::formats::{Encoding, compression};
+
+    fn open(input: &str, options: CsvOptions) -> Result<CsvReader<&[u8]>, IngestError> {
+        CsvReader::open(input.as_bytes(), options, &Limits::default())
+    }
+
+    fn read_as(input: &str, options: CsvOptions) -> Result<Table, IngestError> {
+        read_table(&mut open(input, options)?, None, &Limits::default())
+    }
+
+    fn read(input: &str) -> Result<Table, IngestError> {
+        read_as(input, CsvOptions::default())
+    }
+
+    /// Missing values as `-`.
+    fn shown(table: &Table) -> Vec<String> {
+        let cell = |row, attr| match table.column(attr).value(row) {
+            Some(value) => String::from_utf8(value.to_vec()).unwrap(),
+            None => "-".to_owned(),
+        };
+        let row = |row| table.attributes().iter().map(|attr| cell(row, attr)).collect::<Vec<_>>().join("|");
+        (0..table.rows()).map(row).collect()
+    }
+
+    /// Row, column, byte and detail.
+    fn malformed(result: Result<Table, IngestError>) -> (Option<u64>, Option<String>, Option<u64>, String) {
+        match result {
+            Err(IngestError::Malformed { row, column, byte, detail }) => (row, column, byte, detail),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn typed(name: &str, kind: AttributeType) -> CsvOptions {
+        CsvOptions { types: vec![(name.to_owned(), kind)], ..CsvOptions::default() }
+    }
+
+    #[test]
+    fn quoted_empty_is_a_value_and_unquoted_empty_is_missing() {
+        let table = read("a,b\n,\"\"\n\"\",\n").unwrap();
+        assert_eq!(shown(&table), ["-|", "|-"]);
+        assert!(table.column(0.into()).domain.has_missing());
+    }
+
+    #[test]
+    fn the_null_text_is_missing_unless_quoted() {
+        let options = CsvOptions { null: Some("NA".to_owned()), ..CsvOptions::default() };
+        assert_eq!(shown(&read_as("a,b\nNA,\n\"NA\",NAN\n", options).unwrap()), ["-|-", "NA|NAN"]);
+    }
+
+    #[test]
+    fn blank_lines_are_missing_values_of_one_column() {
+        assert_eq!(shown(&read("a\nx\n\n\r\ny").unwrap()), ["x", "-", "-", "y"]);
+        assert_eq!(shown(&read("a\n\n").unwrap()), ["-"]);
+        assert_eq!(malformed(read("a,b\n1,2\n\n")).0, Some(2));
+        assert_eq!(malformed(read("a,b\n1,2\n\n3,4\n")).0, Some(2));
+    }
+
+    #[test]
+    fn one_column_files_have_no_delimiter() {
+        assert_eq!(shown(&read("name\nSmith, John\n").unwrap()), ["Smith, John"]);
+        let comma = CsvOptions { delimiter: Some(b','), ..CsvOptions::default() };
+        assert_eq!(malformed(read_as("name\nSmith, John\n", comma)).0, Some(1));
+    }
+
+    #[test]
+    fn line_ends_marks_and_delimiters() {
+        assert_eq!(shown(&read("\u{feff}a;b\r\n1,5;x\r\n").unwrap()), ["1,5|x"]);
+        assert_eq!(read("\u{feff}a;b\r\n").unwrap().names(), ["a", "b"]);
+        let given =
+            |delimiter| read_as("a-b\n1-2\n", CsvOptions { delimiter: Some(delimiter), ..CsvOptions::default() });
+        assert_eq!(shown(&given(b'-').unwrap()), ["1|2"]);
+        for delimiter in [b'"', b'\n', b'\r', 0x80] {
+            assert!(malformed(given(delimiter)).3.contains("delimiter"));
+        }
+    }
+
+    #[test]
+    fn ragged_records_are_named_by_row_and_byte() {
+        let found = malformed(read("a,b\n1,2\n3\n"));
+        assert_eq!(found, (Some(2), None, Some(8), "1 fields under a header of 2".to_owned()));
+        assert_eq!(malformed(read("a,b\n1,2,\n")).0, Some(1));
+    }
+
+    #[test]
+    fn headers_have_distinct_names() {
+        assert_eq!(malformed(read("a,b,a\n")).3, "two columns are named \"a\"");
+        assert_eq!(malformed(read("a,,b\n")).3, "column 2 has no name");
+        assert_eq!(malformed(read("\"\"\n")).3, "column 1 has no name");
+        let header = vec!["x"; 1025].join(",");
+        assert!(matches!(read(&header), Err(IngestError::TooManyColumns { limit: 1024, found: 1025 })));
+        assert!(matches!(read(""), Err(IngestError::Empty)));
+        assert!(matches!(read("\u{feff}"), Err(IngestError::Empty)));
+        assert_eq!(read("a,b\n").unwrap().rows(), 0);
+        assert_eq!(
+            malformed(
+                CsvReader::open(&b"a,\xFF\n"[..], CsvOptions::default(), &Limits::default()).map(|_| unreachable!())
+            )
+            .2,
+            Some(2)
+        );
+    }
+
+    #[test]
+    fn text_is_utf_8() {
+        let read = |input: &[u8]| {
+            let mut reader = CsvReader::open(input, CsvOptions::default(), &Limits::default()).unwrap();
+            read_table(&mut reader, None, &Limits::default())
+        };
+        let found = malformed(read(b"a,b\n1,\xC3\xA9\n2,\xC3\n\xA9,3\n"));
+        assert_eq!(found, (Some(2), Some("b".to_owned()), Some(11), "the value is not UTF-8".to_owned()));
+    }
+
+    #[test]
+    fn malformed_records_are_named() {
+        let (row, column, byte, detail) = malformed(read("a,b\n1,2\n1,\"2\n"));
+        assert_eq!((row, column.as_deref(), byte), (Some(2), Some("b"), Some(13)));
+        assert!(detail.contains("never closed"));
+        let (row, column, byte, _) = malformed(read("a,b\n1,2\n1,2\"\n"));
+        assert_eq!((row, column.as_deref(), byte), (Some(2), Some("b"), Some(11)));
+    }
+
+    #[test]
+    fn types_may_be_given() {
+        let table = read_as("zip\n02139\n10\n9\n", typed("zip", AttributeType::Text)).unwrap();
+        assert_eq!(table.column(0.into()).domain.value(0), Some(&b"02139"[..]));
+        let table = read_as("n\n10\n9\n", typed("n", AttributeType::Text)).unwrap();
+        assert_eq!(table.column(0.into()).domain.value(0), Some(&b"10"[..]));
+        let found = malformed(read_as("a,age\nx,37\nx,\nx,4\u{20}\n", typed("age", AttributeType::Integer)));
+        assert_eq!(found, (Some(3), Some("age".to_owned()), Some(16), "the value is not of type integer".to_owned()));
+        // out of 64 bits
+        let found = read_as("n\n9223372036854775808\n", typed("n", AttributeType::Integer));
+        assert_eq!(malformed(found).0, Some(1));
+        let unknown = read_as("a\n1\n", typed("b", AttributeType::Text));
+        assert!(matches!(unknown, Err(IngestError::UnknownTypeColumn(name)) if name == "b"));
+    }
+
+    #[test]
+    fn chunks_are_bounded_in_rows_and_bytes() {
+        let input = format!("a\n{}", "x\n".repeat(CHUNK_ROWS + 1));
+        let mut reader = open(&input, CsvOptions::default()).unwrap();
+        assert_eq!(reader.next_chunk().unwrap().unwrap().rows as usize, CHUNK_ROWS);
+        assert_eq!(reader.next_chunk().unwrap().unwrap().rows, 1);
+        assert_eq!((reader.next_chunk().unwrap(), reader.rows()), (None, CHUNK_ROWS as u64 + 1));
+
+        let rows: Vec<String> = (0..1000).map(|row| format!("{row:060000}\n")).collect();
+        let input = format!("a\n{}", rows.concat());
+        let mut reader = open(&input, CsvOptions::default()).unwrap();
+        let first = reader.next_chunk().unwrap().unwrap();
+        assert!(first.rows < 600 && first.columns[0].values().size() < CHUNK_VALUES + 60_000);
+        assert_eq!(read(&input).unwrap().rows(), 1000);
+    }
+
+    #[test]
+    fn limits_hold() {
+        let limited = |limits: Limits| {
+            let mut reader = CsvReader::open(&b"a,b\n1,2\n3,4\n"[..], CsvOptions::default(), &limits)?;
+            read_table(&mut reader, None, &limits)
+        };
+        let what = |limits| match limited(limits) {
+            Err(IngestError::TooLarge { what, limit, .. }) => (what, limit),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what(Limits { max_rows: 1, ..Limits::default() }), ("rows", 1));
+        assert_eq!(what(Limits { max_distinct: 1, ..Limits::default() }), ("distinct values of a column", 1));
+        assert_eq!(what(Limits { max_record_bytes: 2, ..Limits::default() }), ("bytes of a record", 2));
+        assert_eq!(what(Limits { max_field_bytes: 0, ..Limits::default() }), ("bytes of a field", 0));
+    }
+
+    #[test]
+    fn some_columns_suffice() {
+        let mut reader = open("a,b,c\n1,2,3\n4,,6\n", CsvOptions::default()).unwrap();
+        let table = read_table(&mut reader, Some(&[1, 2]), &Limits::default()).unwrap();
+        assert_eq!(
+            (table.names(), shown(&table)),
+            (&["b".to_owned(), "c".to_owned()][..], vec!["2|3".to_owned(), "-|6".to_owned()])
+        );
+    }
+
+    #[test]
+    fn damaged_compression_and_lost_inputs_are_told_apart() {
+        let mut rows = "a,b\n".to_owned();
+        (0..40_000_u32).for_each(|row| rows += &format!("{},x\n", row.wrapping_mul(2_654_435_761)));
+        let mut encoder = flate2::read::GzEncoder::new(rows.as_bytes(), flate2::Compression::fast());
+        let mut bytes = Vec::new();
+        encoder.read_to_end(&mut bytes).unwrap();
+        let read = |input: Box<dyn Read + Send>| {
+            let input = compression::decoder(input, Encoding::Gzip, &Limits::default())?;
+            let mut reader = CsvReader::open(input, CsvOptions::default(), &Limits::default())?;
+            read_table(&mut reader, None, &Limits::default())
+        };
+        assert_eq!(read(Box::new(Cursor::new(bytes.clone()))).unwrap().rows(), 40_000);
+        bytes.truncate(bytes.len() - 9);
+        assert_eq!(malformed(read(Box::new(Cursor::new(bytes)))).3, "the gzip stream is damaged or truncated");
+        let lost = read(Box::new(io::Cursor::new(vec![0x1F, 0x8B]).chain(Lost)));
+        assert!(matches!(lost, Err(IngestError::Io(error)) if error.kind() == io::ErrorKind::TimedOut));
+    }
+
+    struct Lost;
+
+    impl Read for Lost {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
 }

@@ -11,63 +11,12 @@
 
 use std::io::{self, Read};
 
-use super::super::Limits;
+use super::error::{Fault, ScanError};
+use super::marks::{BLOCK, Marks, QUOTE};
+use crate::microdata::Limits;
 
-const QUOTE: u8 = b'"';
 const BOM: &[u8] = b"\xEF\xBB\xBF";
-const BLOCK: usize = 64;
 const BUFFER: usize = 128 << 10;
-
-/// Why a record cannot be read. No message carries what the record holds.
-#[derive(Debug, thiserror::Error)]
-pub enum ScanError {
-    /// The record is not CSV.
-    #[error("record {record}, byte {byte}: {fault}")]
-    Malformed {
-        /// The record, the first one (a header) being 0.
-        record: u64,
-        /// Where in the input, in bytes from its beginning.
-        byte: u64,
-        /// The field of the record, from 0.
-        field: usize,
-        /// What is wrong.
-        fault: Fault,
-    },
-    /// A field or a record exceeds its limit.
-    #[error("record {record}, byte {byte}: {what} of more than {limit} bytes")]
-    TooLarge {
-        /// The record, the first one being 0.
-        record: u64,
-        /// Where the record begins, in bytes from the beginning of the input.
-        byte: u64,
-        /// `"field"` or `"record"`.
-        what: &'static str,
-        /// The limit in bytes.
-        limit: u64,
-        /// The size in bytes as far as it was read.
-        found: u64,
-    },
-    /// The input cannot be read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// What makes a record malformed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Fault {
-    /// `"a"b`
-    #[error("text after a closing quote")]
-    TextAfterQuote,
-    /// `a"b`
-    #[error("a quote inside an unquoted field; quote the field and double the quote")]
-    BareQuote,
-    /// A carriage return that no line feed follows, outside quotes.
-    #[error("a carriage return without a line feed outside quotes")]
-    BareCarriageReturn,
-    /// The input ends inside a quoted field.
-    #[error("a quote that is never closed, or a truncated file")]
-    UnclosedQuote,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Field {
@@ -351,53 +300,6 @@ impl<R: Read> Scanner<R> {
     fn too_large(&self, what: &'static str, limit: usize, found: usize) -> ScanError {
         let byte = self.before + self.position as u64;
         ScanError::TooLarge { record: self.record, byte, what, limit: limit as u64, found: found as u64 }
-    }
-}
-
-/// The positions of delimiters, quotes, CR and LF, rising.
-struct Marks<'a> {
-    buffer: &'a [u8],
-    filled: usize,
-    delimiter: u8,
-    base: usize,
-    mask: u64,
-}
-
-impl Marks<'_> {
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        while self.mask == 0 {
-            if self.base + BLOCK >= self.filled {
-                return None;
-            }
-            self.base += BLOCK;
-            self.classify();
-        }
-        let at = self.base + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(at)
-    }
-
-    /// Sets the mask for the block at `base`.
-    #[inline(always)]
-    fn classify(&mut self) {
-        let Some((block, _)) = self.buffer[self.base..].split_first_chunk::<BLOCK>() else { return };
-        let mut hits = [0_u8; BLOCK];
-        for (hit, &byte) in hits.iter_mut().zip(block) {
-            *hit = u8::from(byte == self.delimiter)
-                | u8::from(byte == QUOTE)
-                | u8::from(byte == b'\n')
-                | u8::from(byte == b'\r');
-        }
-        // gathers the lowest bit of eight bytes in one byte
-        const GATHER: u64 = 0x0102_0408_1020_4080;
-        let mut mask = 0;
-        let (words, _) = hits.as_chunks::<8>();
-        for (index, &word) in words.iter().enumerate() {
-            mask |= (u64::from_le_bytes(word).wrapping_mul(GATHER) >> 56) << (8 * index);
-        }
-        let left = self.filled.saturating_sub(self.base);
-        self.mask = if left < BLOCK { mask & ((1 << left) - 1) } else { mask };
     }
 }
 

@@ -125,10 +125,11 @@ impl<'a> RowWriter<'a> {
                 let cell = &texts.cells[codes.get(row) as usize];
                 if cell[SHORT] == LONG {
                     let text = texts.long(cell);
-                    out.truncate(end);
-                    out.extend_from_slice(text);
-                    end = out.len();
-                    out.resize(end + room + GROWTH.min(text.len()), 0);
+                    if out.len() - end < text.len() + room {
+                        out.resize(end + text.len() + room + GROWTH, 0);
+                    }
+                    out[end..end + text.len()].copy_from_slice(text);
+                    end += text.len();
                 } else {
                     out[end..end + SHORT + 1].copy_from_slice(cell);
                     end += usize::from(cell[SHORT]);
@@ -186,4 +187,104 @@ fn quote(field: &[u8], always: bool, out: &mut Vec<u8>) {
         out.push(byte);
     }
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::formats::csv;
+    use crate::microdata::{AttributeType, ChunkColumn, ColumnBuilder, Interner, Limits};
+
+    type Cells = Vec<Option<String>>;
+
+    fn column(cells: &Cells) -> Column {
+        let mut interner = Interner::default();
+        let codes: Vec<u16> = (cells.iter())
+            .map(|cell| cell.as_ref().map_or(0, |value| interner.intern(value.as_bytes()) as u16 + 1))
+            .collect();
+        let mut builder = ColumnBuilder::new(&Limits::default());
+        builder.push(&ChunkColumn::new(interner.take(), &codes)).unwrap();
+        builder.finish(Some(AttributeType::Text))
+    }
+
+    fn written(columns: &[Column], buckets: Option<&[u32]>) -> (String, Option<String>) {
+        let names = ["a", "b,\"", "\u{feff}c", " d\n"];
+        let writer = RowWriter::new(&columns.iter().collect::<Vec<_>>(), buckets.is_some());
+        let mut out = Vec::new();
+        header(names[..columns.len()].iter().copied(), buckets.is_some(), &mut out);
+        let rows = columns[0].codes.len();
+        writer.write(buckets, 0..rows / 3, &mut out);
+        writer.write(buckets, rows / 3..rows, &mut out);
+        (String::from_utf8(out).unwrap(), writer.null().map(str::to_owned))
+    }
+
+    fn read_back(text: &str, null: Option<String>) -> Vec<Cells> {
+        let options = csv::CsvOptions { delimiter: Some(DELIMITER), null, types: Vec::new() };
+        let mut reader = csv::CsvReader::open(text.as_bytes(), options, &Limits::default()).unwrap();
+        let table = csv::read_table(&mut reader, None, &Limits::default()).unwrap();
+        let cell = |value: Option<&[u8]>| value.map(|value| String::from_utf8(value.to_vec()).unwrap());
+        (table.attributes().iter())
+            .map(|attr| (0..table.rows()).map(|row| cell(table.column(attr).value(row))).collect())
+            .collect()
+    }
+
+    fn cell() -> impl Strategy<Value = Option<String>> {
+        prop::option::weighted(
+            0.8,
+            prop_oneof!["[a,;\"\r\n \u{feff}\u{e9}]{0,4}", "NA_{0,2}", "[a-z\"]{25,70}", any::<String>()],
+        )
+    }
+
+    fn columns() -> impl Strategy<Value = Vec<Cells>> {
+        (1..=4_usize, 0..40_usize)
+            .prop_flat_map(|(columns, rows)| prop::collection::vec(prop::collection::vec(cell(), rows), columns))
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_back(cells in columns()) {
+            let columns: Vec<Column> = cells.iter().map(column).collect();
+            let (text, null) = written(&columns, None);
+            prop_assert_eq!(&read_back(&text, null), &cells);
+            if columns.len() == 1 {
+                prop_assert!(text.lines().count() == text.split('\n').count() - 1);
+                prop_assert!(!text.starts_with('\n') && columns[0].codes.is_empty() | !text.ends_with("\n\n"));
+            }
+            let buckets: Vec<u32> = (0..cells[0].len() as u32).map(|row| (row / 3).wrapping_mul(999_999_937)).collect();
+            let (text, null) = written(&columns, Some(&buckets));
+            prop_assert_eq!(null, None);
+            let mut expected = vec![buckets.iter().map(|bucket| Some(bucket.to_string())).collect()];
+            expected.extend(cells);
+            prop_assert_eq!(read_back(&text, None), expected);
+        }
+    }
+
+    #[test]
+    fn lines_are_as_they_should_be() {
+        let cells = |values: &[Option<&str>]| values.iter().map(|value| value.map(str::to_owned)).collect::<Cells>();
+        let columns = [
+            column(&cells(&[Some("x"), None, Some(""), Some("say \"a,b\"")])),
+            column(&cells(&[Some(" "), Some("1"), None, Some("y\n")])),
+        ];
+        let text = written(&columns, None).0;
+        assert_eq!(text, "a,\"b,\"\"\"\nx, \n,1\n\"\",\n\"say \"\"a,b\"\"\",\"y\n\"\n");
+        let text = written(&columns[..1], Some(&[1, 1, 4_294_967_295, 20])).0;
+        assert_eq!(text, "bucket,a\n1,x\n1,\n4294967295,\"\"\n20,\"say \"\"a,b\"\"\"\n");
+    }
+
+    #[test]
+    fn a_part_of_one_column_has_no_blank_line() {
+        let cells = vec![None, Some("NA".to_owned()), Some(String::new()), Some("NA_".to_owned())];
+        let (text, null) = written(&[column(&cells)], None);
+        assert_eq!((text.as_str(), null.as_deref()), ("a\nNA__\nNA\n\"\"\nNA_\n", Some("NA__")));
+        let present = column(&vec![Some("NA".to_owned())]);
+        assert_eq!(
+            (written(std::slice::from_ref(&present), None).1, null_marker(&present.domain)),
+            (None, "NA_".to_owned())
+        );
+        // a marker that occurs after all does not change what is read
+        assert_eq!(CellTexts::new(&present.domain, Some("NA"), b'\n').get(0), b"\"NA\"\n");
+    }
 }

@@ -1,0 +1,70 @@
+//! The limits of what is accepted.
+
+use super::interner::Interner;
+
+/// What is accepted at most. Every reader keeps to it while it reads, not afterwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Columns of a table; 1024.
+    pub max_columns: u64,
+    /// Bytes of a field, doubled quotes counted twice; 64 KiB.
+    pub max_field_bytes: u64,
+    /// Bytes of a record; 1 MiB. More than 1 GiB counts as 1 GiB.
+    pub max_record_bytes: u64,
+    /// Rows of a table; 2^32 - 2, so that row numbers fit 32 bits.
+    pub max_rows: u64,
+    /// Bytes of a compressed file once decompressed; 64 GiB.
+    pub max_decompressed: u64,
+    /// Decompressed bytes for each compressed one, held after the first 64 MiB; 200.
+    pub max_ratio: u64,
+    /// Distinct values of a column that a job uses; 2^22. More than 2^32 - 2 counts as that.
+    pub max_distinct: u64,
+    /// Memory for the distinct values of such a column, in bytes; 512 MiB.
+    pub max_dictionary_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_columns: 1024,
+            max_field_bytes: 64 << 10,
+            max_record_bytes: 1 << 20,
+            max_rows: u32::MAX as u64 - 1,
+            max_decompressed: 64 << 30,
+            max_ratio: 200,
+            max_distinct: 1 << 22,
+            max_dictionary_bytes: 512 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// Fails when a dictionary exceeds these limits.
+    ///
+    /// # Errors
+    /// [`DictionaryFull`].
+    pub(super) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryFull> {
+        let distinct = dictionary.len() as u64;
+        let max_distinct = self.max_distinct.min(u64::from(u32::MAX) - 1);
+        if distinct > max_distinct {
+            return Err(DictionaryFull { what: "distinct values of a column", limit: max_distinct, found: distinct });
+        }
+        let (limit, found) = (self.max_dictionary_bytes, dictionary.memory());
+        if found > limit {
+            return Err(DictionaryFull { what: "bytes for the distinct values of a column", limit, found });
+        }
+        Ok(())
+    }
+}
+
+/// A column has more distinct values than are accepted, or they take too much memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {found}, more than {limit}")]
+pub struct DictionaryFull {
+    /// What is too large, with its unit.
+    pub what: &'static str,
+    /// The most that is accepted.
+    pub limit: u64,
+    /// What was found when counting stopped.
+    pub found: u64,
+}
