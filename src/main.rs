@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use guardian::cli::{self, Command};
 
-/// mimalloc-free: the system allocator was not slower in our benchmarks.
+/// Publishes microdata tables under privacy rules: many rules, one provable release, and a ledger
 #[derive(Parser)]
 #[command(name = "guardian", version, about, arg_required_else_help = true)]
 struct Arguments {

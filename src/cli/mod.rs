@@ -1,9 +1,11 @@
 //! The commands, each in a file of its own.
 
+mod demo;
 mod folder;
 mod input;
 mod progress;
 mod publish;
+mod serve;
 mod verify;
 
 use std::io::Write;
@@ -11,16 +13,23 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::config::Config;
 use crate::engine::Stopped;
 use crate::problem::Problem;
 
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Serves the HTTP interface, with workers in the same process
+    Serve(Config),
+    /// Serves, and publishes two example tables
+    Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
     Publish(publish::Arguments),
     /// Verifies a release on disk again
     Verify(verify::Arguments),
+    /// Prints the OpenAPI document
+    Openapi,
 }
 
 /// How a command ended.
@@ -46,6 +55,9 @@ pub fn run(command: Command) -> End {
     let end = match command {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Serve(config) => serve::run(&config),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Openapi => openapi(),
     };
     let end = end.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
@@ -61,6 +73,12 @@ pub fn run(command: Command) -> End {
         }
     };
     end
+}
+
+fn openapi() -> Result<End, End> {
+    let document = crate::api::openapi_document().map_err(|error| End::Internal(error.to_string()))?;
+    let written = std::io::stdout().lock().write_all(document.as_bytes());
+    written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
 }
 
 impl From<End> for ExitCode {

@@ -136,8 +136,6 @@ impl ProfileBuilder {
         let present = self.rows - self.missing;
         // after an overflow this is a lower bound
         let distinct = self.counts.len() as u64;
-        // after an overflow at least one value more than the dictionary holds
-        let distinct = self.interner.len() as u64 + u64::from(self.overflow);
         ColumnProfile {
             name,
             kind,

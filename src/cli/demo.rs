@@ -1,0 +1,149 @@
+//! `guardian demo`: serves, and publishes two tables through the same routes that a client calls.
+
+use std::io::Write;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, header};
+use clap::Args;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::{End, serve};
+use crate::config::Config;
+use crate::telemetry;
+
+/// How to show it.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    config: Config,
+    /// Ends when everything is shown, in place of serving on
+    #[arg(long)]
+    exit: bool,
+}
+
+/// A table to publish.
+struct Example {
+    name: &'static str,
+    table: &'static [u8],
+    encoding: &'static str,
+    specification: &'static str,
+}
+
+const EXAMPLES: [Example; 2] = [
+    Example {
+        name: "hospital",
+        table: include_bytes!("../../examples/data/hospital.csv"),
+        encoding: "identity",
+        specification: include_str!("../../examples/hospital.json"),
+    },
+    Example {
+        name: "adult",
+        table: include_bytes!("../../examples/data/adult.csv.gz"),
+        encoding: "gzip",
+        specification: include_str!("../../examples/adult.json"),
+    },
+];
+
+pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    let config = &arguments.config;
+    telemetry::start(config.log_format);
+    serve::runtime()?.block_on(async {
+        let service = serve::start(config).await?;
+        let client = Client { router: service.router(), base: format!("http://{}", service.address()) };
+        for example in &EXAMPLES {
+            show(&client, example).await?;
+        }
+        say(&format!("\nSwagger UI: {}/docs", client.base))?;
+        if !arguments.exit {
+            say("serving on; Ctrl-C ends it")?;
+            serve::told_to_stop().await?;
+        }
+        service.shutdown().await;
+        Ok(End::Done)
+    })
+}
+
+async fn show(client: &Client, example: &Example) -> Result<(), End> {
+    let upload = Request::builder()
+        .method(Method::POST)
+        .uri(format!("/v1/datasets?name={}", example.name))
+        .header(header::CONTENT_TYPE, "text/csv")
+        .header(header::CONTENT_ENCODING, example.encoding);
+    let dataset = client.json(upload, Body::from(example.table)).await?;
+    say(&format!("\n{}: {} rows, {} columns", example.name, dataset["rows"], count(&dataset["columns"])))?;
+
+    let mut document: Value = serde_json::from_str(example.specification).map_err(unexpected)?;
+    document["dataset"] = dataset["id"].clone();
+    let submit = Request::builder()
+        .method(Method::POST)
+        .uri("/v1/jobs?wait=60")
+        .header(header::CONTENT_TYPE, "application/json");
+    let job = client.json(submit, Body::from(document.to_string())).await?;
+    if job["status"] != "succeeded" {
+        return Err(End::Internal(format!("the job ended as {}: {}", job["status"], job["problem"])));
+    }
+
+    let path = job["links"]["release"].as_str().unwrap_or_default().to_owned();
+    let manifest = client.json(Request::builder().uri(&path), Body::empty()).await?;
+    let report = client.json(Request::builder().uri(format!("{path}/report")), Body::empty()).await?;
+    for line in
+        report["rules"].as_array().into_iter().flatten().chain(report["tables"].as_array().into_iter().flatten())
+    {
+        say(&format!("  - {}", line.as_str().unwrap_or_default()))?;
+    }
+    say(&format!("  - {}", report["audit"].as_str().unwrap_or_default()))?;
+    say(&format!("  manifest: {}{path}", client.base))?;
+    for table in manifest["tables"].as_array().into_iter().flatten() {
+        for part in table["parts"].as_array().into_iter().flatten() {
+            let part = format!("{path}/tables/{}/parts/{}", text(&table["name"]), text(&part["name"]));
+            let csv = client.bytes(Request::builder().uri(&part), Body::empty()).await?;
+            say(&format!("  {}{part}", client.base))?;
+            for line in String::from_utf8_lossy(&csv).lines().take(4) {
+                say(&format!("      {line}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls the routes without a connection.
+struct Client {
+    router: Router,
+    base: String,
+}
+
+impl Client {
+    async fn bytes(&self, request: axum::http::request::Builder, body: Body) -> Result<Vec<u8>, End> {
+        let request = request.header(header::HOST, "localhost").body(body).map_err(unexpected)?;
+        let response = self.router.clone().oneshot(request).await.map_err(unexpected)?;
+        let status = response.status();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.map_err(unexpected)?;
+        if status.is_success() {
+            Ok(bytes.to_vec())
+        } else {
+            Err(End::Internal(format!("answered {status}: {}", String::from_utf8_lossy(&bytes))))
+        }
+    }
+
+    async fn json(&self, request: axum::http::request::Builder, body: Body) -> Result<Value, End> {
+        serde_json::from_slice(&self.bytes(request, body).await?).map_err(unexpected)
+    }
+}
+
+fn unexpected(error: impl std::fmt::Display) -> End {
+    End::Internal(error.to_string())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn count(value: &Value) -> usize {
+    value.as_array().map_or(0, Vec::len)
+}
+
+fn say(line: &str) -> Result<(), End> {
+    writeln!(std::io::stdout().lock(), "{line}").map_err(|error| End::InputOutput(format!("standard output: {error}")))
+}

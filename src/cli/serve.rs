@@ -1,0 +1,55 @@
+//! `guardian serve`: the service, until it is told to stop.
+
+use std::io::Write;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::End;
+use crate::config::Config;
+use crate::service::{Service, StartError};
+use crate::telemetry;
+
+pub(super) fn run(config: &Config) -> Result<End, End> {
+    telemetry::start(config.log_format);
+    runtime()?.block_on(async {
+        let service = start(config).await?;
+        let address = service.address();
+        let mut out = std::io::stdout().lock();
+        let said = writeln!(
+            out,
+            "guardian listens on http://{address} (Swagger UI: http://{address}/docs)\n\
+             embedded store in {}: for one process on a loopback address",
+            config.data.display()
+        )
+        .and_then(|()| out.flush());
+        drop(out);
+        said.map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
+        told_to_stop().await?;
+        tracing::info!("stopping: running jobs get the grace period");
+        service.shutdown().await;
+        Ok(End::Done)
+    })
+}
+
+pub(super) fn runtime() -> Result<Runtime, End> {
+    Runtime::new().map_err(|error| End::Internal(format!("no runtime: {error}")))
+}
+
+pub(super) async fn start(config: &Config) -> Result<Service, End> {
+    Service::start(config).await.map_err(|error| match error {
+        StartError::Config(message) => End::Usage(message),
+        other => End::InputOutput(other.to_string()),
+    })
+}
+
+/// Waits for an interrupt or a termination.
+pub(super) async fn told_to_stop() -> Result<(), End> {
+    let listen = |kind| signal(kind).map_err(|error| End::Internal(format!("no signals: {error}")));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
