@@ -16,7 +16,8 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let service = start(config).await?;
         let address = service.address();
         let mut out = std::io::stdout().lock();
-        let said = writeln!(
+        // a service whose greeting nobody reads serves all the same
+        let _ = writeln!(
             out,
             "guardian listens on http://{address} (Swagger UI: http://{address}/docs)\n\
              embedded store in {}: for one process on a loopback address",
@@ -24,7 +25,6 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         )
         .and_then(|()| out.flush());
         drop(out);
-        said.map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
         told_to_stop().await?;
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;

@@ -1,1 +1,3 @@
-mod empty {}
+//! The tests over the whole house, in one binary.
+
+mod readme;
