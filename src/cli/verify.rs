@@ -8,9 +8,11 @@ use clap::Args;
 use super::folder::Folder;
 use super::progress::Shown;
 use super::{End, input};
+use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Claim};
 use crate::report::{AuditSummary, Manifest};
+use crate::telemetry;
 
 /// What to verify.
 #[derive(Args)]
@@ -26,6 +28,7 @@ pub struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    telemetry::start(LogFormat::Text);
     let control = Control::default();
     let shown = Shown::begin(&control);
     let folder = Folder::new(&arguments.directory);

@@ -17,7 +17,7 @@ impl Drop for Server {
 fn block<'a>(text: &'a str, fence: &str) -> &'a str {
     let start = text.find(&format!("```{fence}\n")).unwrap_or_else(|| panic!("the README has no {fence} block"));
     let body = &text[start + fence.len() + 4..];
-    &body[..body.find("```").unwrap()]
+    &body[..body.find("```").expect("the block ends")]
 }
 
 #[test]
