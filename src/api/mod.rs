@@ -2,6 +2,7 @@
 //! in `jobs`.
 
 mod datasets;
+mod events;
 mod extract;
 mod guard;
 mod health;
