@@ -3,6 +3,7 @@
 mod demo;
 mod folder;
 mod input;
+mod interrupt;
 mod progress;
 mod publish;
 mod serve;
@@ -100,7 +101,7 @@ impl From<End> for ExitCode {
 impl From<Stopped> for End {
     fn from(stopped: Stopped) -> Self {
         match stopped {
-            Stopped::Cancelled => Self::Internal("cancelled".to_owned()),
+            Stopped::Cancelled => Self::interrupted(),
             Stopped::Refused(problem) => Self::Refused(Box::new(problem)),
             Stopped::Failed { problem, cause } => match problem.kind {
                 crate::problem::Kind::StorageFull => Self::InputOutput(cause),
@@ -111,6 +112,10 @@ impl From<Stopped> for End {
 }
 
 impl End {
+    fn interrupted() -> Self {
+        Self::InputOutput("interrupted; nothing was left behind".to_owned())
+    }
+
     fn io(path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::InputOutput(format!("{}: {error}", path.display()))
     }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::folder::Draft;
 use super::progress::Shown;
-use super::{End, input};
+use super::{End, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Order};
@@ -54,6 +54,7 @@ fn reproduced(text: &str) -> Result<Key, String> {
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
+    interrupt::cancels(&control);
     let shown = Shown::begin(&control);
     let document = input::document(&arguments.spec)?;
     let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
