@@ -1,1 +1,4 @@
-mod empty {}
+//! Tests of the whole: the house, the service and the library from outside. One binary, so that it is linked once.
+
+mod house;
+mod source;
