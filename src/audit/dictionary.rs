@@ -33,6 +33,8 @@ impl<'a> Dictionary<'a> {
     /// The dictionary of a column whose original has `domain`, where the original is there.
     pub(super) fn new(domain: Option<&'a Domain>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
+        // a few slots for every value that there should be
+        let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
         let mut dictionary = Self {
             domain,
             base,
@@ -40,7 +42,7 @@ impl<'a> Dictionary<'a> {
             missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
             table: HashTable::with_capacity(base as usize),
             hasher: RandomState::new(),
-            recent: vec![Slot::default(); (4 * base as usize).next_power_of_two().clamp(256, Self::RECENT)],
+            recent: vec![Slot::default(); slots],
         };
         for code in 0..base {
             if let Some(value) = domain.and_then(|domain| domain.value(code)) {

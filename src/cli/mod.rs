@@ -32,6 +32,8 @@ pub enum Command {
     Verify(verify::Arguments),
     /// Prints the OpenAPI document
     Openapi,
+    /// Prints the catalogue of problems as a page
+    Problems,
 }
 
 /// How a command ended.
@@ -61,6 +63,7 @@ pub fn run(command: Command) -> End {
         Command::Serve(config) => serve::run(&config),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
+        Command::Problems => print(&crate::problem::page()),
     }));
     let end = end.unwrap_or_else(|_payload| Err(End::Internal("the computation stopped unexpectedly".to_owned())));
     let end = end.unwrap_or_else(|end| end);
@@ -81,7 +84,11 @@ pub fn run(command: Command) -> End {
 
 fn openapi() -> Result<End, End> {
     let document = crate::api::openapi_document().map_err(|error| End::Internal(error.to_string()))?;
-    let written = std::io::stdout().lock().write_all(document.as_bytes());
+    print(&document)
+}
+
+fn print(text: &str) -> Result<End, End> {
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
     written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
 }
 

@@ -1,3 +1,8 @@
-//! The tests over the whole house, in one binary.
+//! Tests of the whole: the house, the service and the library from outside. One binary, so that it is linked once.
 
+mod chance;
+mod house;
+mod library;
+mod randomness;
 mod readme;
+mod source;
