@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{self, App};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::jobs::{self, Desk, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle};
+use crate::jobs::{Desk, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::Limits;
 use crate::store::sqlite::SqliteStore;
 use crate::vault::{Vault, VaultError};
@@ -66,7 +66,6 @@ impl Service {
     /// [`StartError`]
     pub async fn start_with_keys(config: &Config, keys: KeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
-        jobs::install_panic_hook();
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;

@@ -9,6 +9,7 @@ mod serve;
 mod verify;
 
 use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -52,14 +53,17 @@ pub enum End {
 /// Runs a command and says on standard error why it did not succeed.
 #[must_use]
 pub fn run(command: Command) -> End {
-    let end = match command {
+    // what a panic says may quote the data: neither the hook nor the message below repeats it
+    crate::jobs::install_panic_hook();
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
-    };
-    let end = end.unwrap_or_else(|end| end);
+    }));
+    let ended = ended.unwrap_or_else(|_panicked| Err(End::Internal("stopped unexpectedly; this is a bug".to_owned())));
+    let end = ended.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
     // standard error that cannot be written leaves the exit code to speak
     let _ = match &end {
