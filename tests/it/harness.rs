@@ -273,6 +273,12 @@ impl Server {
     pub(crate) async fn stop(self) {
         self.service.shutdown().await;
     }
+
+    /// Stops, so that everything under way has ended, and counts.
+    pub(crate) async fn stop_and_expect(self, table: &str, rows: i64) {
+        self.service.shutdown().await;
+        assert_eq!(stored(&self.home.path().join("data"), table).await, rows, "{table}");
+    }
 }
 
 /// How many rows a table of the store in a folder has.
