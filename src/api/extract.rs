@@ -21,8 +21,34 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
         let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| missing())?;
-        Uuid::try_parse(&id).map(Self).map_err(|_| missing())
+        parse(&id).map(Self).ok_or_else(missing)
     }
+}
+
+/// Ids have one spelling: others, such as braces, are not ids of this service.
+fn parse(id: &str) -> Option<Uuid> {
+    Uuid::try_parse(id).ok().filter(|_| id.len() == 36)
+}
+
+/// The path of a part. What cannot even be decoded is a part that does not exist.
+pub(super) struct PartPath {
+    pub(super) release: Uuid,
+    pub(super) table: String,
+    pub(super) part: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PartPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<(String, String, String)>::from_request_parts(parts, state).await;
+        let Path((id, table, part)) = path.map_err(|_| no_such_part())?;
+        Ok(Self { release: parse(&id).ok_or_else(no_such_part)?, table, part })
+    }
+}
+
+pub(super) fn no_such_part() -> Problem {
+    Problem::new(Kind::NotFound, "there is no such part")
 }
 
 /// Query parameters; unknown ones are refused.

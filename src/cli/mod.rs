@@ -56,8 +56,9 @@ pub enum End {
 /// Runs a command and says on standard error why it did not succeed.
 #[must_use]
 pub fn run(command: Command) -> End {
+    // what a panic says may quote the data: neither the hook nor the message below repeats it
     crate::jobs::install_panic_hook();
-    let end = panic::catch_unwind(AssertUnwindSafe(|| match command {
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
@@ -65,8 +66,8 @@ pub fn run(command: Command) -> End {
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),
     }));
-    let end = end.unwrap_or_else(|_payload| Err(End::Internal("the computation stopped unexpectedly".to_owned())));
-    let end = end.unwrap_or_else(|end| end);
+    let ended = ended.unwrap_or_else(|_panicked| Err(End::Internal("stopped unexpectedly; this is a bug".to_owned())));
+    let end = ended.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
     // standard error that cannot be written leaves the exit code to speak
     let _ = match &end {

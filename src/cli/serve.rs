@@ -13,6 +13,8 @@ use crate::telemetry;
 pub(super) fn run(config: &Config) -> Result<End, End> {
     telemetry::start(config.log_format);
     runtime()?.block_on(async {
+        // before anyone can be told that it serves: a signal from then on is heard
+        let told_to_stop = told_to_stop()?;
         let service = start(config).await?;
         let address = service.address();
         let mut out = std::io::stdout().lock();
@@ -25,7 +27,7 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         )
         .and_then(|()| out.flush());
         drop(out);
-        told_to_stop().await?;
+        told_to_stop.await;
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
         Ok(End::Done)
@@ -43,13 +45,14 @@ pub(super) async fn start(config: &Config) -> Result<Service, End> {
     })
 }
 
-/// Waits for an interrupt or a termination.
-pub(super) async fn told_to_stop() -> Result<(), End> {
+/// Listens for an interrupt or a termination from now on; the future ends with the first.
+pub(super) fn told_to_stop() -> Result<impl Future<Output = ()>, End> {
     let listen = |kind| signal(kind).map_err(|error| End::Internal(format!("no signals: {error}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }

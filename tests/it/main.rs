@@ -1,8 +1,21 @@
-//! Tests of the whole: the house, the service and the library from outside. One binary, so that it is linked once.
+//! Tests of the whole: the house, the library, and the service from outside: over HTTP, through the binary, and from the
+//! published bytes alone. One binary, so that it is linked once.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod catalogue;
 mod chance;
+mod command_line;
+mod durability;
+mod faults_http;
+mod faults_specification;
+mod faults_upload;
+mod figures;
+mod flow;
+mod harness;
 mod house;
+mod ledger;
 mod library;
 mod randomness;
 mod readme;
 mod source;
+mod uploads;
