@@ -1,15 +1,15 @@
 //! Extractors whose rejections are problems.
 
-use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
+use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::MAX_DOCUMENT_BYTES;
+use super::{DRAINED_BYTES, MAX_DOCUMENT_BYTES};
 use crate::problem::{Kind, Problem};
 
 /// An id in the path. A malformed one is a thing that does not exist.
@@ -74,17 +74,11 @@ pub(super) struct Document(pub(super) Value);
 impl<S: Send + Sync> FromRequest<S> for Document {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         if !is_json(request.headers()) {
             return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
-            BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-                let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
-                Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES)
-            }
-            _ => Problem::new(Kind::MalformedRequest, "the body ended before it was complete"),
-        })?;
+        let bytes = collect(request.into_body()).await?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
             let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
             Problem::new(Kind::MalformedBody, detail)
@@ -95,6 +89,27 @@ impl<S: Send + Sync> FromRequest<S> for Document {
             Err(Problem::new(Kind::MalformedBody, "the body must be one JSON object"))
         }
     }
+}
+
+/// The whole body. Of one that is too large the rest is still read, within bounds: a client that is cut off while it sends does
+/// not get to see the answer.
+async fn collect(body: Body) -> Result<Vec<u8>, Problem> {
+    let mut stream = body.into_data_stream();
+    let (mut bytes, mut received) = (Vec::new(), 0);
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
+        received += piece.len();
+        if received <= MAX_DOCUMENT_BYTES {
+            bytes.extend_from_slice(&piece);
+        } else if received > MAX_DOCUMENT_BYTES + DRAINED_BYTES {
+            break;
+        }
+    }
+    if received <= MAX_DOCUMENT_BYTES {
+        return Ok(bytes);
+    }
+    let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
+    Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

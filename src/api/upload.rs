@@ -17,17 +17,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
-use super::App;
 use super::datasets::Dataset;
 use super::extract::Query;
+use super::{App, DRAINED_BYTES};
 use crate::jobs::{self, UploadRequest};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, LimitExceeded};
 use crate::problem::{Kind, Problem, ProblemDocument};
-
-/// After a refusal so much of the body is still read, so that the client gets to see the answer.
-const DRAINED_BYTES: usize = 64 << 20;
 
 /// What is said of an upload.
 #[derive(Deserialize, IntoParams)]

@@ -57,7 +57,7 @@ pub enum End {
 #[must_use]
 pub fn run(command: Command) -> End {
     // what a panic says may quote the data: neither the hook nor the message below repeats it
-    crate::jobs::install_panic_hook();
+    crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -97,7 +97,7 @@ async fn a_job_ends_in_the_release_of_the_contract() {
     let expected = json!({"id": "…", "status": "succeeded", "dataset": dataset, "method": "versatile", "priority": 0,
         "submitted_at": "…", "started_at": "…", "finished_at": "…", "attempt": 1, "release": "…", "reused": false,
         "problem": null, "specification": {"dataset": dataset, "unlisted": "refuse", "method": {"algorithm": "uad"}},
-        "links": {"self": path, "events": null, "release": format!("/v1/releases/{}", text(&job["release"]))}});
+        "links": {"self": path, "events": format!("{path}/events"), "release": format!("/v1/releases/{}", text(&job["release"]))}});
     assert_like(&job, &expected, "");
     assert!(job.as_object().unwrap().contains_key("progress"));
 

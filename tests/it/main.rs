@@ -6,6 +6,7 @@ mod catalogue;
 mod chance;
 mod command_line;
 mod durability;
+mod events;
 mod faults_http;
 mod faults_specification;
 mod faults_upload;
