@@ -138,7 +138,8 @@ async fn recompute(server: &Server, manifest: &Value) {
             for (column, name) in columns.iter().enumerate() {
                 let column = column + usize::from(bucketed);
                 let null = part["null"].as_str().unwrap_or_default();
-                let cells: Vec<&str> = rows.iter().map(|row| row[column].as_str()).filter(|cell| *cell != null).collect();
+                let cells: Vec<&str> =
+                    rows.iter().map(|row| row[column].as_str()).filter(|cell| *cell != null).collect();
                 walk.recomputed(&format!("{pointer}/types/{name}"), &json!(type_of(&cells)));
             }
             assert_eq!(part["types"].as_object().unwrap().len(), columns.len());
@@ -200,7 +201,11 @@ fn awkward() -> String {
 async fn every_figure_follows_from_the_parts() {
     let server = Server::start().await;
     let hospital = server.dataset(HOSPITAL).await;
-    let adult = server.upload_with("", &include_bytes!("../../examples/data/adult.csv.gz")[..], &[("content-encoding", "gzip")]);
+    let adult = server.upload_with(
+        "",
+        &include_bytes!("../../examples/data/adult.csv.gz")[..],
+        &[("content-encoding", "gzip")],
+    );
     let adult = text(&adult.await.ok(201)["id"]);
     let awkward = server.dataset(awkward()).await;
     let anatomy = json!({"unlisted": "drop", "attributes": {"note": {"publish": true, "rename": "remark"}},
@@ -210,8 +215,11 @@ async fn every_figure_follows_from_the_parts() {
         (&hospital, json!({"method": hospital_method()})),
         (&adult, serde_json::from_str(include_str!("../../examples/adult.json")).unwrap()),
         (&awkward, anatomy),
-        (&awkward, json!({"unlisted": "drop", "attributes": {"note": {"publish": true}},
-            "method": versatile(&["age, weight -> disease"])})),
+        (
+            &awkward,
+            json!({"unlisted": "drop", "attributes": {"note": {"publish": true}},
+            "method": versatile(&["age, weight -> disease"])}),
+        ),
     ] {
         let manifest = server.publish(dataset, document).await;
         recompute(&server, &manifest).await;
