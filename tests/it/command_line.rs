@@ -366,3 +366,15 @@ async fn a_downloaded_release_is_verified() {
     }
     server.stop().await;
 }
+
+#[test]
+fn the_demo_publishes_two_tables() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let output = run(guardian().args(["demo", "--exit", "--listen", "127.0.0.1:0", "--data"]).arg(&data));
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    for words in ["hospital: 6 rows, 6 columns", "adult: 45222 rows, 15 columns", "Swagger UI", "linkage checked"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
