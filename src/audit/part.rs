@@ -133,8 +133,9 @@ fn rows(
         .iter()
         .map(|column| {
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
+            let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            Growing { dictionary: Dictionary::new(domain), codes, batch: Vec::with_capacity(Control::STRIDE) }
+            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(Control::STRIDE) }
         })
         .collect();
     let lone = width == 1;

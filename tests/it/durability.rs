@@ -255,3 +255,20 @@ async fn callers_that_go_away_disturb_nobody() {
     let job = process.post("/v1/jobs?wait=60", &large_job(&dataset)).await.ok(200);
     assert_eq!(job["status"], "succeeded");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_dataset_was_purged_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let process = Process::serve(&data, "info");
+    let large = process.dataset(large_table(60_000)).await;
+    let dataset = process.dataset(HOSPITAL).await;
+    caught_running(&process, &large_job(&large)).await;
+    // the one worker is busy: this one waits
+    let waiting = process.post("/v1/jobs", &json!({"dataset": dataset, "method": hospital_method()})).await.ok(202);
+    process.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
+    let job = process.get(&format!("{}?wait=60", text(&waiting["links"]["self"]))).await.ok(200);
+    assert_eq!((&job["status"], &job["release"]), (&json!("refused"), &Value::Null));
+    assert_problem(&job["problem"]);
+    assert_eq!(super::harness::kind(&job["problem"]), "gone");
+}

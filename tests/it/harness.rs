@@ -270,6 +270,11 @@ impl Server {
         }
     }
 
+    /// The routes, also after the service has stopped.
+    pub(crate) fn router(&self) -> axum::Router {
+        self.service.router()
+    }
+
     pub(crate) async fn stop(self) {
         self.service.shutdown().await;
     }

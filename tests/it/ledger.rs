@@ -166,6 +166,19 @@ async fn the_same_content_in_one_series_is_the_same_dataset() {
         let job = server.job(&again, hospital()).await.ok(200);
         assert_eq!((&job["reused"], &job["release"]), (&json!(true), &release["id"]));
     }
+    // nor are they other people when a column is read otherwise, or stands elsewhere
+    let text = text(&server.upload("series=h&types=age:text,zipcode:decimal", HOSPITAL).await.ok(201)["id"]);
+    let swapped: String = HOSPITAL
+        .lines()
+        .map(|line| {
+            let (first, rest) = line.split_once(',').unwrap();
+            format!("{rest};{first}\n").replace(',', ";")
+        })
+        .collect();
+    for again in [text, upload("h", &swapped).await] {
+        let problem = server.refused(&again, plain(&["age", "race"])).await;
+        assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
+    }
     // purging the first upload takes nothing out of the ledger
     server.delete(&format!("/v1/datasets/{first}")).await.ok(200);
     let again = upload("h", HOSPITAL).await;

@@ -110,3 +110,22 @@ async fn types_are_inferred_or_stated() {
     assert_eq!(republished(&server, &stated).await.lines().nth(2).unwrap(), "10,1,3.25,c");
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_published_part_can_be_uploaded_again() {
+    let server = Server::start().await;
+    let csv = "\"a,b\",\"say \"\"x\"\"\",\" sp \",näme,\"two\r\nlines\",7,a/b~c\n\
+        \"1,5\",\"\"\"\",\" \",é,\"l\r\n\",-0,x\n,\"\",NULL,\"\n\",\",\",007,\"#\"\n=1+1,@x,\t,-,'q',1e5,\u{1f600}\n";
+    let first = server.upload("", csv).await.ok(201);
+    let part = republished(&server, &first).await;
+    let second = server.upload("", part.clone()).await.ok(201);
+    assert_eq!(first["columns"], second["columns"]);
+    assert_eq!(republished(&server, &second).await, part);
+    // and as JSON every name and cell is the same text
+    let manifest = server.items("/v1/releases").await[0].clone();
+    let page = server.get(&format!("{}?format=json", super::harness::part_path(&manifest, "t1", "rows"))).await.ok(200);
+    assert_eq!(page["columns"], json!(["a,b", "say \"x\"", " sp ", "näme", "two\r\nlines", "7", "a/b~c"]));
+    let row = json!(["1,5", "\"", " ", "é", "l\r\n", "-0", "x"]);
+    assert!(page["rows"].as_array().unwrap().contains(&row), "{page:#}");
+    server.stop().await;
+}

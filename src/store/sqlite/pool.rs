@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The store in a folder.
 pub struct SqliteStore {
-    writer: SqlitePool,
+    pub(super) writer: SqlitePool,
     pub(super) reader: SqlitePool,
     /// Held as long as the store lives; the system lets go of it when the process dies.
     _lock: File,
