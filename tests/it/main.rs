@@ -5,3 +5,4 @@ mod house;
 mod library;
 mod randomness;
 mod source;
+mod worlds;
