@@ -3,6 +3,8 @@
 mod chance;
 mod house;
 mod library;
+mod outside;
 mod randomness;
+mod real_data;
 mod source;
 mod worlds;
