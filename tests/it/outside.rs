@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 
+/// The parts of a release, by the names of their files.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
 /// A rule: whoever knows `known` must not learn `sensitive` beyond 1/l.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
@@ -144,12 +147,7 @@ struct Table {
 }
 
 /// Judges a release of the columns `used` under `rules`. `files` are its parts. Tells how many of its tables are bucketized.
-pub(crate) fn audit(
-    original: &Original,
-    files: &BTreeMap<String, Vec<u8>>,
-    used: &[usize],
-    rules: &[Rule],
-) -> Result<usize, String> {
+pub(crate) fn audit(original: &Original, files: &Files, used: &[usize], rules: &[Rule]) -> Result<usize, String> {
     let mut parts_of: BTreeMap<&str, BTreeMap<&str, Part>> = BTreeMap::new();
     for (file, csv) in files {
         let [table, part, "csv"] = file.split('.').collect::<Vec<_>>()[..] else {

@@ -1,6 +1,5 @@
 //! Real tables under random rules, judged from outside: by the files of the release and the original alone.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +12,7 @@ use guardian::random::{ReleaseKey, Streams};
 use serde_json::{Map, Value, json};
 
 use crate::library::{Original as Input, Random, release, seeds, table};
-use crate::outside::{Original, Rule, audit};
+use crate::outside::{Files, Original, Rule, audit};
 
 /// A real table and what is asked of it.
 struct Data {
@@ -130,7 +129,7 @@ impl Data {
                 continue;
             }
             assert_eq!(ended.0, Some(0), "{}", ended.1);
-            let mut files = BTreeMap::new();
+            let mut files = Files::new();
             for entry in std::fs::read_dir(&out).unwrap() {
                 let path = entry.unwrap().path();
                 files.insert(path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap());
@@ -212,12 +211,12 @@ fn changed_releases_are_found() {
     audit(&original, &files.0, &used, &rules).unwrap();
     let sa = files.0.keys().find(|file| file.ends_with(".sa.csv")).expect("a bucketized table").clone();
     let qi = sa.replace(".sa.", ".qi.");
-    let refused = |change: &dyn Fn(&mut BTreeMap<String, Vec<u8>>)| {
+    let refused = |change: &dyn Fn(&mut Files)| {
         let mut changed = files.0.clone();
         change(&mut changed);
         audit(&original, &changed, &used, &rules).unwrap_err()
     };
-    let lines = |files: &BTreeMap<String, Vec<u8>>, file: &str| -> Vec<String> {
+    let lines = |files: &Files, file: &str| -> Vec<String> {
         String::from_utf8(files[file].clone()).unwrap().lines().map(str::to_owned).collect()
     };
     let text = |lines: &[String]| (lines.join("\n") + "\n").into_bytes();
