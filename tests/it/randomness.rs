@@ -145,7 +145,7 @@ fn fill(l: usize, left: &[usize], made: &[Vec<usize>], probability: f64, out: &m
         for chosen in &choices {
             let mut left = left.to_vec();
             chosen.iter().for_each(|&value| left[value] -= 1);
-            let made = [made, &[chosen.clone()]].concat();
+            let made = [made, std::slice::from_ref(chosen)].concat();
             fill(l, &left, &made, probability / choices.len() as f64, out);
         }
     } else if let Some(&value) = present.first() {
