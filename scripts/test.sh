@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs all tests; arguments go to the test runner. SQLite and zstd are built from C: where a compiler or make is missing and we
-# may install them, they are installed.
+# Runs all tests; arguments go to the test runner. SQLite and zstd are built from C, and the README's session calls curl: what
+# is missing is installed where we may.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v make >/dev/null || missing+=(make)
+command -v curl >/dev/null || missing+=(curl)
 if ((${#missing[@]})); then
     if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
         echo "please install: ${missing[*]}" >&2

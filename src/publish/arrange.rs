@@ -54,7 +54,6 @@ impl Key for u128 {
     }
 }
 
-#[expect(clippy::useless_conversion, reason = "the widest codes are of the type that narrower ones are widened to")]
 fn order_by_keys<K: Key>(
     rows: usize,
     columns: &[&Column],

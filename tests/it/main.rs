@@ -1,6 +1,6 @@
 //! Tests of the whole: the house, the library, and the service from outside: over HTTP, through the binary, and from the
 //! published bytes alone. One binary, so that it is linked once.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
 mod catalogue;
 mod chance;
