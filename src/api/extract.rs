@@ -1,6 +1,6 @@
 //! Extractors whose rejections are problems.
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -78,7 +78,7 @@ impl<S: Send + Sync> FromRequest<S> for Document {
         if !is_json(request.headers()) {
             return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
         }
-        let bytes = collect(request.into_body()).await?;
+        let bytes = document_bytes(request.into_body()).await?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
             let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
             Problem::new(Kind::MalformedBody, detail)
@@ -91,25 +91,30 @@ impl<S: Send + Sync> FromRequest<S> for Document {
     }
 }
 
-/// The whole body. Of one that is too large the rest is still read, within bounds: a client that is cut off while it sends does
-/// not get to see the answer.
-async fn collect(body: Body) -> Result<Vec<u8>, Problem> {
-    let mut stream = body.into_data_stream();
-    let (mut bytes, mut received) = (Vec::new(), 0);
-    while let Some(piece) = stream.next().await {
+async fn document_bytes(body: Body) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    let mut body = body.into_data_stream();
+    while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
-        received += piece.len();
-        if received <= MAX_DOCUMENT_BYTES {
-            bytes.extend_from_slice(&piece);
-        } else if received > MAX_DOCUMENT_BYTES + DRAINED_BYTES {
-            break;
+        if bytes.len() + piece.len() > MAX_DOCUMENT_BYTES {
+            drain(body).await;
+            let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
+            return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// Reads on after a refusal: a client that is cut off while it sends does not get to see the answer.
+pub(super) async fn drain(mut body: BodyDataStream) {
+    let mut drained = 0;
+    while let Some(Ok(piece)) = body.next().await {
+        drained += piece.len();
+        if drained > DRAINED_BYTES {
+            return;
         }
     }
-    if received <= MAX_DOCUMENT_BYTES {
-        return Ok(bytes);
-    }
-    let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
-    Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

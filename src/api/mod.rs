@@ -31,8 +31,7 @@ pub use openapi::document as openapi_document;
 
 /// The largest JSON document that is read.
 const MAX_DOCUMENT_BYTES: usize = 16 << 20;
-
-/// After a refusal so much of a body is still read, so that the client gets to see the answer.
+/// After a refusal so much of the body is still read, so that the client gets to see the answer.
 const DRAINED_BYTES: usize = 64 << 20;
 
 /// What handlers share.

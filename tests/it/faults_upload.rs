@@ -153,6 +153,10 @@ async fn a_body_over_the_limit_is_refused_and_the_client_sees_why() {
     let problem = server.upload("", csv).await.problem(413, "too-large");
     assert_eq!(problem["limit"], 10_000);
     assert!(problem["found"].as_u64().unwrap() > 10_000);
+    // nor does a refusal before the first byte was read cut off who is still sending
+    let large = || "1,2\n".repeat(2_000_000);
+    server.upload("surprise=1", large()).await.problem(400, "malformed-request");
+    server.upload_with("", large(), &[("content-type", "image/png")]).await.problem(415, "unsupported-media-type");
     server.upload("", format!("a,b\n{}", "1,2\n".repeat(2_499))).await.ok(201);
     server.stop().await;
 }
