@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
+mod migrations;
+pub mod postgres;
 mod rows;
 mod sql;
 pub mod sqlite;
