@@ -83,6 +83,14 @@ impl SqliteStore {
         self.schema_version
     }
 
+    /// What [`Self::pin`] fixed.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.reader).await.map_err(failed)
+    }
+
     /// Fixes a value with the first call for a name; later calls give that value back.
     ///
     /// # Errors
