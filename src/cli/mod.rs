@@ -4,10 +4,12 @@ mod demo;
 mod folder;
 mod input;
 mod interrupt;
+mod migrate;
 mod progress;
 mod publish;
 mod serve;
 mod verify;
+mod worker;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::config::Config;
+use crate::config::{Config, WorkerOptions};
 use crate::engine::Stopped;
 use crate::problem::Problem;
 
@@ -24,6 +26,10 @@ use crate::problem::Problem;
 pub enum Command {
     /// Serves the HTTP interface, with workers in the same process
     Serve(Config),
+    /// Runs workers without HTTP, beside other processes on one Postgres
+    Worker(WorkerOptions),
+    /// Brings the tables of a store up to date and says their version
+    Migrate(migrate::Arguments),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -62,6 +68,8 @@ pub fn run(command: Command) -> End {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
+        Command::Worker(options) => worker::run(&options),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

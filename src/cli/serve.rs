@@ -17,13 +17,16 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let told_to_stop = told_to_stop()?;
         let service = start(config).await?;
         let address = service.address();
+        let store = service.database().map_or_else(
+            || format!("embedded store in {}: for one process on a loopback address", config.data.display()),
+            |database| format!("store {database}: shared with every process that is given it and the same master key"),
+        );
         let mut out = std::io::stdout().lock();
         // a service whose greeting nobody reads serves all the same
         let _ = writeln!(
             out,
-            "guardian listens on http://{address} (Swagger UI: http://{address}/docs)\n\
-             embedded store in {}: for one process on a loopback address",
-            config.data.display()
+            "guardian listens on http://{address} (Swagger UI: http://{address}/docs)
+{store}"
         )
         .and_then(|()| out.flush());
         drop(out);
@@ -39,10 +42,14 @@ pub(super) fn runtime() -> Result<Runtime, End> {
 }
 
 pub(super) async fn start(config: &Config) -> Result<Service, End> {
-    Service::start(config).await.map_err(|error| match error {
+    Service::start(config).await.map_err(not_started)
+}
+
+pub(super) fn not_started(error: StartError) -> End {
+    match error {
         StartError::Config(message) => End::Usage(message),
         other => End::InputOutput(other.to_string()),
-    })
+    }
 }
 
 /// Listens for an interrupt or a termination from now on; the future ends with the first.
