@@ -65,6 +65,26 @@ fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+/// A store whose tables are up to date.
+pub struct Migrated {
+    /// Where it is, without a password.
+    pub store: String,
+    /// The version of its tables.
+    pub version: i64,
+}
+
+/// Brings the tables of a store up to date, as every start does.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
+    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
+    let migrated = Migrated { store: name, version: store.schema_version() };
+    store.close().await;
+    Ok(migrated)
+}
+
 /// What every process on a store has: the store, its keys, and word of what others do.
 struct Base {
     store: OpenStore,

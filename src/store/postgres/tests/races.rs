@@ -10,8 +10,7 @@ use sqlx::Executor;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::PostgresStore;
-use super::tests::database;
+use super::{PostgresStore, database};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::jobs::{
