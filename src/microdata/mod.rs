@@ -16,7 +16,7 @@ pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
 pub use builder::{ColumnBuilder, TableBuilder};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
 pub use domain::{Arena, Domain};
-pub use interner::Interner;
+pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use table::{Codes, Column, Counts, Table};
