@@ -58,6 +58,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        // not every store keeps this character in a text
+        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+            return Err(Problem::new(Kind::MalformedRequest, "the query holds the character U+0000"));
+        }
         match axum::extract::Query::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(rejection) => {

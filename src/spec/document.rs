@@ -116,5 +116,6 @@ fn refuse_utility(members: &mut Members<'_>, faults: &mut Faults) {
 
 /// Whether a text can stand as a reason.
 pub(super) fn is_reason(text: &str) -> bool {
-    !text.trim().is_empty() && text.chars().count() <= 500
+    // not every store keeps U+0000 in a text
+    !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0')
 }
