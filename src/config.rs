@@ -28,6 +28,15 @@ pub struct Config {
     /// The most columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
     pub max_columns: u64,
+    /// The most jobs that may wait; beyond, submissions are answered 429
+    #[arg(long, env = "GUARDIAN_MAX_QUEUED_JOBS", default_value_t = 1000)]
+    pub max_queued_jobs: u64,
+    /// Uploads at the same time; beyond, they are answered 429
+    #[arg(long, env = "GUARDIAN_MAX_UPLOADS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub max_uploads: u32,
+    /// Plans at the same time; beyond, they are answered 429
+    #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub max_plans: u32,
     /// Seconds that running jobs get to end when the service is stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,

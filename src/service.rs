@@ -16,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{self, App};
 use crate::clock::Clock;
 use crate::config::{Config, StoreOptions, WorkerOptions};
-use crate::jobs::{Desk, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle};
+use crate::jobs::{
+    Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
+};
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
@@ -108,6 +110,7 @@ impl Base {
         } else {
             // this process alone has the store: whatever is leased was lost with an earlier one
             shared.expire_all_leases(clock.now()).await?;
+            shared.lapse_keys(clock.now()).await?;
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
@@ -204,9 +207,16 @@ impl Service {
             clock: base.clock.clone(),
             signals: Arc::clone(&base.signals),
             keys,
+            max_queued_jobs: config.max_queued_jobs,
         };
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
-        let router = api::router(App { desk, limits, max_upload_bytes: config.max_upload_bytes });
+        let router = api::router(App {
+            desk,
+            limits,
+            max_upload_bytes: config.max_upload_bytes,
+            uploads: api::Places::new("uploads", config.max_uploads),
+            plans: api::Places::new("plans", config.max_plans),
+        });
         let stop = base.stopping.clone();
         let serving =
             axum::serve(listener, router.clone()).with_graceful_shutdown(async move { stop.cancelled().await });
@@ -249,6 +259,9 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
         tokio::select! {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(SWEEP_INTERVAL) => {}
+        }
+        if let Err(error) = store.expire_keys(clock.now() - KEYS_KEPT).await {
+            tracing::warn!(error = %error, "the keys of old requests are removed later");
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
             tracing::warn!(error = %error, "the sweep failed and is tried again later");

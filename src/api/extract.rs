@@ -121,6 +121,23 @@ pub(super) async fn drain(mut body: BodyDataStream) {
     }
 }
 
+/// The key under which a request can be repeated.
+///
+/// # Errors
+/// `malformed-request` unless it has 1 to 255 visible ASCII characters.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut stated = headers.get_all("idempotency-key").iter();
+    let Some(key) = stated.next() else { return Ok(None) };
+    let visible = key.to_str().ok().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
+    match visible {
+        Some(key) if (1..=255).contains(&key.len()) && stated.next().is_none() => Ok(Some(key.to_owned())),
+        _ => Err(Problem::new(
+            Kind::MalformedRequest,
+            "Idempotency-Key must be one header of 1 to 255 visible ASCII characters",
+        )),
+    }
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();

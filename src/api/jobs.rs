@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Document, Id, Query};
+use super::extract::{Document, Id, Query, idempotency_key};
 use super::listing::{self, Listing};
 use crate::control::Progress;
 use crate::jobs::{CancelOutcome, JobFilter, JobRecord, problem_of};
@@ -172,7 +172,13 @@ fn located(status: StatusCode, job: JobRecord) -> Located {
 /// Submits a job
 ///
 /// The document is checked completely: one answer names every fault. An equal job that has a release gives that release.
-#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", params(Wait), request_body = JobDocument,
+///
+/// With an `Idempotency-Key` a repeat of the same document is answered with the job of the first request, and queues nothing;
+/// with another document it is refused (`idempotency-conflict`). A key is remembered for a day, and not at all when its request
+/// was refused. While the first request is still being accepted a repeat is answered 409 `conflict` with `Retry-After`.
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
+    params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    request_body = JobDocument,
     responses(
         (status = 202, description = "accepted", body = Job, headers(("Location" = String))),
         (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String))),
@@ -180,10 +186,11 @@ fn located(status: StatusCode, job: JobRecord) -> Located {
 pub(super) async fn submit(
     State(app): State<App>,
     Query(wait): Query<Wait>,
+    headers: HeaderMap,
     Document(document): Document,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.desk.submit(&document).await?;
+    let job = app.desk.submit_once(document, idempotency_key(&headers)?).await?;
     if wait.is_zero() {
         return Ok(located(StatusCode::ACCEPTED, job));
     }

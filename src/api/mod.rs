@@ -10,6 +10,7 @@ mod jobs;
 mod listing;
 mod openapi;
 mod parts;
+mod places;
 mod plans;
 mod releases;
 mod respond;
@@ -28,6 +29,7 @@ use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 
 pub use openapi::document as openapi_document;
+pub use places::Places;
 
 /// The largest JSON document that is read.
 const MAX_DOCUMENT_BYTES: usize = 16 << 20;
@@ -43,6 +45,10 @@ pub struct App {
     pub limits: Limits,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
+    /// Bounds uploads under way.
+    pub uploads: Places,
+    /// Bounds plans under way.
+    pub plans: Places,
 }
 
 /// The service.

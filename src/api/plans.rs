@@ -15,5 +15,6 @@ use crate::problem::{Problem, ProblemDocument};
 #[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = JobDocument,
     responses((status = 200, body = Plan), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(State(app): State<App>, Document(document): Document) -> Result<Json<Plan>, Problem> {
+    let _place = app.plans.take()?;
     app.desk.plan(&document).await.map(Json)
 }

@@ -22,8 +22,9 @@ impl IntoResponse for Problem {
         let mut response = Response::new(Body::from(self.to_json(&instance).to_string()));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
-        if self.kind == Kind::Unavailable {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        let retry_after = self.retry_after.or((self.kind == Kind::Unavailable).then_some(5));
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

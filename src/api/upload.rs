@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use axum::body::{Body, BodyDataStream};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,13 +14,14 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use utoipa::IntoParams;
+use uuid::Uuid;
 
 use super::datasets::Dataset;
-use super::extract::{Query, drain};
+use super::extract::{Query, drain, idempotency_key};
 use super::{App, DRAINED_BYTES};
-use crate::jobs::{self, UploadRequest};
+use crate::jobs::{self, Begun, Claim, DatasetRecord, KeyRecord, UploadRequest, problem_of};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, LimitExceeded};
@@ -57,28 +58,84 @@ pub(super) struct UploadQuery {
 ///
 /// CSV (RFC 4180) with a header, in UTF-8; plain, gzip or zstd. An unquoted empty field is a missing value, a quoted one the
 /// empty string.
-#[utoipa::path(post, path = "/v1/datasets", tag = "datasets", params(UploadQuery),
+///
+/// With an `Idempotency-Key` a repeat of the same query and bytes is answered with the dataset of the first request, and
+/// stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at all when its
+/// upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
+#[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
+    params(UploadQuery, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
     request_body(content = String, content_type = "text/csv"),
     responses(
         (status = 201, body = Dataset, headers(("Location" = String))),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
+    RawQuery(raw_query): RawQuery,
     query: Result<Query<UploadQuery>, Problem>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let (mut request, digest) = match query.and_then(|Query(query)| announced(query, &headers)) {
-        Ok(announced) => announced,
+    let admitted = match query.and_then(|Query(query)| announced(query, &headers)) {
+        Ok(announced) => admit(&app, announced, raw_query.unwrap_or_default()).await,
+        Err(problem) => Err(problem),
+    };
+    let admitted = match admitted {
+        Ok(admitted) => admitted,
         Err(problem) => {
             drain(body.into_data_stream()).await;
             return Err(problem);
         }
     };
-    request.limits = app.limits.clone();
+    let dataset = match admitted {
+        Admitted::Repeat(repeat) => repeat.compare(&app, body.into_data_stream()).await?,
+        Admitted::First(first) => take_in(&app, first, body.into_data_stream()).await?,
+    };
+    let location = format!("/v1/datasets/{}", dataset.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
+}
 
+/// An upload whose body may come.
+enum Admitted {
+    First(Box<First>),
+    Repeat(Repeat),
+}
+
+/// An upload to be taken in.
+struct First {
+    request: UploadRequest,
+    digest: Option<Vec<u8>>,
+    query: String,
+    claim: Option<Claim>,
+    place: OwnedSemaphorePermit,
+}
+
+/// An upload that was taken in before, as its key says.
+struct Repeat {
+    first: KeyRecord,
+    digest: Option<Vec<u8>>,
+    query: String,
+    _place: OwnedSemaphorePermit,
+}
+
+async fn admit(app: &App, announced: Announced, query: String) -> Result<Admitted, Problem> {
+    let Announced { mut request, digest, key } = announced;
+    request.limits = app.limits.clone();
+    let place = app.uploads.take()?;
+    let claim = match key {
+        None => None,
+        Some(key) => match app.desk.begin_upload(key).await? {
+            Begun::First(claim) => Some(claim),
+            Begun::Repeat(first) => return Ok(Admitted::Repeat(Repeat { first, digest, query, _place: place })),
+        },
+    };
+    Ok(Admitted::First(Box::new(First { request, digest, query, claim, place })))
+}
+
+async fn take_in(app: &App, first: Box<First>, body: BodyDataStream) -> Result<DatasetRecord, Problem> {
+    let First { request, digest, query, claim, place } = *first;
     let (sender, receiver) = mpsc::channel(4);
-    let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: digest.is_some().then(Sha256::new) }));
+    let hashed = digest.is_some() || claim.is_some();
+    let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: hashed.then(Sha256::new) }));
     let reader = BodyReader {
         receiver,
         current: Bytes::new(),
@@ -88,13 +145,46 @@ pub(super) async fn create(
     };
     let (desk, handle) = (app.desk.clone(), Handle::current());
     let taking = tokio::task::spawn_blocking(move || {
-        let received = || meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref());
-        jobs::upload(&desk, &handle, request, reader, &received)
+        // as long as the thread works, also when the caller has gone
+        let _place = place;
+        let received = || {
+            let (bytes, hash) = meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref())?;
+            if let (Some(claim), Some(hash)) = (&claim, hash) {
+                let content = desk.request_hash(&[query.as_bytes(), &hash]);
+                handle.block_on(claim.note(&content))?;
+            }
+            Ok(bytes)
+        };
+        let id = claim.as_ref().map_or_else(Uuid::now_v7, Claim::resource);
+        let taken = jobs::upload(&desk, &handle, id, request, reader, &received);
+        if let (Err(_), Some(claim)) = (&taken, claim) {
+            handle.block_on(claim.give_up());
+        }
+        taken
     });
-    let (taken, ()) = tokio::join!(taking, pump(body.into_data_stream(), sender));
-    let dataset = taken.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))??;
-    let location = format!("/v1/datasets/{}", dataset.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
+    let (taken, ()) = tokio::join!(taking, pump(body, sender));
+    taken.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
+}
+
+impl Repeat {
+    /// Reads the body to its end, holds it against the first one and gives that one's dataset.
+    async fn compare(self, app: &App, mut body: BodyDataStream) -> Result<DatasetRecord, Problem> {
+        let mut meter = Meter { bytes: 0, hash: Some(Sha256::new()) };
+        while let Some(piece) = body.next().await {
+            let broken = |_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete");
+            meter.add(&piece.map_err(broken)?);
+            if meter.bytes > app.max_upload_bytes {
+                drain(body).await;
+                let detail = format!("an upload may have {} bytes", app.max_upload_bytes);
+                let problem = Problem::new(Kind::TooLarge, detail);
+                return Err(problem.with("limit", app.max_upload_bytes).with("found", meter.bytes));
+            }
+        }
+        let (_, hash) = meter.judge(self.digest.as_deref())?;
+        self.first.judge(&app.desk.request_hash(&[self.query.as_bytes(), &hash.unwrap_or_default()]))?;
+        let dataset = app.desk.store.dataset(self.first.resource).await.map_err(|error| problem_of(&error))?;
+        dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))
+    }
 }
 
 /// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
@@ -130,14 +220,22 @@ struct Meter {
 }
 
 impl Meter {
-    /// The bytes received, when they are those that the client meant to send.
-    fn judge(&mut self, stated: Option<&[u8]>) -> Result<u64, Problem> {
-        match (self.hash.take().map(Digest::finalize), stated) {
+    fn add(&mut self, bytes: &Bytes) {
+        self.bytes += bytes.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
+    }
+
+    /// The bytes received and, where asked for, their hash, when they are those that the client meant to send.
+    fn judge(&mut self, stated: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
+        let computed: Option<[u8; 32]> = self.hash.take().map(|hash| hash.finalize().into());
+        match (&computed, stated) {
             (Some(computed), Some(stated)) if computed.as_slice() != stated => Err(Problem::new(
                 Kind::DigestMismatch,
                 "the SHA-256 of the body is not the one that Content-Digest states",
             )),
-            _ => Ok(self.bytes),
+            _ => Ok((self.bytes, computed)),
         }
     }
 }
@@ -157,7 +255,7 @@ impl Read for BodyReader {
             match self.receiver.blocking_recv() {
                 Some(Flow::Bytes(bytes)) => {
                     let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-                    meter.bytes += bytes.len() as u64;
+                    meter.add(&bytes);
                     if meter.bytes > self.limit {
                         let found = meter.bytes;
                         return Err(io::Error::other(LimitExceeded {
@@ -165,9 +263,6 @@ impl Read for BodyReader {
                             limit: self.limit,
                             found,
                         }));
-                    }
-                    if let Some(hash) = &mut meter.hash {
-                        hash.update(&bytes);
                     }
                     self.current = bytes;
                 }
@@ -182,11 +277,17 @@ impl Read for BodyReader {
 }
 
 /// What query and headers say of the body.
-fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<(UploadRequest, Option<Vec<u8>>), Problem> {
+struct Announced {
+    request: UploadRequest,
+    digest: Option<Vec<u8>>,
+    key: Option<String>,
+}
+
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Problem> {
     must_be_csv(headers)?;
     let mut request = requested(query)?;
     request.encoding = encoding(headers)?;
-    Ok((request, stated_digest(headers)?))
+    Ok(Announced { request, digest: stated_digest(headers)?, key: idempotency_key(headers)? })
 }
 
 fn must_be_csv(headers: &HeaderMap) -> Result<(), Problem> {

@@ -37,6 +37,8 @@ pub struct Desk {
     pub signals: Arc<Signals>,
     /// Draws release keys.
     pub keys: KeySource,
+    /// The most jobs of a tenant that may wait.
+    pub max_queued_jobs: u64,
 }
 
 /// A document and the dataset it speaks of.
@@ -74,11 +76,12 @@ impl Desk {
         Ok(Opened { dataset, profiles, reading })
     }
 
-    /// Accepts a job, or says everything that is wrong with it.
+    /// Accepts a job under an id that nothing has, or says everything that is wrong with it.
     ///
     /// # Errors
-    /// `invalid-specification` with every fault, `not-found`, `gone`, or the store's problem. Nothing is queued then.
-    pub async fn submit(&self, document: &Value) -> Result<JobRecord, Problem> {
+    /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
+    /// queued then.
+    pub async fn submit(&self, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
         let Opened { dataset, profiles, reading } = self.open(document).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
@@ -89,7 +92,7 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        let id = Uuid::now_v7();
+        self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key = (self.keys)().and_then(|key| self.vault.wrap(id, &key)).map_err(|error| {
             tracing::error!(error = %error, "no release key can be drawn");
@@ -113,6 +116,17 @@ impl Desk {
         let job = job.await.map_err(|error| problem_of(&error))?;
         self.signals.job_queued();
         Ok(job)
+    }
+
+    /// Submissions at the very same moment may together exceed the limit by their number.
+    async fn must_have_room(&self, tenant: &str) -> Result<(), Problem> {
+        let (limit, found) = (self.max_queued_jobs, self.store.queued_jobs(tenant).await);
+        let found = found.map_err(|error| problem_of(&error))?;
+        if found < limit {
+            return Ok(());
+        }
+        let detail = format!("{found} jobs wait already; {limit} may wait at the same time");
+        Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
     }
 
     /// Under one key, one release: tenant, series, content and everything in the specification that has an effect.

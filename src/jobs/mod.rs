@@ -10,11 +10,13 @@ mod datasets;
 mod desk;
 mod disclosures;
 mod error;
+mod keys;
 mod load;
 mod page;
 mod publish;
 mod queue;
 mod releases;
+mod repeat;
 mod shelf;
 mod signals;
 mod upload;
@@ -28,6 +30,7 @@ pub use datasets::{DatasetRecord, Datasets};
 pub use desk::{Desk, KeySource, TENANT};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
+pub use keys::{KeyRecord, Keys, NewKey};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use publish::Publisher;
 pub use queue::{
@@ -37,15 +40,16 @@ pub use queue::{
 pub use releases::{
     Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
 };
+pub use repeat::{Begun, Claim, KEYS_KEPT};
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys {}
 
-impl<T: Datasets + Queue + Releases + Disclosures> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

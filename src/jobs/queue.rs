@@ -346,6 +346,9 @@ pub trait Queue: Send + Sync {
     /// Lets every lease end now. For the start of a store that one process alone uses: whoever had a lease is gone.
     async fn expire_all_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError>;
 
+    /// How many jobs of a tenant wait.
+    async fn queued_jobs(&self, tenant: &str) -> Result<u64, StoreError>;
+
     /// A job by its id.
     async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError>;
 

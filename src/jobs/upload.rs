@@ -37,18 +37,18 @@ pub struct UploadRequest {
     pub limits: Limits,
 }
 
-/// Takes in a CSV table, on a blocking thread. Either the dataset is there afterwards or nothing of it is.
+/// Takes in a CSV table, on a blocking thread, under an id that nothing has. `received` judges the body once it has ended. Either the dataset is there afterwards or nothing of it is.
 ///
 /// # Errors
 /// What is wrong with the table, or the store's problem.
 pub fn upload(
     desk: &Desk,
     handle: &Handle,
+    id: Uuid,
     request: UploadRequest,
     body: impl Read + Send + 'static,
     received: &dyn Fn() -> Result<u64, Problem>,
 ) -> Result<DatasetRecord, Problem> {
-    let id = Uuid::now_v7();
     let taken = take_in(desk, handle, id, request, body, received);
     if taken.is_err() {
         // what stays behind is swept at the next start

@@ -72,6 +72,8 @@ catalogue! {
         "ask for text/csv, application/json or application/x-ndjson";
     Conflict, "conflict", 409, "the resource is in another state",
         "read the resource again and act on its present state";
+    IdempotencyConflict, "idempotency-conflict", 409, "the Idempotency-Key was used for another request",
+        "send another key with another request, and the same key only with the same request";
     CompositionViolated, "composition-violated", 409, "an earlier release and this one together break a rule",
         "publish under rules that hold beside the earlier release, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",
@@ -116,6 +118,10 @@ catalogue! {
         "choose attributes as the detail says";
     Deadline, "deadline", 422, "the job's deadline passed",
         "submit it again with a later deadline";
+    TooManyRequests, "too-many-requests", 429, "too many requests of this kind at once",
+        "wait as long as Retry-After says and try again";
+    Quota, "quota", 429, "a quota is used up",
+        "wait until some of what counts against the quota has ended, or let the operator raise it";
     AttemptsExhausted, "attempts-exhausted", 500, "the job was started too often without an end",
         "look for the reason in the service's log before submitting it again";
     Internal, "internal", 500, "internal error",
@@ -145,6 +151,8 @@ pub struct Problem {
     pub members: Map<String, Value>,
     /// The faults of a specification.
     pub errors: Vec<Fault>,
+    /// After how many seconds it is worth to try again.
+    pub retry_after: Option<u32>,
 }
 
 /// One fault of a specification.
@@ -164,7 +172,14 @@ impl Problem {
     /// A problem without further members.
     #[must_use]
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), members: Map::new(), errors: Vec::new() }
+        Self { kind, detail: detail.into(), members: Map::new(), errors: Vec::new(), retry_after: None }
+    }
+
+    /// Says after how many seconds it is worth to try again.
+    #[must_use]
+    pub const fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
     }
 
     /// Adds a member.

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::control::Progress;
 use crate::jobs::{
-    Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord, StandingRuleRecord,
-    StoreError,
+    Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, KeyRecord, PartChunkRecord, ReleaseRecord,
+    StandingRuleRecord, StoreError,
 };
 
 #[derive(FromRow)]
@@ -212,6 +212,22 @@ pub(super) struct StandingRuleRow {
 impl From<StandingRuleRow> for StandingRuleRecord {
     fn from(row: StandingRuleRow) -> Self {
         Self { release: row.release_id, body: row.body }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct KeyRow {
+    resource_id: Uuid,
+    content_hash: Option<Vec<u8>>,
+    lease_until: DateTime<Utc>,
+}
+
+impl TryFrom<KeyRow> for KeyRecord {
+    type Error = StoreError;
+
+    fn try_from(row: KeyRow) -> Result<Self, StoreError> {
+        let content_hash = row.content_hash.as_deref().map(hash).transpose()?;
+        Ok(Self { resource: row.resource_id, content_hash, lease_until: row.lease_until })
     }
 }
 

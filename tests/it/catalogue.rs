@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 5] = [
+const ELSEWHERE: [(Kind, &str, &str); 6] = [
+    (Kind::Quota, "tests/it/idempotency.rs", "jobs_beyond_the_quota_are_refused"),
     (Kind::Deadline, "tests/it/durability.rs", "a_deadline_ends_a_job"),
     (
         Kind::AttemptsExhausted,
@@ -34,6 +35,7 @@ async fn every_kind_is_reached() {
     let server = Server::start_with(|config| {
         config.max_columns = 200;
         config.max_upload_bytes = 100_000;
+        config.max_plans = 0;
     })
     .await;
     let mut reached: BTreeSet<String> = BTreeSet::new();
@@ -95,6 +97,14 @@ async fn every_kind_is_reached() {
     ] {
         note(&server.job(dataset, document).await.json());
     }
+
+    for body in ["a\n1\n", "a\n2\n"] {
+        let answer = server.upload_with("", body, &[("idempotency-key", "k")]).await;
+        if answer.status >= 400 {
+            note(&answer.json());
+        }
+    }
+    note(&server.post("/v1/plans", &json!({})).await.json());
 
     // those that a job runs into
     let open = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}, "race": {"publish": true}},

@@ -251,6 +251,9 @@ impl Server {
             workers: 1,
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
+            max_queued_jobs: 1000,
+            max_uploads: 16,
+            max_plans: 4,
             grace_seconds: 5,
             log_format: LogFormat::Text,
         };

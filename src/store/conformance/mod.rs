@@ -1,6 +1,7 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
 pub(crate) mod datasets;
+pub(crate) mod keys;
 pub(crate) mod queue;
 pub(crate) mod releases;
 
@@ -184,6 +185,10 @@ macro_rules! conformance {
                 a_discarded_upload_leaves_nothing
                 a_purge_destroys_the_rows_and_keeps_the_record
                 datasets_are_listed_newest_first;
+            keys:
+                a_key_is_taken_once
+                a_key_that_is_let_go_of_can_be_taken_again
+                keys_expire;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive
@@ -193,6 +198,7 @@ macro_rules! conformance {
                 expired_leases_are_reaped_until_attempts_are_exhausted
                 a_released_lease_does_not_count_against_the_job
                 overdue_jobs_fail
+                waiting_jobs_are_counted
                 a_queued_job_is_cancelled_at_once
                 a_running_job_learns_of_its_cancellation
                 a_vanished_worker_does_not_undo_a_cancellation

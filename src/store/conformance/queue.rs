@@ -166,6 +166,17 @@ pub(crate) async fn overdue_jobs_fail(bench: &impl Bench) {
     assert!(is_problem(failed.problem.as_ref(), Kind::Deadline, id));
 }
 
+pub(crate) async fn waiting_jobs_are_counted(bench: &impl Bench) {
+    let store = bench.store();
+    assert_eq!(store.queued_jobs("default").await.unwrap(), 0);
+    enqueue(&*store, 1).await;
+    enqueue(&*store, 2).await;
+    assert_eq!(store.queued_jobs("default").await.unwrap(), 2);
+    assert_eq!(store.queued_jobs("other").await.unwrap(), 0);
+    claim(&*store, at(1)).await;
+    assert_eq!(store.queued_jobs("default").await.unwrap(), 1);
+}
+
 pub(crate) async fn a_queued_job_is_cancelled_at_once(bench: &impl Bench) {
     let store = bench.store();
     let id = enqueue(&*store, 1).await.id;

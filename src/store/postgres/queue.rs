@@ -140,6 +140,12 @@ impl Queue for PostgresStore {
         Ok(expired.rows_affected())
     }
 
+    async fn queued_jobs(&self, tenant: &str) -> Result<u64, StoreError> {
+        let queued: i64 =
+            sqlx::query_scalar(sql::QUEUED_JOBS).bind(tenant).fetch_one(&self.pool).await.map_err(failed)?;
+        number(queued)
+    }
+
     async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failed)?;
         read_job(&mut connection, id).await

@@ -70,6 +70,10 @@ pub(crate) const CANCEL_RUNNING: &str = "\
 -- cancel_running
 UPDATE jobs SET cancel_requested = TRUE WHERE id = $1 AND status = 'running'";
 
+pub(crate) const QUEUED_JOBS: &str = "\
+-- queued_jobs
+SELECT COUNT(*) FROM jobs WHERE status = 'queued' AND tenant = $1";
+
 pub(crate) const STATUS: &str = "\
 -- status
 SELECT status FROM jobs WHERE id = $1";

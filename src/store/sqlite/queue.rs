@@ -248,6 +248,12 @@ impl Queue for SqliteStore {
         Ok(expired.rows_affected())
     }
 
+    async fn queued_jobs(&self, tenant: &str) -> Result<u64, StoreError> {
+        let queued: i64 =
+            sqlx::query_scalar(sql::QUEUED_JOBS).bind(tenant).fetch_one(&self.reader).await.map_err(failed)?;
+        number(queued)
+    }
+
     async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
         let mut connection = self.reader.acquire().await.map_err(failed)?;
         read_job(&mut connection, id).await

@@ -1,0 +1,14 @@
+-- Keys that callers send with a request, so that it can be repeated. What was made stands under resource_id, which is drawn
+-- before it is made: an entry whose resource exists is done, another one is under way until lease_until.
+CREATE TABLE idempotency_keys (
+    tenant       TEXT NOT NULL,
+    route        TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    resource_id  BLOB NOT NULL UNIQUE,
+    content_hash BLOB,
+    began_at     TEXT NOT NULL,
+    lease_until  TEXT NOT NULL,
+    PRIMARY KEY (tenant, route, name)
+) STRICT;
+
+CREATE INDEX idempotency_keys_age ON idempotency_keys (began_at);
