@@ -46,6 +46,8 @@ pub(super) struct JobDocument {
     attributes: Option<Value>,
     /// What becomes of attributes that the document does not name: `refuse` (default) or `drop`.
     unlisted: Option<String>,
+    /// Whether the release waits for an approval before it is published.
+    hold: Option<bool>,
     /// -100 to 100; the higher, the earlier.
     priority: Option<i32>,
     /// How long the job may take, as an ISO 8601 duration.

@@ -7,6 +7,7 @@ mod extract;
 mod guard;
 mod health;
 mod jobs;
+mod life;
 mod listing;
 mod openapi;
 mod parts;

@@ -4,7 +4,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{App, datasets, events, health, jobs, parts, plans, releases, upload};
+use super::{App, datasets, events, health, jobs, life, parts, plans, releases, upload};
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -37,6 +37,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(releases::list))
         .routes(routes!(releases::get))
         .routes(routes!(releases::report))
+        .routes(routes!(life::approve))
+        .routes(routes!(life::reject))
+        .routes(routes!(life::withdraw))
         .routes(routes!(parts::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

@@ -59,6 +59,13 @@ pub(super) async fn get(
     let (release, manifest) = releases::read(&app, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
     let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
+    if release.status == "held" {
+        // before the first byte: what was read cannot be taken back by a rejection
+        let marked = app.desk.store.mark_read(release.id, app.desk.clock.now()).await;
+        if !marked.map_err(|error| problem_of(&error))? {
+            return Err(releases::gone());
+        }
+    }
     if format == Format::Json {
         return page(&app, &release, &part, &query).await;
     }

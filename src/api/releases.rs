@@ -69,13 +69,27 @@ pub(super) async fn list(
     Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, item)?))
 }
 
-/// A release and its manifest.
+/// A release that is served, and its manifest.
 pub(super) async fn read(app: &App, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.desk.store.release(id).await.map_err(|error| problem_of(&error))?;
     let release = release.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
-    let manifest = serde_json::from_value(release.manifest.clone());
-    let manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    if !release.is_served() {
+        return Err(gone());
+    }
+    let manifest = manifest(&release)?;
     Ok((release, manifest))
+}
+
+pub(super) fn gone() -> Problem {
+    Problem::new(Kind::Gone, "the release was rejected or withdrawn")
+}
+
+/// The manifest, with the status that the release has now.
+pub(super) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
+    let manifest: Result<Manifest, _> = serde_json::from_value(release.manifest.clone());
+    let mut manifest = manifest.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    manifest.status.clone_from(&release.status);
+    Ok(manifest)
 }
 
 /// The manifest of a release

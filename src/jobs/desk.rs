@@ -92,6 +92,11 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
+        let reuse_key = self.reuse_key(&dataset, &specification);
+        let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
+        if let Some((release, status)) = ended {
+            return Err(super::life::ended(&status, release));
+        }
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key = (self.keys)().and_then(|key| self.vault.wrap(id, &key)).map_err(|error| {
@@ -105,7 +110,7 @@ impl Desk {
             dataset: dataset.id,
             series: dataset.series.clone(),
             method: specification.method.name().to_owned(),
-            reuse_key: self.reuse_key(&dataset, &specification),
+            reuse_key,
             specification: specification.normalized,
             priority: specification.priority,
             reason: specification.reason,
@@ -142,15 +147,11 @@ impl Desk {
 
     /// The standing release of a reuse key.
     async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
-        let filter = ReleaseFilter {
-            series: Some(dataset.series.clone()),
-            status: Some("published".to_owned()),
-            ..ReleaseFilter::default()
-        };
+        let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
         let mut cursor = None;
         loop {
             let page = self.store.releases(&filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
-            if let Some(release) = page.items.iter().find(|release| release.reuse_key == key) {
+            if let Some(release) = page.items.iter().find(|release| release.reuse_key == key && release.is_served()) {
                 return Ok(Some(release.id));
             }
             cursor = page.next;

@@ -11,6 +11,7 @@ mod desk;
 mod disclosures;
 mod error;
 mod keys;
+mod life;
 mod load;
 mod page;
 mod publish;
@@ -31,6 +32,7 @@ pub use desk::{Desk, KeySource, TENANT};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{KeyRecord, Keys, NewKey};
+pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use publish::Publisher;
 pub use queue::{
@@ -47,9 +49,9 @@ pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Lives {}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Lives> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

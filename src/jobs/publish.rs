@@ -4,10 +4,11 @@ use std::io::{self, Read};
 
 use uuid::Uuid;
 
+use super::life::ended as ended_problem;
 use super::load::{LoadError, facts_of, load};
 use super::{
-    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, LedgerSnapshot, NewDisclosure, NewRelease, PartShelf,
-    Runner, Stop, StoreError, problem_of,
+    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, JobRecord, LedgerSnapshot, NewDisclosure, NewRelease,
+    PartShelf, Runner, Stop, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
@@ -49,6 +50,11 @@ impl Runner for Publisher {
         for _ in 0..LEDGER_TRIES {
             let snapshot = store.disclosures(&job.tenant, &job.series, &dataset.content_hash);
             let snapshot = assignment.handle.block_on(snapshot).map_err(failed)?;
+            // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
+            let ended = assignment.handle.block_on(store.ended_release(&job.tenant, &job.reuse_key));
+            if let Some((release, status)) = ended.map_err(failed)? {
+                return Err(Stop::Refused(ended_problem(&status, release)));
+            }
             let id = Uuid::now_v7();
             let provenance = Provenance {
                 id: Some(id),
@@ -129,7 +135,7 @@ impl Work<'_> {
                 created_at: now,
                 report: json(serde_json::to_value(public_report(&released.manifest)))?,
                 manifest: json(serde_json::to_value(&released.manifest))?,
-                status: "published".to_owned(),
+                status: if is_held(job) { "held" } else { "published" }.to_owned(),
             },
             ledger_version,
             now,
@@ -137,12 +143,20 @@ impl Work<'_> {
     }
 }
 
+/// Whether the release is to wait for an approval.
+fn is_held(job: &JobRecord) -> bool {
+    job.specification["hold"] == true
+}
+
 /// The specification of a job, as it was accepted.
 fn specification_of(assignment: &Assignment, dataset: &DatasetRecord) -> Result<Specification, Stop> {
     let facts = facts_of(&dataset.profiles().map_err(failed)?);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let schema = Schema { columns: &facts, record_key: &record_key };
-    let reading = spec::read(&assignment.job.specification, &schema, Origin::CommandLine);
+    let mut document = assignment.job.specification.clone();
+    // what becomes of the release after it is made is the job's matter, and no command line's
+    document.as_object_mut().map(|members| members.remove("hold"));
+    let reading = spec::read(&document, &schema, Origin::CommandLine);
     match reading.specification {
         Some(specification) if reading.faults.is_empty() => Ok(specification),
         // accepted by an earlier version, or damaged: the caller can act on the faults

@@ -51,7 +51,7 @@ pub struct NewRelease {
     pub manifest: Value,
     /// The public report.
     pub report: Value,
-    /// `published`.
+    /// `held`, `published`, `rejected` or `withdrawn`.
     pub status: String,
 }
 
@@ -151,7 +151,8 @@ pub trait Releases: Send + Sync {
         row: u64,
     ) -> Result<Option<PartChunkRecord>, StoreError>;
 
-    /// Removes the parts of an attempt that became no release; those of a release stay.
+    /// Removes the parts of an attempt that became no release; those of a release that is held or published
+    /// stay.
     async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError>;
 
     /// Makes a release visible, in one short transaction: its entries in the ledger, the job's end, the erasing of its key, and

@@ -17,6 +17,7 @@ const REASON: &str = "a reason of 1 to 500 characters";
 /// What says nothing of the release itself.
 pub(super) struct General {
     pub(super) dataset: Option<Uuid>,
+    pub(super) hold: bool,
     pub(super) priority: i32,
     pub(super) deadline: Option<Duration>,
     pub(super) reason: Option<String>,
@@ -65,8 +66,9 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
 
 fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> General {
     let dataset = read_dataset(members, origin, faults);
-    if members.flag("hold", faults) == Some(true) {
-        faults.unsupported(members.at("hold"), "releases cannot be held yet; submit without hold");
+    let hold = members.flag("hold", faults) == Some(true);
+    if hold && origin == Origin::CommandLine {
+        faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
     }
     let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
     let deadline = members.text("deadline", duration::ALLOWED, faults, |text| duration::parse(text).is_some());
@@ -88,6 +90,7 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     }
     General {
         dataset: dataset.filter(|_| origin == Origin::Http),
+        hold,
         priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
         deadline: deadline.and_then(duration::parse),
         reason: reason.map(str::to_owned),

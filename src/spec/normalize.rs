@@ -49,7 +49,7 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
     }
     full.insert("attributes".into(), attributes.into());
     full.insert("unlisted".into(), if general.drop_unlisted { "drop" } else { "refuse" }.into());
-    full.insert("hold".into(), false.into());
+    full.insert("hold".into(), general.hold.into());
     full.insert("priority".into(), general.priority.into());
     full.insert("internal".into(), json!({"utility": []}));
     if let Some(dataset) = general.dataset {

@@ -81,7 +81,7 @@ async fn every_kind_is_reached() {
         note(&server.send(server.request(method, path).header(header, value)).await.json());
     }
 
-    let mut faulty = json!({"surprise": 1, "priority": "high", "hold": true,
+    let mut faulty = json!({"surprise": 1, "priority": "high", "policy": "x-v1",
         "attributes": {"nobody": {}, "age": {"identifier": true, "rename": "bucket"}},
         "method": versatile(&["age -> race", "age", "-> gender"])});
     faulty["method"]["default_guarantee"]["l"] = 7.into();

@@ -17,6 +17,7 @@ mod house;
 mod idempotency;
 mod ledger;
 mod library;
+mod life;
 mod outside;
 mod randomness;
 mod readme;

@@ -30,7 +30,6 @@ fn general_members() {
     let at = |pointer, value, kind| (pointer, value, [(pointer, kind)]);
     let cases = [
         at("/dataset", json!("018f"), Range),
-        at("/hold", json!(true), Unsupported),
         at("/hold", json!("no"), Range),
         at("/priority", json!(101), Range),
         at("/priority", json!(0.5), Range),
@@ -252,7 +251,7 @@ fn anatomy() {
 #[test]
 fn every_fault_is_in_one_answer() {
     let document = json!({
-        "dataset": "x", "hold": true, "priority": 1000, "deadline": "soon", "dedline": "PT1M",
+        "dataset": "x", "hold": 1, "priority": 1000, "deadline": "soon", "dedline": "PT1M",
         "attributes": {"age": {"rename": "bucket"}, "agee": {}, "gender": {"publish": true, "drop": true}},
         "composition": {"mode": "report"},
         "method": {"type": "versatile", "algorithm": "gd", "default_guarantee": {"type": "l_diversity", "l": 1},
@@ -271,7 +270,7 @@ fn every_fault_is_in_one_answer() {
             ("/dataset", Range),
             ("/deadline", Range),
             ("/dedline", UnknownField),
-            ("/hold", Unsupported),
+            ("/hold", Range),
             ("/method/algorithm", Unsupported),
             ("/method/default_guarantee/l", Vacuous),
             ("/method/rules/0", Malformed),

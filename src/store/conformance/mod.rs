@@ -2,6 +2,7 @@
 
 pub(crate) mod datasets;
 pub(crate) mod keys;
+pub(crate) mod life;
 pub(crate) mod queue;
 pub(crate) mod releases;
 
@@ -189,6 +190,10 @@ macro_rules! conformance {
                 a_key_is_taken_once
                 a_key_that_is_let_go_of_can_be_taken_again
                 keys_expire;
+            life:
+                a_held_release_is_approved_and_withdrawn
+                a_rejection_lifts_what_nobody_read
+                of_two_acts_at_once_one_wins;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive

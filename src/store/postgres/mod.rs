@@ -29,6 +29,7 @@ mod disclosures;
 mod document;
 mod error;
 mod keys;
+mod life;
 mod listen;
 mod pool;
 mod queue;

@@ -220,7 +220,7 @@ impl PostgresStore {
     }
 }
 
-async fn lock_ledger(connection: &mut PgConnection, release: &ReleaseRecord) -> Result<i64, sqlx::Error> {
+pub(super) async fn lock_ledger(connection: &mut PgConnection, release: &ReleaseRecord) -> Result<i64, sqlx::Error> {
     sqlx::query(BEGIN_LEDGER)
         .bind(&release.tenant)
         .bind(&release.series)

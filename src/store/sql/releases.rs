@@ -29,7 +29,8 @@ pub(crate) const PART_CHUNK_AT_ROW: &str = concat!(
 pub(crate) const UNREACHABLE_ATTEMPTS: &str = "\
 -- unreachable_attempts
 SELECT DISTINCT p.job_id, p.attempt FROM part_chunks AS p
-WHERE NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = p.job_id AND r.attempt = p.attempt)
+WHERE NOT EXISTS (SELECT 1 FROM releases AS r
+                  WHERE r.job_id = p.job_id AND r.attempt = p.attempt AND r.status IN ('held', 'published'))
   AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = p.job_id AND j.attempt = p.attempt AND j.status = 'running')";
 
 pub(crate) const DELETE_SOME_PART_CHUNKS: &str = "\
@@ -38,7 +39,8 @@ DELETE FROM part_chunks
 WHERE job_id = $1 AND attempt = $2
   AND (job_id, attempt, file, chunk_no) IN
     (SELECT job_id, attempt, file, chunk_no FROM part_chunks WHERE job_id = $1 AND attempt = $2 LIMIT $3)
-  AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.job_id = $1 AND r.attempt = $2)";
+  AND NOT EXISTS (SELECT 1 FROM releases AS r
+                  WHERE r.job_id = $1 AND r.attempt = $2 AND r.status IN ('held', 'published'))";
 
 pub(crate) const LEASE_OF_ATTEMPT: &str = "\
 -- lease_of_attempt

@@ -7,6 +7,7 @@ mod datasets;
 mod disclosures;
 mod error;
 mod keys;
+mod life;
 mod pool;
 mod queue;
 mod releases;

@@ -1,0 +1,72 @@
+//! The life of a release: approve, reject, withdraw.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::extract::{Document, Id};
+use super::{App, releases};
+use crate::jobs::Act;
+use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::report::Manifest;
+
+/// Why it is done.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reason {
+    /// 1 to 500 characters.
+    #[schema(min_length = 1, max_length = 500)]
+    reason: String,
+}
+
+async fn act(app: &App, id: Uuid, act: Act, Document(document): Document) -> Result<Json<Manifest>, Problem> {
+    let malformed =
+        || Problem::new(Kind::MalformedBody, "send {\"reason\": \"…\"}, a text of 1 to 500 characters, alone");
+    let Reason { reason } = serde_json::from_value(document).map_err(|_| malformed())?;
+    if reason.trim().is_empty() || reason.chars().count() > 500 || reason.contains('\0') {
+        return Err(malformed());
+    }
+    releases::manifest(&app.desk.act(id, act, reason).await?).map(Json)
+}
+
+/// Publishes a held release
+#[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+    responses(
+        (status = 200, body = Manifest),
+        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn approve(State(app): State<App>, Id(id): Id, document: Document) -> Result<Json<Manifest>, Problem> {
+    act(&app, id, Act::Approve, document).await
+}
+
+/// Gives up a held release
+///
+/// Its parts are deleted. When nobody ever read one of them, it is as if it had not been; else what it disclosed stays in the
+/// ledger, and an equal job is refused.
+#[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+    responses(
+        (status = 200, body = Manifest),
+        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn reject(State(app): State<App>, Id(id): Id, document: Document) -> Result<Json<Manifest>, Problem> {
+    act(&app, id, Act::Reject, document).await
+}
+
+/// Ends the serving of a published release
+///
+/// Its parts are deleted and it is answered 410 from then on. What it disclosed stays in the ledger, and an equal job is
+/// answered `gone`.
+#[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
+    responses(
+        (status = 200, body = Manifest),
+        (status = 409, description = "it is not published", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn withdraw(
+    State(app): State<App>,
+    Id(id): Id,
+    document: Document,
+) -> Result<Json<Manifest>, Problem> {
+    act(&app, id, Act::Withdraw, document).await
+}

@@ -1,0 +1,142 @@
+//! The life of a release after its commit: held, published, rejected, withdrawn.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{Desk, ReleaseRecord, StoreError, problem_of};
+use crate::problem::{Kind, Problem};
+
+/// What can be done with a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// A held release is published.
+    Approve,
+    /// A held release never is.
+    Reject,
+    /// A published release is given to nobody any more.
+    Withdraw,
+}
+
+impl Act {
+    /// The status that a release must have.
+    #[must_use]
+    pub const fn from(self) -> &'static str {
+        match self {
+            Self::Approve | Self::Reject => "held",
+            Self::Withdraw => "published",
+        }
+    }
+
+    /// The status that it gets.
+    #[must_use]
+    pub const fn to(self) -> &'static str {
+        match self {
+            Self::Approve => "published",
+            Self::Reject => "rejected",
+            Self::Withdraw => "withdrawn",
+        }
+    }
+}
+
+/// A change of a release's status, to be recorded with its reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transition {
+    /// The release.
+    pub release: Uuid,
+    /// What is done with it.
+    pub act: Act,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// What became of a transition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Transitioned {
+    /// The release has the new status.
+    Done,
+    /// It had another one than the act needs: this.
+    WrongState(String),
+    /// There is no such release.
+    NotFound,
+}
+
+/// A recorded change of status.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReleaseEvent {
+    /// The new status.
+    pub status: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Keeps what becomes of releases.
+#[async_trait]
+pub trait Lives: Send + Sync {
+    /// Changes the status of a release, records why, and lets every judgement by its content's ledger be out of date, all in one
+    /// transaction. A rejection removes the release's disclosures and rules unless somebody has read one of its parts.
+    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError>;
+
+    /// Notes that somebody is about to read a part; `false` when the release is given to nobody any more.
+    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError>;
+
+    /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it. With
+    /// its status.
+    async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError>;
+
+    /// What became of a release, oldest first.
+    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError>;
+}
+
+impl ReleaseRecord {
+    /// Whether somebody may read it.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        matches!(self.status.as_str(), "held" | "published")
+    }
+}
+
+/// Why a job with the key of a release that ended cannot run.
+pub(super) fn ended(status: &str, release: Uuid) -> Problem {
+    let detail = match status {
+        "withdrawn" => "an equal job had a release, which was withdrawn; publish under another specification",
+        _ => {
+            "an equal job had a release, which was rejected after somebody had read it; publish under another specification"
+        }
+    };
+    let kind = if status == "withdrawn" { Kind::Gone } else { Kind::Conflict };
+    Problem::new(kind, detail).with("release", release.to_string())
+}
+
+impl Desk {
+    /// Approves, rejects or withdraws a release, and gives it as it then is.
+    ///
+    /// # Errors
+    /// `not-found`, `conflict` when its status is another than the act needs, or the store's problem.
+    pub async fn act(&self, release: Uuid, act: Act, reason: String) -> Result<ReleaseRecord, Problem> {
+        let transition = Transition { release, act, reason, at: self.clock.now() };
+        match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
+            Transitioned::Done => {}
+            Transitioned::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such release")),
+            Transitioned::WrongState(status) => {
+                let detail = format!("the release is {status}; it would have to be {}", act.from());
+                return Err(Problem::new(Kind::Conflict, detail));
+            }
+        }
+        let record = self.store.release(release).await.map_err(|error| problem_of(&error))?;
+        let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
+        if act != Act::Approve {
+            // nobody can reach them any more; what stays is swept
+            if let Err(error) = self.store.drop_attempt(record.job, record.attempt).await {
+                tracing::warn!(error = %error, "the parts of a release are left to the sweep");
+            }
+        }
+        tracing::info!(release.id = %release, release.status = act.to(), "the status of a release changed");
+        Ok(record)
+    }
+}

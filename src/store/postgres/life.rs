@@ -1,0 +1,74 @@
+//! The life of a release after its commit.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::pool::retried;
+use super::queue::lock_reuse_key;
+use super::releases::lock_ledger;
+use super::{Fault, PostgresStore, Word, failed, tell};
+use crate::jobs::{Act, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned};
+use crate::store::sql::{disclosures, life as sql};
+
+/// The shared text, holding the row: nobody begins to read, and no other act comes between.
+const RELEASE_STATE: &str = "\
+-- release_state
+SELECT status, first_read_at IS NOT NULL FROM releases WHERE id = $1 FOR UPDATE";
+
+#[async_trait]
+impl Lives for PostgresStore {
+    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
+        retried("transition", || self.try_transition(transition)).await
+    }
+
+    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).execute(&self.pool).await.map_err(failed)?;
+        Ok(marked.rows_affected() > 0)
+    }
+
+    async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError> {
+        let ended = sqlx::query_as(sql::ENDED_RELEASE).bind(tenant).bind(reuse_key.as_slice());
+        ended.fetch_optional(&self.pool).await.map_err(failed)
+    }
+
+    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
+        let events: Vec<(String, String, DateTime<Utc>)> =
+            sqlx::query_as(sql::RELEASE_EVENTS).bind(release).fetch_all(&self.pool).await.map_err(failed)?;
+        Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
+    }
+}
+
+impl PostgresStore {
+    /// Locks the reuse key and the ledger, as a commit does, then the release: its status is read after them.
+    async fn try_transition(&self, transition: &Transition) -> Result<Transitioned, Fault> {
+        let Transition { release, act, reason, at } = transition;
+        // whose it is never changes, so that it can be read before anything is locked
+        let Some(record) = self.release(*release).await? else { return Ok(Transitioned::NotFound) };
+        let mut tx = self.begin().await?;
+        lock_reuse_key(&mut tx, &record.reuse_key).await?;
+        lock_ledger(&mut tx, &record).await?;
+        let (status, was_read): (String, bool) =
+            sqlx::query_as(RELEASE_STATE).bind(release).fetch_one(&mut *tx).await?;
+        if status != act.from() {
+            return Ok(Transitioned::WrongState(status));
+        }
+        sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to()).execute(&mut *tx).await?;
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason).bind(at);
+        event.execute(&mut *tx).await?;
+        if *act == Act::Reject && !was_read {
+            for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
+                sqlx::query(lift).bind(release).execute(&mut *tx).await?;
+            }
+        }
+        sqlx::query(disclosures::BUMP_LEDGER)
+            .bind(&record.tenant)
+            .bind(&record.series)
+            .bind(record.content_hash.as_slice())
+            .execute(&mut *tx)
+            .await?;
+        tell(&mut tx, Word::Changed).await?;
+        tx.commit().await?;
+        Ok(Transitioned::Done)
+    }
+}

@@ -1,0 +1,35 @@
+//! The life of a release after its commit.
+
+pub(crate) const RELEASE_STATE: &str = "\
+-- release_state
+SELECT status, first_read_at IS NOT NULL FROM releases WHERE id = $1";
+
+pub(crate) const SET_RELEASE_STATUS: &str = "\
+-- set_release_status
+UPDATE releases SET status = $2 WHERE id = $1";
+
+pub(crate) const INSERT_RELEASE_EVENT: &str = "\
+-- insert_release_event
+INSERT INTO release_events (release_id, status, reason, happened_at) VALUES ($1, $2, $3, $4)";
+
+pub(crate) const LIFT_DISCLOSURES: &str = "\
+-- lift_disclosures
+DELETE FROM disclosures WHERE release_id = $1";
+
+pub(crate) const LIFT_RULES: &str = "\
+-- lift_rules
+DELETE FROM standing_rules WHERE release_id = $1";
+
+pub(crate) const MARK_READ: &str = "\
+-- mark_read
+UPDATE releases SET first_read_at = COALESCE(first_read_at, $2) WHERE id = $1 AND status IN ('held', 'published')";
+
+pub(crate) const ENDED_RELEASE: &str = "\
+-- ended_release
+SELECT id, status FROM releases WHERE tenant = $1 AND reuse_key = $2
+  AND (status = 'withdrawn' OR (status = 'rejected' AND first_read_at IS NOT NULL))
+ORDER BY id LIMIT 1";
+
+pub(crate) const RELEASE_EVENTS: &str = "\
+-- release_events
+SELECT status, reason, happened_at FROM release_events WHERE release_id = $1 ORDER BY happened_at, status";

@@ -1,0 +1,61 @@
+//! The life of a release after its commit.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{SqliteStore, failed};
+use crate::jobs::{Act, Lives, ReleaseEvent, ReleaseRecord, StoreError, Transition, Transitioned};
+use crate::store::rows::ReleaseRow;
+use crate::store::sql::{disclosures, life as sql, releases};
+
+#[async_trait]
+impl Lives for SqliteStore {
+    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
+        let Transition { release, act, reason, at } = transition;
+        let mut tx = self.begin().await?;
+        let row: Option<ReleaseRow> =
+            sqlx::query_as(releases::RELEASE).bind(release).fetch_optional(&mut *tx).await.map_err(failed)?;
+        let Some(row) = row else { return Ok(Transitioned::NotFound) };
+        let record = ReleaseRecord::try_from(row)?;
+        let (status, was_read): (String, bool) =
+            sqlx::query_as(sql::RELEASE_STATE).bind(release).fetch_one(&mut *tx).await.map_err(failed)?;
+        if status != act.from() {
+            return Ok(Transitioned::WrongState(status));
+        }
+        let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to());
+        set.execute(&mut *tx).await.map_err(failed)?;
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason).bind(at);
+        event.execute(&mut *tx).await.map_err(failed)?;
+        if *act == Act::Reject && !was_read {
+            for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
+                sqlx::query(lift).bind(release).execute(&mut *tx).await.map_err(failed)?;
+            }
+        }
+        sqlx::query(disclosures::BUMP_LEDGER)
+            .bind(&record.tenant)
+            .bind(&record.series)
+            .bind(record.content_hash.as_slice())
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(Transitioned::Done)
+    }
+
+    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).execute(&self.writer).await.map_err(failed)?;
+        Ok(marked.rows_affected() > 0)
+    }
+
+    async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError> {
+        let ended = sqlx::query_as(sql::ENDED_RELEASE).bind(tenant).bind(reuse_key.as_slice());
+        ended.fetch_optional(&self.reader).await.map_err(failed)
+    }
+
+    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
+        let events: Vec<(String, String, DateTime<Utc>)> =
+            sqlx::query_as(sql::RELEASE_EVENTS).bind(release).fetch_all(&self.reader).await.map_err(failed)?;
+        Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
+    }
+}
