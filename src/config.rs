@@ -37,6 +37,9 @@ pub struct Config {
     /// Plans at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
+    /// Days after which published releases are withdrawn, and their parts deleted; never, unless given
+    #[arg(long, env = "GUARDIAN_RETAIN_DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub retain_days: Option<u32>,
     /// Seconds that running jobs get to end when the service is stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,

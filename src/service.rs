@@ -209,6 +209,12 @@ impl Service {
             keys,
             max_queued_jobs: config.max_queued_jobs,
         };
+        if let Some(days) = config.retain_days {
+            let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+            // before anyone can ask, so that a restart gives nothing that is too old
+            retire(&desk, kept).await;
+            tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
+        }
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
         let router = api::router(App {
             desk,
@@ -265,6 +271,21 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
             tracing::warn!(error = %error, "the sweep failed and is tried again later");
+        }
+    }
+}
+
+async fn retire(desk: &Desk, kept: Duration) {
+    if let Err(problem) = desk.retire(desk.clock.now() - kept).await {
+        tracing::warn!(problem = problem.detail, "releases that are too old are withdrawn later");
+    }
+}
+
+async fn retire_again(desk: Desk, kept: Duration, stopping: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = tokio::time::sleep(SWEEP_INTERVAL) => retire(&desk, kept).await,
         }
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Desk, ReleaseRecord, StoreError, problem_of};
+use super::{Desk, ReleaseFilter, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
 
 /// What can be done with a release.
@@ -138,5 +138,32 @@ impl Desk {
         }
         tracing::info!(release.id = %release, release.status = act.to(), "the status of a release changed");
         Ok(record)
+    }
+
+    /// Withdraws the published releases that were made before a time. The ledger keeps what they disclosed.
+    ///
+    /// # Errors
+    /// The store's problem; what was withdrawn until then stays so.
+    pub async fn retire(&self, before: DateTime<Utc>) -> Result<u64, Problem> {
+        let filter = ReleaseFilter { status: Some("published".to_owned()), ..ReleaseFilter::default() };
+        let (mut old, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.store.releases(&filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
+            old.extend(page.items.iter().filter(|release| release.created_at < before).map(|release| release.id));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let mut retired = 0;
+        for release in old {
+            match self.act(release, Act::Withdraw, "retention".to_owned()).await {
+                Ok(_) => retired += 1,
+                // somebody else withdrew it meanwhile
+                Err(problem) if problem.kind == Kind::Conflict => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(retired)
     }
 }

@@ -254,6 +254,7 @@ impl Server {
             max_queued_jobs: 1000,
             max_uploads: 16,
             max_plans: 4,
+            retain_days: None,
             grace_seconds: 5,
             log_format: LogFormat::Text,
         };

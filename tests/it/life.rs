@@ -103,3 +103,34 @@ async fn an_act_needs_a_reason() {
     act(&server, &nobody, "approve").await.problem(404, "not-found");
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_beyond_their_retention_are_withdrawn() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("shared");
+    let server = Server::start_with(|config| config.data.clone_from(&data)).await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let release = server.publish(&dataset, hospital(false)).await;
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    server.stop().await;
+    let retaining = |days: u32| {
+        Server::start_with({
+            let data = data.clone();
+            move |config| {
+                config.data = data;
+                config.retain_days = Some(days);
+            }
+        })
+    };
+    let server = retaining(1).await;
+    server.get(&path).await.ok(200);
+    server.stop().await;
+    let server = retaining(0).await;
+    server.get(&path).await.problem(410, "gone");
+    assert_eq!(server.items("/v1/releases").await[0]["status"], "withdrawn");
+    assert_eq!(kind(&server.refused(&dataset, breaking()).await), "composition-violated");
+    server.stop().await;
+    for (table, rows) in [("part_chunks", 0), ("release_events", 1)] {
+        assert_eq!(super::harness::stored(&data, table).await, rows, "{table}");
+    }
+}
