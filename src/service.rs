@@ -108,7 +108,6 @@ impl Service {
     }
 
     /// The routes, to be called without a connection.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }
