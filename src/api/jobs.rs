@@ -87,8 +87,7 @@ pub(super) struct Job {
 struct JobLinks {
     #[serde(rename = "self")]
     this: String,
-    /// Null: events are not served yet; use `wait`.
-    events: Option<String>,
+    events: String,
     release: Option<String>,
 }
 
@@ -96,7 +95,7 @@ impl From<JobRecord> for Job {
     fn from(record: JobRecord) -> Self {
         let links = JobLinks {
             this: format!("/v1/jobs/{}", record.id),
-            events: None,
+            events: format!("/v1/jobs/{}/events", record.id),
             release: record.release.map(|release| format!("/v1/releases/{release}")),
         };
         let mut specification = record.specification;
@@ -142,7 +141,7 @@ impl Wait {
     }
 }
 
-async fn read(app: &App, id: Uuid) -> Result<JobRecord, Problem> {
+pub(super) async fn read(app: &App, id: Uuid) -> Result<JobRecord, Problem> {
     let job = app.desk.store.job(id).await.map_err(|error| problem_of(&error))?;
     job.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such job"))
 }

@@ -4,7 +4,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{App, datasets, health, jobs, parts, plans, releases, upload};
+use super::{App, datasets, events, health, jobs, parts, plans, releases, upload};
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -33,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(plans::create))
         .routes(routes!(jobs::submit, jobs::list))
         .routes(routes!(jobs::get, jobs::cancel))
+        .routes(routes!(events::stream_events))
         .routes(routes!(releases::list))
         .routes(routes!(releases::get))
         .routes(routes!(releases::report))

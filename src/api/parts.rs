@@ -1,16 +1,15 @@
 //! The rows of a part, streamed a chunk at a time. Reaches parts and manifests only, never a dataset.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use uuid::Uuid;
 
-use super::extract::Query;
+use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, decompress, problem_of};
@@ -52,16 +51,14 @@ enum Format {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<App>,
-    Path((id, table, part)): Path<(String, String, String)>,
+    PartPath { release, table, part }: PartPath,
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::new(Kind::NotFound, "there is no such part");
-    let id = Uuid::try_parse(&id).map_err(|_| missing())?;
     let format = negotiate(query.format.as_deref(), &headers)?;
-    let (release, manifest) = releases::read(&app, id).await?;
-    let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(missing)?;
-    let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(missing)?;
+    let (release, manifest) = releases::read(&app, release).await?;
+    let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
+    let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if format == Format::Json {
         return page(&app, &release, &part, &query).await;
     }

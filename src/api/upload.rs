@@ -17,17 +17,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
-use super::App;
 use super::datasets::Dataset;
-use super::extract::Query;
+use super::extract::{Query, drain};
+use super::{App, DRAINED_BYTES};
 use crate::jobs::{self, UploadRequest};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, LimitExceeded};
 use crate::problem::{Kind, Problem, ProblemDocument};
-
-/// After a refusal so much of the body is still read, so that the client gets to see the answer.
-const DRAINED_BYTES: usize = 64 << 20;
 
 /// What is said of an upload.
 #[derive(Deserialize, IntoParams)]
@@ -67,15 +64,18 @@ pub(super) struct UploadQuery {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
-    Query(query): Query<UploadQuery>,
+    query: Result<Query<UploadQuery>, Problem>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    must_be_csv(&headers)?;
-    let mut request = requested(query)?;
-    request.encoding = encoding(&headers)?;
+    let (mut request, digest) = match query.and_then(|Query(query)| announced(query, &headers)) {
+        Ok(announced) => announced,
+        Err(problem) => {
+            drain(body.into_data_stream()).await;
+            return Err(problem);
+        }
+    };
     request.limits = app.limits.clone();
-    let digest = stated_digest(&headers)?;
 
     let (sender, receiver) = mpsc::channel(4);
     let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: digest.is_some().then(Sha256::new) }));
@@ -179,6 +179,14 @@ impl Read for BodyReader {
         self.current.copy_to_slice(&mut buffer[..len]);
         Ok(len)
     }
+}
+
+/// What query and headers say of the body.
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<(UploadRequest, Option<Vec<u8>>), Problem> {
+    must_be_csv(headers)?;
+    let mut request = requested(query)?;
+    request.encoding = encoding(headers)?;
+    Ok((request, stated_digest(headers)?))
 }
 
 fn must_be_csv(headers: &HeaderMap) -> Result<(), Problem> {

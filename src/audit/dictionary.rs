@@ -8,6 +8,7 @@ use crate::microdata::{Arena, AttributeType, Domain, Ends};
 /// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
 /// does not have get the codes behind them, in order of appearance.
 pub(super) struct Dictionary<'a> {
+    kind: Option<AttributeType>,
     domain: Option<&'a Domain>,
     base: u32,
     extra: Arena,
@@ -29,18 +30,22 @@ struct Slot {
 impl<'a> Dictionary<'a> {
     const RECENT: usize = 1 << 12;
 
-    /// The dictionary of a column whose original has `domain`, where the original is there.
-    pub(super) fn new(domain: Option<&'a Domain>) -> Self {
+    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values stand in the
+    /// order of `kind`, where that is stated.
+    pub(super) fn new(domain: Option<&'a Domain>, kind: Option<AttributeType>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
+        // a few slots for every value that there should be
+        let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
         let empty = Slot { ends: Ends::of(b""), length: 0, code: 0 };
         let mut dictionary = Self {
+            kind,
             domain,
             base,
             extra: Arena::default(),
             missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
             table: HashTable::with_capacity(base as usize),
             hasher: RandomState::new(),
-            recent: vec![empty; (4 * base as usize).next_power_of_two().clamp(256, Self::RECENT)],
+            recent: vec![empty; slots],
         };
         for code in 0..base {
             if let Some(value) = domain.and_then(|domain| domain.value(code)) {
@@ -109,10 +114,8 @@ impl<'a> Dictionary<'a> {
 
     /// The place of every code in the canonical order of the values; `None` when the codes are these places.
     pub(super) fn ranks(&self) -> Option<Vec<u32>> {
-        let kind = self.domain.map_or_else(
-            || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code))),
-            Domain::kind,
-        );
+        let narrowest = || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code)));
+        let kind = self.kind.or_else(|| self.domain.map(Domain::kind)).unwrap_or_else(narrowest);
         let compare = |a: u32, b: u32| {
             let (a, b) = (self.value(a), self.value(b));
             // values that are not of the type have no place of their own: any fixed one does
@@ -160,7 +163,7 @@ mod tests {
     fn values_of_the_domain_keep_their_codes() {
         let long = "a value of more than sixteen bytes";
         let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
-        let mut dictionary = Dictionary::new(Some(&domain));
+        let mut dictionary = Dictionary::new(Some(&domain), None);
         for _ in 0..2 {
             for code in 0..domain.len() as u32 {
                 assert_eq!(self::code(&mut dictionary, domain.value(code)), code);
@@ -175,7 +178,7 @@ mod tests {
 
     #[test]
     fn without_a_domain_the_type_is_inferred() {
-        let mut dictionary = Dictionary::new(None);
+        let mut dictionary = Dictionary::new(None, None);
         let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| code(&mut dictionary, cell));
         assert_eq!(codes, [0, 1, 2, 3, 1]);
         assert_eq!(dictionary.ranks(), Some(vec![3, 0, 2, 1]));
@@ -185,7 +188,7 @@ mod tests {
 
     #[test]
     fn long_values_are_told_apart_between_their_ends() {
-        let mut dictionary = Dictionary::new(None);
+        let mut dictionary = Dictionary::new(None, None);
         let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
             .map(|v| code(&mut dictionary, Some(v.as_bytes())));
         assert_eq!(codes, [0, 1, 0]);

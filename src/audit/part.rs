@@ -138,8 +138,9 @@ fn rows(
         .iter()
         .map(|column| {
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
+            let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            Growing { dictionary: Dictionary::new(domain), codes, batch: Vec::with_capacity(BATCH) }
+            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(BATCH) }
         })
         .collect();
     let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));

@@ -34,11 +34,12 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
     let file = File::open(path).map_err(|error| End::io(path, &error))?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
     let limits = Limits::default();
-    control.begin(Phase::Load, size).map_err(|_| End::Internal("cancelled".to_owned()))?;
+    control.begin(Phase::Load, size).map_err(|_| End::interrupted())?;
     let counted = Counted { file, control: control.clone() };
     let (encoding, sniffed) = sniff(counted).map_err(|error| End::io(path, &error))?;
     let decoded = decoder(sniffed, encoding, &limits).map_err(|error| End::io(path, &error))?;
     let ingest = |error: IngestError| match error {
+        IngestError::Io(_) if control.check().is_err() => End::interrupted(),
         IngestError::Io(error) => End::io(path, &error),
         other => End::Refused(Box::new(other.into())),
     };

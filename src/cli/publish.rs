@@ -6,12 +6,14 @@ use clap::Args;
 
 use super::folder::Draft;
 use super::progress::Shown;
-use super::{End, input};
+use super::{End, input, interrupt};
+use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Order};
 use crate::ledger::Earlier;
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{Provenance, public_report};
+use crate::telemetry;
 
 /// What to publish and where to.
 #[derive(Args)]
@@ -50,7 +52,9 @@ fn reproduced(text: &str) -> Result<Key, String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    telemetry::start(LogFormat::Text);
     let control = Control::default();
+    interrupt::cancels(&control);
     let shown = Shown::begin(&control);
     let document = input::document(&arguments.spec)?;
     let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;

@@ -7,10 +7,12 @@ use clap::Args;
 
 use super::folder::Folder;
 use super::progress::Shown;
-use super::{End, input};
+use super::{End, input, interrupt};
+use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Claim};
 use crate::report::{AuditSummary, Manifest};
+use crate::telemetry;
 
 /// What to verify.
 #[derive(Args)]
@@ -26,7 +28,9 @@ pub struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    telemetry::start(LogFormat::Text);
     let control = Control::default();
+    interrupt::cancels(&control);
     let shown = Shown::begin(&control);
     let folder = Folder::new(&arguments.directory);
     let manifest = folder.read("manifest.json").map_err(|error| End::io(&arguments.directory, &error))?;

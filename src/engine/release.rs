@@ -6,6 +6,7 @@ use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
+use crate::privacy::Status;
 use crate::problem::Problem;
 use crate::publication::{Publication, TableName, Witness};
 use crate::publish::{self, Input};
@@ -52,6 +53,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     if !dependencies.is_empty() {
         return Err(Stopped::Refused(Problem::of_faults(dependencies)));
     }
+    // the decomposition promises normal form; a design that breaks it is a bug, not an answer
+    if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
+        return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
+    }
     prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
 
     let (publication, witness, written) = publish_and_write(order, &prepared, store, control)?;
@@ -64,6 +69,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         original: Some(table),
         witness: Some(&witness),
         names: &specification.published_names,
+        kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {

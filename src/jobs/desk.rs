@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
-use super::{DatasetRecord, JobRecord, NewJob, Signals, Store, problem_of};
+use super::{DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, problem_of};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
+use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
 use crate::vault::{Secret, Vault, VaultError};
 
@@ -125,6 +126,26 @@ impl Desk {
         hash.finish()
     }
 
+    /// The standing release of a reuse key.
+    async fn release_of_key(&self, dataset: &DatasetRecord, key: [u8; 32]) -> Result<Option<Uuid>, Problem> {
+        let filter = ReleaseFilter {
+            series: Some(dataset.series.clone()),
+            status: Some("published".to_owned()),
+            ..ReleaseFilter::default()
+        };
+        let mut cursor = None;
+        loop {
+            let page = self.store.releases(&filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
+            if let Some(release) = page.items.iter().find(|release| release.reuse_key == key) {
+                return Ok(Some(release.id));
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
     /// The dry run of a document. Loads the columns it uses.
     ///
     /// # Errors
@@ -135,7 +156,13 @@ impl Desk {
         let faults = reading.faults;
         let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
         let snapshot = snapshot.map_err(|error| problem_of(&error))?;
-        let earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
+        let mut earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
+        let reused = self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?;
+        if let Some(release) = reused {
+            // a job would give this release back: it does not stand in its own way
+            earlier.disclosures.retain(|(of, _)| *of != release);
+            earlier.rules.retain(|(of, _)| *of != release);
+        }
         let (handle, store) = (Handle::current(), Arc::clone(&self.store));
         let control = Control::default();
         // a caller that goes away stops the computation
@@ -152,6 +179,14 @@ impl Desk {
         let planned =
             planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
         drop(stop_when_dropped);
+        let planned = planned.map(|mut plan| {
+            plan.warnings.extend(reused.map(|release| Notice {
+                r#type: "release-reused".to_owned(),
+                pointer: None,
+                detail: format!("an equal job has a release already; a job would give it back: {release}"),
+            }));
+            plan
+        });
         planned.map_err(|stopped| match stopped {
             Stopped::Refused(problem) => problem,
             Stopped::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),

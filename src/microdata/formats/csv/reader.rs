@@ -4,7 +4,7 @@
 //! missing value. Every record has as many fields as the header, so a blank line is a missing value in a one-column file
 //! and refused in every other, at the end too.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};
 
 use super::super::{IngestError, Limits};
@@ -208,9 +208,12 @@ fn header_names(record: Record<'_>, limits: &Limits) -> Result<Vec<String>, Inge
             Err(_) => return Err(in_header(byte, &format!("the name of column {position} is not UTF-8"))),
         }
     }
-    let mut seen = HashSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
-        return Err(in_header(None, &format!("two columns are named {twice:?}")));
+    // by position: in a file without a header the "names" are values
+    let mut seen = HashMap::new();
+    for (index, name) in names.iter().enumerate() {
+        if let Some(first) = seen.insert(name.as_str(), index) {
+            return Err(in_header(None, &format!("columns {} and {} have the same name", first + 1, index + 1)));
+        }
     }
     Ok(names)
 }
@@ -342,7 +345,7 @@ mod tests {
 
     #[test]
     fn headers_have_distinct_names() {
-        assert_eq!(malformed(read("a,b,a\n")).3, "two columns are named \"a\"");
+        assert_eq!(malformed(read("a,b,a\n")).3, "columns 1 and 3 have the same name");
         assert_eq!(malformed(read("a,,b\n")).3, "column 2 has no name");
         assert_eq!(malformed(read("\"\"\n")).3, "column 1 has no name");
         let header = vec!["x"; 1025].join(",");

@@ -1,0 +1,30 @@
+//! `guardian migrate`: brings the tables of a store up to date, as every start does, and says their version.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::End;
+use super::serve::{not_started, runtime};
+use crate::config::StoreOptions;
+use crate::service;
+
+/// Which store.
+#[derive(Args)]
+pub struct Arguments {
+    /// The folder of the embedded store
+    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    data: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    runtime()?.block_on(async {
+        let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
+        writeln!(std::io::stdout().lock(), "{}: schema version {}", migrated.store, migrated.version)
+            .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
+        Ok(End::Done)
+    })
+}
