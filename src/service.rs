@@ -90,7 +90,12 @@ impl Service {
         );
         let desk = Desk { store: Arc::clone(&shared), vault, clock: clock.clone(), signals, keys };
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
-        let router = api::router(App { desk, limits, max_upload_bytes: config.max_upload_bytes });
+        let router = api::router(App {
+            desk,
+            limits,
+            spool: config.data.as_path().into(),
+            max_upload_bytes: config.max_upload_bytes,
+        });
         let stopping = CancellationToken::new();
         tokio::spawn(sweep(shared, clock, stopping.clone()));
         let stop = stopping.clone();

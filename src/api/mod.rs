@@ -6,6 +6,7 @@ mod events;
 mod extract;
 mod guard;
 mod health;
+mod intake;
 mod jobs;
 mod listing;
 mod openapi;
@@ -14,6 +15,9 @@ mod plans;
 mod releases;
 mod respond;
 mod upload;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -40,6 +44,8 @@ pub struct App {
     pub desk: Desk,
     /// What uploads may hold.
     pub limits: Limits,
+    /// The folder for uploads that are read from their end; what is put there has no name.
+    pub spool: Arc<Path>,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
 }

@@ -9,6 +9,8 @@ use crate::microdata::{Arena, AttributeType, Domain};
 /// does not have get the codes behind them, in order of appearance.
 pub(super) struct Dictionary<'a> {
     domain: Option<&'a Domain>,
+    /// The type that is stated.
+    stated: Option<AttributeType>,
     base: u32,
     extra: Arena,
     /// The code of a missing value, once one is known.
@@ -30,11 +32,13 @@ struct Slot {
 impl<'a> Dictionary<'a> {
     const RECENT: usize = 1 << 12;
 
-    /// The dictionary of a column whose original has `domain`, where the original is there.
-    pub(super) fn new(domain: Option<&'a Domain>) -> Self {
+    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values are of the `stated`
+    /// type, where one is.
+    pub(super) fn new(domain: Option<&'a Domain>, stated: Option<AttributeType>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
         let mut dictionary = Self {
             domain,
+            stated,
             base,
             extra: Arena::default(),
             missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
@@ -111,10 +115,10 @@ impl<'a> Dictionary<'a> {
 
     /// The place of every code in the canonical order of the values; `None` when the codes are these places.
     pub(super) fn ranks(&self) -> Option<Vec<u32>> {
-        let kind = self.domain.map_or_else(
-            || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code))),
-            Domain::kind,
-        );
+        let kind = self
+            .stated
+            .or(self.domain.map(Domain::kind))
+            .unwrap_or_else(|| AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code))));
         let compare = |a: u32, b: u32| {
             let (a, b) = (self.value(a), self.value(b));
             // values that are not of the type have no place of their own: any fixed one does
@@ -170,7 +174,7 @@ mod tests {
     fn values_of_the_domain_keep_their_codes() {
         let long = "a value of more than sixteen bytes";
         let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
-        let mut dictionary = Dictionary::new(Some(&domain));
+        let mut dictionary = Dictionary::new(Some(&domain), None);
         for _ in 0..2 {
             for code in 0..domain.len() as u32 {
                 assert_eq!(dictionary.code(domain.value(code)), code);
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn without_a_domain_the_type_is_inferred() {
-        let mut dictionary = Dictionary::new(None);
+        let mut dictionary = Dictionary::new(None, None);
         let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| dictionary.code(cell));
         assert_eq!(codes, [0, 1, 2, 3, 1]);
         assert_eq!(dictionary.ranks(), Some(vec![3, 0, 2, 1]));
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn long_values_are_told_apart_between_their_ends() {
-        let mut dictionary = Dictionary::new(None);
+        let mut dictionary = Dictionary::new(None, None);
         let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
             .map(|v| dictionary.code(Some(v.as_bytes())));
         assert_eq!(codes, [0, 1, 0]);

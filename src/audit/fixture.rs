@@ -236,6 +236,7 @@ impl World {
             original: original.then_some(&table),
             witness: witness.then_some(&assigned),
             names: &self.names,
+            kinds: &[],
             accounted: self.accounted,
         };
         verify(&evidence, &Control::default()).expect("an answer")

@@ -29,7 +29,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{Publication, PublishedBytes, SubmittedRule, Witness};
 
 /// What an audit is given.
@@ -47,6 +47,9 @@ pub struct Evidence<'a> {
     pub witness: Option<&'a Witness>,
     /// The names of the attributes, for details.
     pub names: &'a [String],
+    /// The types of the attributes that the release states, by which their values are ordered; where none is, that of the
+    /// original, else the one that the values show.
+    pub kinds: &'a [Option<AttributeType>],
     /// The attributes that may be published at all.
     pub accounted: AttrSet,
 }

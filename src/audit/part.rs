@@ -133,7 +133,8 @@ fn rows(
         .map(|column| {
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            Growing { dictionary: Dictionary::new(domain), codes, batch: Vec::with_capacity(Control::STRIDE) }
+            let stated = evidence.kinds.get(column.attribute.index()).copied().flatten();
+            Growing { dictionary: Dictionary::new(domain, stated), codes, batch: Vec::with_capacity(Control::STRIDE) }
         })
         .collect();
     let lone = width == 1;

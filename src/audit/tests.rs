@@ -226,6 +226,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         original: None,
         witness: None,
         names: &world.names,
+        kinds: &[],
         accounted: world.accounted,
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
@@ -249,6 +250,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             original: None,
             witness: None,
             names: &world.names,
+            kinds: &[],
             accounted: world.accounted,
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
@@ -312,6 +314,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         original: None,
         witness: None,
         names,
+        kinds: &[],
         accounted: world.accounted,
     };
     assert!(verify(&evidence, &control).is_ok());

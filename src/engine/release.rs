@@ -64,6 +64,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         original: Some(table),
         witness: Some(&witness),
         names: &specification.published_names,
+        kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {

@@ -9,7 +9,7 @@ use super::release::{figures, summary};
 use super::write::hex;
 use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
-use crate::microdata::{AttrSet, Table};
+use crate::microdata::{AttrSet, AttributeType, Table};
 use crate::publication::{Origin, PublishedBytes, SubmittedRule};
 use crate::report::{AuditSummary, CheckResult, Manifest, publication_of};
 
@@ -45,6 +45,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
             guarantee: rule.guarantee,
         });
     let stated: Vec<SubmittedRule> = stated.collect();
+    let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(|name| stated_kind(claim.manifest, name)).collect();
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
@@ -52,6 +53,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         original: claim.original,
         witness: None,
         names: claim.names,
+        kinds: &kinds,
         accounted: AttrSet::first(claim.names.len()),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
@@ -67,6 +69,11 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
+}
+
+/// The type that the manifest states of an attribute. What was text in the original may look like numbers in the parts.
+fn stated_kind(manifest: &Manifest, name: &str) -> Option<AttributeType> {
+    manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
 }
 
 /// Whether every part has the digest that the manifest states.

@@ -226,7 +226,8 @@ mod tests {
         };
         rising(AttributeType::Boolean, &["false", "true"]);
         rising(AttributeType::Date, &["0000-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "9999-12-31"]);
-        let stamps = ["1969-12-31T23:59:59.9Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z", "1970-01-01T00:00:01Z"];
+        let stamps =
+            ["1969-12-31T23:59:59.9Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z", "1970-01-01T00:00:01Z"];
         rising(AttributeType::Timestamp, &stamps);
         for kind in [AttributeType::Boolean, AttributeType::Date, AttributeType::Timestamp] {
             assert!(!kind.admits(b"") && !kind.admits(b"True") && !kind.admits(b"1"));

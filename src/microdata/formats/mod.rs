@@ -2,8 +2,8 @@
 
 use std::io;
 
-pub mod arrow;
 mod arrays;
+pub mod arrow;
 mod collect;
 pub mod compression;
 pub mod csv;

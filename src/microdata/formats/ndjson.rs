@@ -48,8 +48,7 @@ impl<R: Read + Send> NdjsonReader<R> {
         let max = limits.max_record_bytes.min(1 << 30);
         let lines = Lines { reader: BufReader::with_capacity(BUFFER, reader), line: Vec::new(), at: 0, next: 0, max };
         let collector = Collector::new(types, limits);
-        let mut opened =
-            Self { lines, collector, seen: Vec::new(), first: None, columns_known: false, done: false };
+        let mut opened = Self { lines, collector, seen: Vec::new(), first: None, columns_known: false, done: false };
         opened.first = opened.read_chunk()?;
         if opened.first.is_none() {
             return Err(IngestError::Empty);
@@ -80,7 +79,8 @@ impl<R: Read + Send> NdjsonReader<R> {
     fn row(&mut self, row: usize) -> Result<(), IngestError> {
         let number = self.collector.before() + row as u64 + 1;
         let byte = Some(self.lines.at);
-        let bad = |detail: &str| IngestError::Malformed { row: Some(number), column: None, byte, detail: detail.into() };
+        let bad =
+            |detail: &str| IngestError::Malformed { row: Some(number), column: None, byte, detail: detail.into() };
         let text = std::str::from_utf8(&self.lines.line).map_err(|_| bad("the line is not UTF-8"))?;
         let mut fault = None;
         let taking = Taking {
@@ -300,7 +300,8 @@ mod tests {
         let mut rows = Vec::new();
         while let Some(chunk) = reader.next_chunk()? {
             for row in 0..chunk.rows as usize {
-                let cell = |value: Option<&[u8]>| value.map_or("-".into(), |value| String::from_utf8_lossy(value).into());
+                let cell =
+                    |value: Option<&[u8]>| value.map_or("-".into(), |value| String::from_utf8_lossy(value).into());
                 let cells: Vec<String> = chunk.columns.iter().map(|column| cell(column.value(row))).collect();
                 rows.push(cells.join("|"));
             }
@@ -317,10 +318,9 @@ mod tests {
 
     #[test]
     fn rows_become_columns_in_order_of_appearance() {
-        let (names, rows, kinds) = read(
-            "\u{feff}{\"a\":1,\"b\":\"x\"}\r\n\n{\"c\":true,\"b\":null}\n{\"b\":\"\",\"a\":-2.50,\"c\":false}",
-        )
-        .unwrap();
+        let (names, rows, kinds) =
+            read("\u{feff}{\"a\":1,\"b\":\"x\"}\r\n\n{\"c\":true,\"b\":null}\n{\"b\":\"\",\"a\":-2.50,\"c\":false}")
+                .unwrap();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(rows, ["1|x|-", "-|-|true", "-2.50||false"]);
         assert_eq!(kinds, [None, Some(AttributeType::Text), Some(AttributeType::Boolean)]);
@@ -336,7 +336,13 @@ mod tests {
         assert_eq!(refused("{\"a\":1,\"a\":2}"), named(1, "a", "the row has the key twice"));
         assert_eq!(refused("{\"a\":1}\n{\"a\":true}"), named(2, "a", "the column holds booleans and other values"));
         assert_eq!(refused("{\"a\":1e9999}"), named(1, "a", "the number has too many digits"));
-        for broken in ["{\"a\":1}\n{\"a\":secret}", "{\"a\":1}\n[1]", "{\"a\":1}\n7", "{\"a\":1}\n{\"a\":1}{\"a\":2}", "{\"a\":1}\n{\"a\":0"] {
+        for broken in [
+            "{\"a\":1}\n{\"a\":secret}",
+            "{\"a\":1}\n[1]",
+            "{\"a\":1}\n7",
+            "{\"a\":1}\n{\"a\":1}{\"a\":2}",
+            "{\"a\":1}\n{\"a\":0",
+        ] {
             assert_eq!(refused(broken), (Some(2), None, "the line is not one JSON object".to_owned()));
         }
         assert!(matches!(read(""), Err(IngestError::Empty)));
@@ -352,8 +358,17 @@ mod tests {
     #[test]
     fn numbers_are_written_out() {
         let cases = [
-            ("1", "1"), ("-0", "0"), ("1.50", "1.50"), ("1e3", "1000"), ("1.5E-3", "0.0015"), ("-12.5e1", "-125"),
-            ("-12.55e1", "-125.5"), ("0e99999", "0"), ("0.001e3", "1"), ("1e-1", "0.1"), ("120e-1", "12"),
+            ("1", "1"),
+            ("-0", "0"),
+            ("1.50", "1.50"),
+            ("1e3", "1000"),
+            ("1.5E-3", "0.0015"),
+            ("-12.5e1", "-125"),
+            ("-12.55e1", "-125.5"),
+            ("0e99999", "0"),
+            ("0.001e3", "1"),
+            ("1e-1", "0.1"),
+            ("120e-1", "12"),
         ];
         for (number, expected) in cases {
             assert_eq!(plain(number).as_deref(), Some(expected), "{number}");
