@@ -1,6 +1,7 @@
 //! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
 //! in `jobs`.
 
+mod archive;
 mod datasets;
 mod events;
 mod extract;
@@ -14,6 +15,7 @@ mod parts;
 mod plans;
 mod releases;
 mod respond;
+mod stream;
 mod upload;
 
 use std::path::Path;
