@@ -139,11 +139,14 @@ fn push(
         let slice = slice.as_any_dictionary();
         let (keys, values) = (slice.keys(), dictionary.values());
         let places = if values.is_empty() { vec![0; keys.len()] } else { slice.normalized_keys() };
-        let missing = |row: usize| keys.is_null(row) || values.is_empty() || values.is_null(places[row]);
+        let unfit = values.is_empty() || *values.data_type() == DataType::Null;
+        let missing = |row: usize| unfit || keys.is_null(row) || values.is_null(places[row]);
         let mut rows = (0..keys.len()).map(|row| (!missing(row)).then(|| places[row]));
         return push_values(values.as_ref(), &mut rows, collector, column);
     }
-    let mut rows = (from..to).map(|row| array.is_valid(row).then_some(row));
+    // a null array has no bit map of what is missing
+    let none = *array.data_type() == DataType::Null;
+    let mut rows = (from..to).map(|row| (!none && array.is_valid(row)).then_some(row));
     push_values(array, &mut rows, collector, column)
 }
 
@@ -214,7 +217,7 @@ fn push_values(
                 None => Err("the moment is finer than a microsecond, or too far away"),
             })
         }
-        // kind_of lets nothing else pass; of null columns every row is missing
+        // kind_of lets nothing else pass; in null columns every row is missing
         _ => to.texts(|_, _| Err("the value has no text")),
     }
 }

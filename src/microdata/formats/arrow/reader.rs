@@ -22,7 +22,9 @@ const MAX_BODY: u64 = 512 << 20;
 const MAX_DESCRIPTION: u64 = 16 << 20;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
-const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
+const FILE_MAGIC: &[u8; 8] = b"ARROW1\0\0";
+/// Some writers pad the magic number to more than eight bytes; by so many words at most.
+const FILE_PADDING: usize = 32;
 
 /// Gives the rows of an Arrow IPC stream as [`Chunk`]s.
 pub struct ArrowReader<R>(Batches<Messages<R>>);
@@ -83,8 +85,18 @@ impl<R: Read> Messages<R> {
             if prefix.is_empty() {
                 return Err(IngestError::Empty);
             }
-            if FILE_MAGIC.starts_with(&prefix) {
-                prefix = self.exactly(8)?.split_off(4);
+            if prefix == FILE_MAGIC[..4] {
+                let rest = self.exactly(4)?;
+                if rest != FILE_MAGIC[4..] {
+                    return Err(damaged());
+                }
+                prefix = self.exactly(4)?;
+                for _ in 0..FILE_PADDING {
+                    if prefix != [0; 4] {
+                        break;
+                    }
+                    prefix = self.exactly(4)?;
+                }
             }
         }
         if prefix.is_empty() {
