@@ -45,7 +45,7 @@ enum Maker {
     Csv,
     Ndjson,
     Parquet(TypedRows, Box<ParquetWriter>),
-    Arrow(TypedRows, ArrowStreamWriter),
+    Arrow(TypedRows, Box<ArrowStreamWriter>),
 }
 
 /// The types of a part's columns, `bucket` first where there is one.
@@ -106,7 +106,7 @@ impl Rendering {
             PartFormat::Arrow => {
                 let rows = typed();
                 let writer = ArrowStreamWriter::new(rows.schema())?;
-                Maker::Arrow(rows, writer)
+                Maker::Arrow(rows, Box::new(writer))
             }
         };
         let held = Vec::new();

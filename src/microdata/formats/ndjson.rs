@@ -295,7 +295,10 @@ mod tests {
 
     use super::*;
 
-    fn read(input: &str) -> Result<(Vec<String>, Vec<String>, Vec<Option<AttributeType>>), IngestError> {
+    /// Names, rows with `-` for missing cells, types.
+    type Table = (Vec<String>, Vec<String>, Vec<Option<AttributeType>>);
+
+    fn read(input: &str) -> Result<Table, IngestError> {
         let mut reader = NdjsonReader::open(input.as_bytes(), Vec::new(), &Limits::default())?;
         let mut rows = Vec::new();
         while let Some(chunk) = reader.next_chunk()? {
