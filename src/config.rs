@@ -1,7 +1,8 @@
 //! What the operator may choose. Every option is a flag and an environment variable; the defaults are the documentation.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -12,9 +13,12 @@ pub struct Config {
     /// The address to listen on; loopback only, as long as there is no authentication
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// The folder of the embedded store
+    /// The folder of the embedded store and of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
+    /// Where what lasts is kept
+    #[command(flatten)]
+    pub store: StoreOptions,
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
@@ -30,6 +34,91 @@ pub struct Config {
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+/// The options of workers without HTTP.
+#[derive(Args, Clone, Debug)]
+pub struct WorkerOptions {
+    /// The folder of the master key
+    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    pub data: PathBuf,
+    /// Where what lasts is kept
+    #[command(flatten)]
+    pub store: StoreOptions,
+    /// Jobs that run at the same time
+    #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub workers: u32,
+    /// Seconds that running jobs get to end when the workers are stopped
+    #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
+    pub grace_seconds: u64,
+    /// How to write the log, on standard error
+    #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// Where what lasts is kept.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StoreOptions {
+    /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
+    /// all in the data folder. DATABASE_URL is taken too
+    #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
+    pub url: Option<StoreUrl>,
+    /// What counts where --store says nothing
+    #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
+    pub database_url: Option<StoreUrl>,
+    /// The file of the master key, made when there is none; every process on one store needs the same. Default:
+    /// master.key in the data folder
+    #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
+    pub master_key: Option<PathBuf>,
+}
+
+impl StoreOptions {
+    /// The database, unless the store is the embedded one.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn database(&self) -> Result<Option<&str>, String> {
+        let chosen = self.url.as_ref().or(self.database_url.as_ref());
+        match chosen.map(StoreUrl::reveal) {
+            None | Some("embedded") => Ok(None),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => Ok(Some(url)),
+            Some(_) => {
+                let from = if self.url.is_some() { "--store" } else { "DATABASE_URL" };
+                Err(format!("{from} must be postgres://USER@HOST/DATABASE, or embedded"))
+            }
+        }
+    }
+
+    /// The file of the master key.
+    #[must_use]
+    pub fn master_key(&self, data: &Path) -> PathBuf {
+        self.master_key.clone().unwrap_or_else(|| data.join("master.key"))
+    }
+}
+
+/// The URL of a store. It may hold a password, so that it is never shown; every text is taken here and judged later, because a
+/// parser of arguments repeats what it refuses.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(String);
+
+impl StoreUrl {
+    /// The URL, with its password.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for StoreUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreUrl(..)")
+    }
 }
 
 /// How to write the log.
@@ -53,6 +142,7 @@ impl Config {
     /// # Errors
     /// A sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
+        self.store.database()?;
         if self.listen.ip().is_loopback() {
             Ok(())
         } else {
@@ -61,5 +151,40 @@ impl Config {
                 self.listen.ip()
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Line {
+        #[command(flatten)]
+        store: StoreOptions,
+    }
+
+    fn parse(arguments: &[&str]) -> StoreOptions {
+        Line::try_parse_from(["guardian"].iter().chain(arguments)).unwrap().store
+    }
+
+    #[test]
+    fn the_store_that_is_named_outright_counts() {
+        let options = parse(&["--store", "postgres://a/b", "--database-url", "postgres://c/d"]);
+        assert_eq!(options.database(), Ok(Some("postgres://a/b")));
+        let options = parse(&["--store", "embedded", "--database-url", "postgres://c/d"]);
+        assert_eq!(options.database(), Ok(None));
+        assert_eq!(StoreOptions::default().database(), Ok(None));
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for url in ["mysql://me:secret@host/db", "postgres://me:secret@host/db"] {
+            let options = parse(&["--store", url]);
+            assert!(!format!("{options:?} {:?}", options.database().err()).contains("secret"));
+        }
+        assert!(parse(&["--store", "mysql://me:secret@host/db"]).database().is_err());
     }
 }

@@ -1,7 +1,10 @@
-//! The service put together: store, keys, workers and routes in one process.
+//! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
+//! store.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,16 +15,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, App};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, StoreOptions, WorkerOptions};
 use crate::jobs::{Desk, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::Limits;
-use crate::store::sqlite::SqliteStore;
+use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
 
 /// How often what nobody needs any more is removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// An upload may take so long before its chunks count as left behind.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The pin that tells which master key a store was begun with.
+const KEY_PIN: &str = "master key";
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -30,24 +36,125 @@ pub enum StartError {
     #[error("{0}")]
     Config(String),
     /// The store cannot be opened.
-    #[error("the store cannot be opened: {0}")]
+    #[error("the store cannot be opened: {0}{because}", because = because(.0))]
     Store(#[from] StoreError),
     /// The master key cannot be opened.
     #[error("the master key cannot be opened: {0}")]
     Vault(#[from] VaultError),
+    /// The store was begun with another master key. Equal contents would hash differently, so that the ledger would seem empty.
+    #[error(
+        "the store was begun with another master key than {}; every process on a store needs the same file: name it with \
+         --master-key",
+        .0.display()
+    )]
+    ForeignKey(PathBuf),
+    /// The store was begun with a master key, and there is none.
+    #[error(
+        "the store was begun with a master key, but {} does not exist; bring back the file, or copy it from another process on \
+         the store, and name it with --master-key",
+        .0.display()
+    )]
+    KeyMissing(PathBuf),
     /// The address cannot be listened on.
     #[error("{0} cannot be listened on: {1}")]
     Listen(SocketAddr, io::Error),
+}
+
+/// What lies under a failure. For the operator at the start only: it may name hosts and users, though no password.
+fn because(error: &StoreError) -> String {
+    error.source().map(|source| format!(": {source}")).unwrap_or_default()
+}
+
+/// What every process on a store has: the store, its keys, and word of what others do.
+struct Base {
+    store: OpenStore,
+    vault: Arc<Vault>,
+    clock: Clock,
+    signals: Arc<Signals>,
+    stopping: CancellationToken,
+}
+
+impl Base {
+    async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
+        let database = options.database().map_err(StartError::Config)?;
+        let store = OpenStore::open(database, data).await?;
+        let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
+        let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
+        store.listen(&signals, &stopping).await?;
+        let shared = store.shared();
+        if store.is_shared() {
+            // others may be at work: what they lost is found by the reapers, and what they left behind by the sweeps
+            shared.sweep(clock.now(), SWEEP_GRACE).await?;
+        } else {
+            // this process alone has the store: whatever is leased was lost with an earlier one
+            shared.expire_all_leases(clock.now()).await?;
+            shared.sweep(clock.now(), Duration::ZERO).await?;
+        }
+        tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
+        Ok(Self { store, vault, clock, signals, stopping })
+    }
+
+    fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
+        let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
+        let runner = Arc::new(Publisher { clock: self.clock.clone() });
+        let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
+        Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
+    }
+}
+
+/// Opens the key file, or makes one for a store that was never used, and holds it against the store's pin.
+async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartError> {
+    if store.pinned(KEY_PIN).await?.is_some() && !path.exists() {
+        return Err(StartError::KeyMissing(path));
+    }
+    let vault = Vault::open(&path)?;
+    let pinned = store.pin(KEY_PIN, vault.fingerprint()).await?;
+    if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
+}
+
+/// Workers that run beside other processes on one store.
+pub struct WorkerService {
+    base: Base,
+    workers: WorkersHandle,
+}
+
+impl WorkerService {
+    /// Opens the store and starts the workers.
+    ///
+    /// # Errors
+    /// [`StartError`]; also when the store is embedded, which only one process can have.
+    pub async fn start(options: &WorkerOptions) -> Result<Self, StartError> {
+        if options.store.database().map_err(StartError::Config)?.is_none() {
+            let needs = "workers of their own need a store that processes share: name a Postgres with --store; the embedded \
+                         store belongs to one process, and `guardian serve` has workers";
+            return Err(StartError::Config(needs.to_owned()));
+        }
+        let base = Base::open(&options.store, &options.data).await?;
+        let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
+        Ok(Self { base, workers })
+    }
+
+    /// The database, without a password.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        self.base.store.database().unwrap_or_default()
+    }
+
+    /// Stops: running jobs get the grace period, then go back into the queue.
+    pub async fn shutdown(self) {
+        self.workers.shutdown().await;
+        self.base.stopping.cancel();
+        self.base.store.close().await;
+    }
 }
 
 /// A running service.
 pub struct Service {
     address: SocketAddr,
     router: Router,
-    store: Arc<SqliteStore>,
+    base: Base,
     workers: WorkersHandle,
     server: JoinHandle<io::Result<()>>,
-    stopping: CancellationToken,
     grace: Duration,
 }
 
@@ -69,26 +176,15 @@ impl Service {
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
-        let store = Arc::new(SqliteStore::open(&config.data).await?);
-        let vault = Arc::new(Vault::open(&config.data.join("master.key"))?);
-        let clock = Clock::system();
-        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
-        // this process alone has the store: whatever is leased was lost with an earlier one
-        shared.expire_all_leases(clock.now()).await?;
-        shared.sweep(clock.now(), Duration::ZERO).await?;
-
-        let signals = Arc::new(Signals::default());
-        let settings = WorkerConfig { workers: config.workers, grace: config.grace(), ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { clock: clock.clone() });
-        let workers = Workers::start(
-            Arc::clone(&shared),
-            clock.clone(),
-            runner,
-            Arc::clone(&vault),
-            Arc::clone(&signals),
-            settings,
-        );
-        let desk = Desk { store: Arc::clone(&shared), vault, clock: clock.clone(), signals, keys };
+        let base = Base::open(&config.store, &config.data).await?;
+        let workers = base.start_workers(config.workers, config.grace());
+        let desk = Desk {
+            store: base.store.shared(),
+            vault: Arc::clone(&base.vault),
+            clock: base.clock.clone(),
+            signals: Arc::clone(&base.signals),
+            keys,
+        };
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
         let router = api::router(App {
             desk,
@@ -96,13 +192,17 @@ impl Service {
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
         });
-        let stopping = CancellationToken::new();
-        tokio::spawn(sweep(shared, clock, stopping.clone()));
-        let stop = stopping.clone();
+        let stop = base.stopping.clone();
         let serving =
             axum::serve(listener, router.clone()).with_graceful_shutdown(async move { stop.cancelled().await });
         let server = tokio::spawn(serving.into_future());
-        Ok(Self { address, router, store, workers, server, stopping, grace: config.grace() })
+        Ok(Self { address, router, base, workers, server, grace: config.grace() })
+    }
+
+    /// The database, without a password; `None` for the embedded store.
+    #[must_use]
+    pub fn database(&self) -> Option<&str> {
+        self.base.store.database()
     }
 
     /// Where it listens.
@@ -118,14 +218,14 @@ impl Service {
 
     /// Stops: no new connections, running jobs get the grace period, the others stay in the queue.
     pub async fn shutdown(self) {
-        self.stopping.cancel();
+        self.base.stopping.cancel();
         self.workers.shutdown().await;
         let mut server = self.server;
         // a connection that does not end by itself is cut
         if tokio::time::timeout(self.grace, &mut server).await.is_err() {
             server.abort();
         }
-        self.store.close().await;
+        self.base.store.close().await;
     }
 }
 

@@ -1,15 +1,15 @@
 //! Extractors whose rejections are problems.
 
-use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
+use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::MAX_DOCUMENT_BYTES;
+use super::{DRAINED_BYTES, MAX_DOCUMENT_BYTES};
 use crate::problem::{Kind, Problem};
 
 /// An id in the path. A malformed one is a thing that does not exist.
@@ -21,8 +21,34 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
         let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| missing())?;
-        Uuid::try_parse(&id).map(Self).map_err(|_| missing())
+        parse(&id).map(Self).ok_or_else(missing)
     }
+}
+
+/// Ids have one spelling: others, such as braces, are not ids of this service.
+fn parse(id: &str) -> Option<Uuid> {
+    Uuid::try_parse(id).ok().filter(|_| id.len() == 36)
+}
+
+/// The path of a part. What cannot even be decoded is a part that does not exist.
+pub(super) struct PartPath {
+    pub(super) release: Uuid,
+    pub(super) table: String,
+    pub(super) part: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PartPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<(String, String, String)>::from_request_parts(parts, state).await;
+        let Path((id, table, part)) = path.map_err(|_| no_such_part())?;
+        Ok(Self { release: parse(&id).ok_or_else(no_such_part)?, table, part })
+    }
+}
+
+pub(super) fn no_such_part() -> Problem {
+    Problem::new(Kind::NotFound, "there is no such part")
 }
 
 /// Query parameters; unknown ones are refused.
@@ -48,17 +74,11 @@ pub(super) struct Document(pub(super) Value);
 impl<S: Send + Sync> FromRequest<S> for Document {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         if !is_json(request.headers()) {
             return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
-            BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-                let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
-                Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES)
-            }
-            _ => Problem::new(Kind::MalformedRequest, "the body ended before it was complete"),
-        })?;
+        let bytes = document_bytes(request.into_body()).await?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
             let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
             Problem::new(Kind::MalformedBody, detail)
@@ -67,6 +87,32 @@ impl<S: Send + Sync> FromRequest<S> for Document {
             Ok(Self(document))
         } else {
             Err(Problem::new(Kind::MalformedBody, "the body must be one JSON object"))
+        }
+    }
+}
+
+async fn document_bytes(body: Body) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    let mut body = body.into_data_stream();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
+        if bytes.len() + piece.len() > MAX_DOCUMENT_BYTES {
+            drain(body).await;
+            let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
+            return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// Reads on after a refusal: a client that is cut off while it sends does not get to see the answer.
+pub(super) async fn drain(mut body: BodyDataStream) {
+    let mut drained = 0;
+    while let Some(Ok(piece)) = body.next().await {
+        drained += piece.len();
+        if drained > DRAINED_BYTES {
+            return;
         }
     }
 }

@@ -8,11 +8,9 @@ use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
+use super::DRAINED_BYTES;
 use crate::microdata::formats::LimitExceeded;
 use crate::problem::{Kind, Problem};
-
-/// After a refusal so much of the body is still read, so that the client gets to see the answer.
-const DRAINED_BYTES: usize = 64 << 20;
 
 /// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
 enum Flow {

@@ -22,7 +22,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, Request};
 use axum::middleware;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -38,6 +37,8 @@ pub use openapi::document as openapi_document;
 
 /// The largest JSON document that is read.
 const MAX_DOCUMENT_BYTES: usize = 16 << 20;
+/// After a refusal so much of the body is still read, so that the client gets to see the answer.
+const DRAINED_BYTES: usize = 64 << 20;
 
 /// What handlers share.
 #[derive(Clone)]
@@ -63,7 +64,6 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
         })
-        .layer(DefaultBodyLimit::max(MAX_DOCUMENT_BYTES))
         .layer(middleware::from_fn(guard::loopback_names_only))
         .layer(CatchPanicLayer::custom(respond::panicked))
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {

@@ -1,14 +1,13 @@
 //! The rows of a part, streamed a chunk at a time. Reaches parts and manifests only, never a dataset.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use uuid::Uuid;
 
-use super::extract::Query;
+use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
 use super::stream::{self, fault, unpacked};
 use super::{App, releases};
@@ -67,12 +66,10 @@ const FORMATS: [(&str, &str, Format); 5] = [
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<App>,
-    Path((id, table, part)): Path<(String, String, String)>,
+    PartPath { release, table, part }: PartPath,
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::new(Kind::NotFound, "there is no such part");
-    let id = Uuid::try_parse(&id).map_err(|_| missing())?;
     let (suffix, media_type, format) = negotiate(query.format.as_deref(), &headers)?;
     let counts = match query.view.as_deref() {
         None => false,
@@ -83,9 +80,9 @@ pub(super) async fn get(
         }
         Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts")),
     };
-    let (release, manifest) = releases::read(&app, id).await?;
-    let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(missing)?;
-    let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(missing)?;
+    let (release, manifest) = releases::read(&app, release).await?;
+    let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
+    let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if counts && counted(&part).is_none() {
         let detail = "the part has a column named count, so that its distinct rows cannot be counted in one";
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
@@ -124,7 +121,7 @@ pub(super) async fn get(
     let file = part.file.clone();
     let scales = stream::scales(&app, &release, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| fault(&error))?;
-    let body = stream::part(app, release, file, rendering.ok_or_else(missing)?);
+    let body = stream::part(app, release, file, rendering.ok_or_else(no_such_part)?);
     let mut response = Response::new(Body::from_stream(body));
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];

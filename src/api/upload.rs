@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::datasets::Dataset;
-use super::extract::Query;
+use super::extract::{Query, drain};
 use super::intake::{Feeder, intake};
 use crate::jobs::{self, DatasetRecord, UploadRequest};
 use crate::microdata::AttributeType;
@@ -73,40 +73,57 @@ struct UploadForm {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
-    Query(query): Query<UploadQuery>,
+    query: Result<Query<UploadQuery>, Problem>,
     mut request: Request,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let upload = requested(query)?;
-    let headers = request.headers();
-    let dataset = if essence(headers.get(header::CONTENT_TYPE)).as_deref() == Some("multipart/form-data") {
-        if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
-            let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
-            return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    let (upload, packed) = match query.and_then(|Query(query)| announced(query, request.headers())) {
+        Ok(announced) => announced,
+        Err(problem) => {
+            drain(request.into_body().into_data_stream()).await;
+            return Err(problem);
         }
-        if headers.contains_key("content-digest") {
-            let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
-            return Err(Problem::new(Kind::MalformedRequest, detail));
+    };
+    let dataset = match packed {
+        None => {
+            // what an upload may hold is counted as it is read
+            DefaultBodyLimit::disable().apply(&mut request);
+            let form = Multipart::from_request(request, &()).await;
+            from_form(&app, upload, form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?).await?
         }
-        // what an upload may hold is counted as it is read
-        DefaultBodyLimit::disable().apply(&mut request);
-        let form = Multipart::from_request(request, &()).await;
-        from_form(&app, upload, form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?).await?
-    } else {
-        let format = match essence(headers.get(header::CONTENT_TYPE)) {
-            None => InputFormat::Csv,
-            Some(essence) => InputFormat::of_media_type(&essence).ok_or_else(unsupported)?,
-        };
-        let packed = Packed { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
-        let body = request.into_body().into_data_stream();
-        let taking = Taking::begin(&app, upload, packed)?;
-        let complete = taking.feeder.feed(body).await;
-        taking.end(complete).await?
+        Some(packed) => {
+            let body = request.into_body().into_data_stream();
+            let taking = Taking::begin(&app, upload, packed);
+            let complete = taking.feeder.feed(body).await;
+            taking.end(complete).await?
+        }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
 }
 
 const NO_FORM: &str = "the body is not the form that Content-Type states";
+
+/// What query and headers say of the body; of a form, how its file is packed is said inside.
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<(UploadRequest, Option<Packed>), Problem> {
+    let essence = essence(headers.get(header::CONTENT_TYPE));
+    if essence.as_deref() != Some("multipart/form-data") {
+        let format = essence.map_or(Some(InputFormat::Csv), |essence| InputFormat::of_media_type(&essence));
+        let format = format.ok_or_else(unsupported)?;
+        let upload = requested(query)?;
+        csv_alone(&upload, format)?;
+        return Ok((upload, Some(Packed { format, encoding: encoding(headers)?, digest: stated_digest(headers)? })));
+    }
+    let upload = requested(query)?;
+    if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
+        let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    }
+    if headers.contains_key("content-digest") {
+        let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
+        return Err(Problem::new(Kind::MalformedRequest, detail));
+    }
+    Ok((upload, None))
+}
 
 /// How the bytes of a table are packed.
 struct Packed {
@@ -122,8 +139,7 @@ struct Taking {
 }
 
 impl Taking {
-    fn begin(app: &App, mut request: UploadRequest, packed: Packed) -> Result<Self, Problem> {
-        csv_alone(&request, packed.format)?;
+    fn begin(app: &App, mut request: UploadRequest, packed: Packed) -> Self {
         request.format = packed.format;
         request.encoding = packed.encoding;
         request.limits = app.limits.clone();
@@ -134,7 +150,7 @@ impl Taking {
         let thread = tokio::task::spawn_blocking(move || {
             jobs::upload(&desk, &handle, request, reader, &|| meter.judge(digest.as_deref()))
         });
-        Ok(Self { feeder, thread })
+        Self { feeder, thread }
     }
 
     async fn end(self, complete: bool) -> Result<DatasetRecord, Problem> {
@@ -162,7 +178,8 @@ async fn from_form(app: &App, request: UploadRequest, mut form: Multipart) -> Re
         encoding: encoding(file.headers())?.or(packing),
         digest: stated_digest(file.headers())?,
     };
-    let taking = Taking::begin(app, request, packed)?;
+    csv_alone(&request, packed.format)?;
+    let taking = Taking::begin(app, request, packed);
     let complete = taking.feeder.feed(file).await;
     // only what nothing follows is complete
     let alone = !complete || matches!(form.next_field().await, Ok(None));

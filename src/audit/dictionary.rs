@@ -8,9 +8,8 @@ use crate::microdata::{Arena, AttributeType, Domain};
 /// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
 /// does not have get the codes behind them, in order of appearance.
 pub(super) struct Dictionary<'a> {
+    kind: Option<AttributeType>,
     domain: Option<&'a Domain>,
-    /// The type that is stated.
-    stated: Option<AttributeType>,
     base: u32,
     extra: Arena,
     /// The code of a missing value, once one is known.
@@ -32,19 +31,21 @@ struct Slot {
 impl<'a> Dictionary<'a> {
     const RECENT: usize = 1 << 12;
 
-    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values are of the `stated`
-    /// type, where one is.
-    pub(super) fn new(domain: Option<&'a Domain>, stated: Option<AttributeType>) -> Self {
+    /// The dictionary of a column whose original has `domain`, where the original is there, and whose values stand in the
+    /// order of `kind`, where that is stated.
+    pub(super) fn new(domain: Option<&'a Domain>, kind: Option<AttributeType>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
+        // a few slots for every value that there should be
+        let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
         let mut dictionary = Self {
+            kind,
             domain,
-            stated,
             base,
             extra: Arena::default(),
             missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
             table: HashTable::with_capacity(base as usize),
             hasher: RandomState::new(),
-            recent: vec![Slot::default(); (4 * base as usize).next_power_of_two().clamp(256, Self::RECENT)],
+            recent: vec![Slot::default(); slots],
         };
         for code in 0..base {
             if let Some(value) = domain.and_then(|domain| domain.value(code)) {
@@ -115,10 +116,8 @@ impl<'a> Dictionary<'a> {
 
     /// The place of every code in the canonical order of the values; `None` when the codes are these places.
     pub(super) fn ranks(&self) -> Option<Vec<u32>> {
-        let kind = self
-            .stated
-            .or(self.domain.map(Domain::kind))
-            .unwrap_or_else(|| AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code))));
+        let narrowest = || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code)));
+        let kind = self.kind.or_else(|| self.domain.map(Domain::kind)).unwrap_or_else(narrowest);
         let compare = |a: u32, b: u32| {
             let (a, b) = (self.value(a), self.value(b));
             // values that are not of the type have no place of their own: any fixed one does

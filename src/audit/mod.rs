@@ -47,8 +47,8 @@ pub struct Evidence<'a> {
     pub witness: Option<&'a Witness>,
     /// The names of the attributes, for details.
     pub names: &'a [String],
-    /// The types of the attributes that the release states, by which their values are ordered; where none is, that of the
-    /// original, else the one that the values show.
+    /// The types in whose order values stand, per attribute, where they are stated; elsewhere the original's types count,
+    /// or the narrowest that fit.
     pub kinds: &'a [Option<AttributeType>],
     /// The attributes that may be published at all.
     pub accounted: AttrSet,

@@ -2,9 +2,10 @@
 
 use super::dictionary::Dictionary;
 use super::keys::{Buckets, Keys, Layout};
-use super::reading::{Field, PartReader, ReadError};
+use super::reading::{PartReader, ReadError};
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
+use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, Codes};
 use crate::publication::{Part, PublishedTable};
 use crate::with_codes;
@@ -119,9 +120,9 @@ fn rows(
     let mut reader = PartReader::new(evidence.parts.open(&part.file(&table.name))?);
     let malformed = |row: usize| Unreadable(CheckName::Columns, format!("row {row} is malformed"));
     let width = usize::from(part.bucketed) + part.columns.len();
-    match advance(&mut reader)? {
-        Some(true) if reader.len() == width => header(&reader, part, place, findings),
-        Some(true) => return Ok(Err(Unreadable(CheckName::Columns, "the header has other columns".to_owned()))),
+    match next(&mut reader)? {
+        Some(Some(record)) if record.len() == width => header(record, part, place, findings),
+        Some(Some(_)) => return Ok(Err(Unreadable(CheckName::Columns, "the header has other columns".to_owned()))),
         _ => return Ok(Err(Unreadable(CheckName::Columns, "there is no header".to_owned()))),
     }
     // of a part that claims more rows than it has, no more than a first guess is reserved
@@ -132,34 +133,32 @@ fn rows(
         .iter()
         .map(|column| {
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
+            let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            let stated = evidence.kinds.get(column.attribute.index()).copied().flatten();
-            Growing { dictionary: Dictionary::new(domain, stated), codes, batch: Vec::with_capacity(Control::STRIDE) }
+            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(Control::STRIDE) }
         })
         .collect();
     let lone = width == 1;
     let mut rows = 0_usize;
     loop {
-        match advance(&mut reader)? {
-            Some(true) if reader.len() == width => {}
-            Some(false) => break,
+        let record = match next(&mut reader)? {
+            Some(Some(record)) if record.len() == width => record,
+            Some(None) => break,
             _ => return Ok(Err(malformed(rows + 1))),
-        }
+        };
         rows += 1;
         if rows as u64 > part.len {
             return Ok(Err(Unreadable(CheckName::Columns, "there are more rows than claimed".to_owned())));
         }
-        let mut first = 0;
+        let mut fields = record.iter();
         if let Some(labels) = &mut labels {
-            let Some(label) = label(reader.field(0)) else {
+            let Some(label) = fields.next().and_then(label) else {
                 let detail = format!("row {rows} has a label that is no number from 1");
                 return Ok(Err(Unreadable(CheckName::Order, detail)));
             };
             labels.push(label);
-            first = 1;
         }
-        for (index, column) in columns.iter_mut().enumerate() {
-            let Field { bytes, quoted } = reader.field(first + index);
+        for (column, (bytes, quoted)) in columns.iter_mut().zip(fields) {
             let cell = if quoted {
                 Some(bytes)
             } else if lone {
@@ -193,30 +192,30 @@ fn rows(
     Ok(Ok(ReadPart { rows, labels, columns: columns.collect() }))
 }
 
-/// Whether there is a next record; `None` when the bytes are malformed.
-fn advance(reader: &mut PartReader<'_>) -> Result<Option<bool>, AuditStopped> {
-    match reader.advance() {
-        Ok(more) => Ok(Some(more)),
+/// The next record, if there is one; `None` when the bytes are malformed.
+fn next<'r>(reader: &'r mut PartReader<'_>) -> Result<Option<Option<Record<'r>>>, AuditStopped> {
+    match reader.next() {
+        Ok(record) => Ok(Some(record)),
         Err(ReadError::Malformed) => Ok(None),
         Err(ReadError::Io(error)) => Err(error.into()),
     }
 }
 
 /// The header says exactly the claimed names, behind `bucket` in a bucketed part.
-fn header(reader: &PartReader<'_>, part: &Part, place: &str, findings: &mut Findings) {
+fn header(record: Record<'_>, part: &Part, place: &str, findings: &mut Findings) {
     let bucket = part.bucketed.then_some(BUCKET);
     let claimed = bucket.into_iter().chain(part.columns.iter().map(|column| column.name.as_str()));
-    if !claimed.enumerate().all(|(index, name)| reader.field(index).bytes == name.as_bytes()) {
+    if !record.iter().map(|(name, _)| name).eq(claimed.map(str::as_bytes)) {
         findings.fail(CheckName::Columns, format!("{place}: the header has other names"));
     }
 }
 
 /// A label: a canonical decimal from 1.
-fn label(field: Field<'_>) -> Option<u32> {
-    if field.quoted || !matches!(field.bytes, [b'1'..=b'9', ..]) {
+fn label((text, quoted): (&[u8], bool)) -> Option<u32> {
+    if quoted || !matches!(text, [b'1'..=b'9', ..]) {
         return None;
     }
-    field.bytes.iter().try_fold(0_u32, |label, &byte| {
+    text.iter().try_fold(0_u32, |label, &byte| {
         let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
         label.checked_mul(10)?.checked_add(digit)
     })

@@ -50,6 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     let config = &arguments.config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {
+        let told_to_stop = serve::told_to_stop()?;
         let service = serve::start(config).await?;
         let client = Client { router: service.router(), base: format!("http://{}", service.address()) };
         for example in &EXAMPLES {
@@ -58,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
         say(&format!("\nSwagger UI: {}/docs", client.base))?;
         if !arguments.exit {
             say("serving on; Ctrl-C ends it")?;
-            serve::told_to_stop().await?;
+            told_to_stop.await;
         }
         service.shutdown().await;
         Ok(End::Done)

@@ -4,10 +4,12 @@ mod demo;
 mod folder;
 mod input;
 mod interrupt;
+mod migrate;
 mod progress;
 mod publish;
 mod serve;
 mod verify;
+mod worker;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::config::Config;
+use crate::config::{Config, WorkerOptions};
 use crate::engine::Stopped;
 use crate::problem::Problem;
 
@@ -24,6 +26,10 @@ use crate::problem::Problem;
 pub enum Command {
     /// Serves the HTTP interface, with workers in the same process
     Serve(Config),
+    /// Runs workers without HTTP, beside other processes on one Postgres
+    Worker(WorkerOptions),
+    /// Brings the tables of a store up to date and says their version
+    Migrate(migrate::Arguments),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -32,6 +38,8 @@ pub enum Command {
     Verify(verify::Arguments),
     /// Prints the OpenAPI document
     Openapi,
+    /// Prints the catalogue of problems as a page
+    Problems,
 }
 
 /// How a command ended.
@@ -54,16 +62,20 @@ pub enum End {
 /// Runs a command and says on standard error why it did not succeed.
 #[must_use]
 pub fn run(command: Command) -> End {
-    crate::jobs::install_panic_hook();
-    let end = panic::catch_unwind(AssertUnwindSafe(|| match command {
+    // what a panic says may quote the data: neither the hook nor the message below repeats it
+    crate::telemetry::install_panic_hook();
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
+        Command::Worker(options) => worker::run(&options),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
+        Command::Problems => print(&crate::problem::page()),
     }));
-    let end = end.unwrap_or_else(|_payload| Err(End::Internal("the computation stopped unexpectedly".to_owned())));
-    let end = end.unwrap_or_else(|end| end);
+    let ended = ended.unwrap_or_else(|_panicked| Err(End::Internal("stopped unexpectedly; this is a bug".to_owned())));
+    let end = ended.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
     // standard error that cannot be written leaves the exit code to speak
     let _ = match &end {
@@ -81,7 +93,11 @@ pub fn run(command: Command) -> End {
 
 fn openapi() -> Result<End, End> {
     let document = crate::api::openapi_document().map_err(|error| End::Internal(error.to_string()))?;
-    let written = std::io::stdout().lock().write_all(document.as_bytes());
+    print(&document)
+}
+
+fn print(text: &str) -> Result<End, End> {
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
     written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
 }
 

@@ -6,6 +6,7 @@ use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
+use crate::privacy::Status;
 use crate::problem::Problem;
 use crate::publication::{Publication, TableName, Witness};
 use crate::publish::{self, Input};
@@ -51,6 +52,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     let dependencies = dependency_faults(&prepared.design, &specification.published_names, table, control)?;
     if !dependencies.is_empty() {
         return Err(Stopped::Refused(Problem::of_faults(dependencies)));
+    }
+    // the decomposition promises normal form; a design that breaks it is a bug, not an answer
+    if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
+        return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
     }
     prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
 

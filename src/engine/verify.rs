@@ -9,9 +9,10 @@ use super::release::{figures, summary};
 use super::write::hex;
 use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
+use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{AttrSet, AttributeType, Table};
 use crate::publication::{Origin, PublishedBytes, SubmittedRule};
-use crate::report::{AuditSummary, CheckResult, Manifest, publication_of};
+use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of};
 
 /// What a release is verified against.
 pub struct Claim<'a> {
@@ -45,7 +46,10 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
             guarantee: rule.guarantee,
         });
     let stated: Vec<SubmittedRule> = stated.collect();
-    let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(|name| stated_kind(claim.manifest, name)).collect();
+    let types = |name: &String| {
+        claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
+    };
+    let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
@@ -62,18 +66,14 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     })?;
     let mut summary = summary(&audit);
     summary.checks.push(digests(claim.manifest, parts)?);
+    let mistyped = mistyped(claim.manifest, parts)?;
     summary.checks.push(CheckResult {
         check: "figures".to_owned(),
-        passed: figures(&audit, &publication, claim.manifest),
-        detail: None,
+        passed: figures(&audit, &publication, claim.manifest) && mistyped.is_none(),
+        detail: mistyped,
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
-}
-
-/// The type that the manifest states of an attribute. What was text in the original may look like numbers in the parts.
-fn stated_kind(manifest: &Manifest, name: &str) -> Option<AttributeType> {
-    manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
 }
 
 /// Whether every part has the digest that the manifest states.
@@ -92,6 +92,22 @@ fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckR
         }
     }
     Ok(CheckResult { check: "digests".to_owned(), passed: detail.is_none(), detail })
+}
+
+/// The first part whose cells have not the types that the manifest gives them.
+fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Option<String>> {
+    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
+        let held = match PartRows::new(part).types_hold(parts.open(&part.file)?) {
+            Ok(held) => held,
+            Err(ScanError::Io(error)) => return Err(error),
+            // other checks say so too
+            Err(_) => false,
+        };
+        if !held {
+            return Ok(Some(format!("the types of {} are not those that the manifest states", part.file)));
+        }
+    }
+    Ok(None)
 }
 
 fn refuted(check: &str, detail: String) -> AuditSummary {

@@ -20,6 +20,9 @@ pub enum StoreError {
     /// Another process has the store open.
     #[error("another process has the store in {0} open; one process at a time may use it")]
     InUse(String),
+    /// The tables are not of a version that this service knows, or the database is too old for it.
+    #[error("the store does not fit this version: {0}")]
+    Schema(String),
     /// What was read is not what was written.
     #[error("the store holds something that cannot be read")]
     Corrupt(#[source] Source),
@@ -44,9 +47,11 @@ impl From<StoreError> for std::io::Error {
             StoreError::NotFound => std::io::ErrorKind::NotFound,
             StoreError::Full => std::io::ErrorKind::StorageFull,
             StoreError::Corrupt(_) => std::io::ErrorKind::InvalidData,
-            StoreError::Conflict | StoreError::Unavailable(_) | StoreError::InUse(_) | StoreError::Backend(_) => {
-                std::io::ErrorKind::Other
-            }
+            StoreError::Conflict
+            | StoreError::Unavailable(_)
+            | StoreError::InUse(_)
+            | StoreError::Schema(_)
+            | StoreError::Backend(_) => std::io::ErrorKind::Other,
         };
         Self::new(kind, error)
     }
@@ -66,7 +71,7 @@ pub fn problem_of(error: &StoreError) -> Problem {
             tracing::error!(error = %source, "the store cannot answer");
             Problem::new(Kind::Unavailable, "the store cannot answer now")
         }
-        StoreError::InUse(_) | StoreError::Corrupt(_) | StoreError::Backend(_) => {
+        StoreError::InUse(_) | StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Backend(_) => {
             let source = std::error::Error::source(error).map(ToString::to_string);
             tracing::error!(error = %error, error.source = source, "the store failed");
             Problem::new(Kind::Internal, "the store failed")

@@ -12,7 +12,6 @@ mod disclosures;
 mod error;
 mod load;
 mod page;
-mod panics;
 mod publish;
 mod queue;
 mod releases;
@@ -30,7 +29,6 @@ pub use desk::{Desk, KeySource, TENANT};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use page::{Cursor, MalformedCursor, Page};
-pub use panics::install_panic_hook;
 pub use publish::Publisher;
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,

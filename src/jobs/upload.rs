@@ -80,7 +80,7 @@ fn take_in(
     known_columns(&request, &names)?;
 
     let template = desk.vault.content_hasher(TENANT);
-    let mut content = ContentHash { template: template.clone(), sum: [0; 4], row: Vec::new() };
+    let mut content = ContentHash::new(template.clone(), &names);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
         content.add(&chunk);
@@ -145,20 +145,30 @@ fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Proble
     }
 }
 
-/// A keyed hash of a table's content that does not depend on the order of rows: the sum of the rows' hashes.
+/// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not
+/// enter it, nor do types: whoever sends the same people again in another arrangement, or says how to read a column, has not
+/// sent other people, and the ledger must know them.
 struct ContentHash {
     template: ContentHasher,
+    /// The columns by name.
+    order: Vec<usize>,
     sum: [u64; 4],
     row: Vec<u8>,
 }
 
 impl ContentHash {
+    fn new(template: ContentHasher, names: &[String]) -> Self {
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_unstable_by_key(|&column| &names[column]);
+        Self { template, order, sum: [0; 4], row: Vec::new() }
+    }
+
     fn add(&mut self, chunk: &Chunk) {
         for row in 0..chunk.rows as usize {
             self.row.clear();
             self.row.push(b'r');
-            for column in &chunk.columns {
-                match column.value(row) {
+            for &column in &self.order {
+                match chunk.columns[column].value(row) {
                     None => self.row.extend_from_slice(&u32::MAX.to_le_bytes()),
                     Some(value) => {
                         self.row.extend_from_slice(&(value.len() as u32).to_le_bytes());
@@ -175,13 +185,13 @@ impl ContentHash {
         }
     }
 
-    /// The hash, over names and types too.
+    /// The hash, over names too.
     fn finish(self, mut hash: ContentHasher, profiles: &[ColumnProfile]) -> [u8; 32] {
         hash.update(b"table\0");
-        for profile in profiles {
-            hash.update(&(profile.name.len() as u64).to_le_bytes());
-            hash.update(profile.name.as_bytes());
-            hash.update(profile.kind.name().as_bytes());
+        for &column in &self.order {
+            let name = &profiles[column].name;
+            hash.update(&(name.len() as u64).to_le_bytes());
+            hash.update(name.as_bytes());
         }
         for word in self.sum {
             hash.update(&word.to_le_bytes());

@@ -4,9 +4,12 @@
 //! No problem carries a value of the data: names of attributes, row numbers, counts and pointers only.
 
 mod ingest;
+mod page;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use page::page;
 
 /// The prefix of every problem type.
 pub const TYPE_PREFIX: &str = "https://guardian.invalid/problems/";

@@ -39,18 +39,18 @@ fn width(column: &Column) -> u32 {
 
 /// A word that holds the codes of a tuple, the first attribute in the highest bits.
 trait Key: Copy + Ord + Default {
-    fn append(self, width: u32, code: u32) -> Self;
+    fn append(self, width: u32, code: impl Into<u32>) -> Self;
 }
 
 impl Key for u64 {
-    fn append(self, width: u32, code: u32) -> Self {
-        self << width | Self::from(code)
+    fn append(self, width: u32, code: impl Into<u32>) -> Self {
+        self << width | Self::from(code.into())
     }
 }
 
 impl Key for u128 {
-    fn append(self, width: u32, code: u32) -> Self {
-        self << width | Self::from(code)
+    fn append(self, width: u32, code: impl Into<u32>) -> Self {
+        self << width | Self::from(code.into())
     }
 }
 
@@ -64,7 +64,7 @@ fn order_by_keys<K: Key>(
     for column in columns.iter().filter(|column| width(column) > 0) {
         let width = width(column);
         with_codes!(&column.codes, codes => for (key, &code) in keys.iter_mut().zip(codes) {
-            *key = key.append(width, u32::from(code));
+            *key = key.append(width, code);
         });
         control.check()?;
     }

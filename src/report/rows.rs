@@ -1,5 +1,6 @@
 //! The rows of a part as JSON, read from its CSV by the scanner that reads everything.
 
+use std::io::Read;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -89,7 +90,27 @@ impl<'a> PartRows<'a> {
         out.extend_from_slice(format!("],\"next\":{}}}", Value::from(next)).as_bytes());
     }
 
-    fn scanner<'c>(&self, csv: &'c [u8]) -> Scanner<&'c [u8]> {
+    /// Whether the manifest gives each column a type, and every cell has the type of its column. `csv` is the whole part.
+    ///
+    /// # Errors
+    /// When the part cannot be read, or is not CSV.
+    pub fn types_hold(&self, csv: impl Read) -> Result<bool, ScanError> {
+        let typed = self.part.attributes.iter().all(|name| self.part.types.contains_key(name));
+        let null = self.part.null.as_deref().unwrap_or_default().as_bytes();
+        let mut scanner = self.scanner(csv);
+        scanner.next_record()?;
+        while let Some(record) = scanner.next_record()? {
+            let held = record.iter().zip(&self.kinds).all(|((field, quoted), kind)| {
+                *kind == AttributeType::Text || (!quoted && field == null) || kind.admits(field)
+            });
+            if !held {
+                return Ok(false);
+            }
+        }
+        Ok(typed && self.part.types.len() == self.part.attributes.len())
+    }
+
+    fn scanner<R: Read>(&self, csv: R) -> Scanner<R> {
         let delimiter = (self.names.len() > 1).then_some(b',');
         Scanner::new(csv, delimiter, &Limits::default())
     }

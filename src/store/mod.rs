@@ -3,6 +3,11 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
+mod migrations;
+mod open;
+pub mod postgres;
 mod rows;
 mod sql;
 pub mod sqlite;
+
+pub use open::OpenStore;

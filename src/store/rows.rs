@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use crate::control::Progress;
 use crate::jobs::{
-    DatasetRecord, DisclosureRecord, JobRecord, PartChunkRecord, ReleaseRecord, StandingRuleRecord, StoreError,
+    Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord, StandingRuleRecord,
+    StoreError,
 };
 
 #[derive(FromRow)]
@@ -230,6 +231,25 @@ pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
 /// A record's number as it is stored.
 pub(super) fn stored(number: u64) -> Result<i64, StoreError> {
     i64::try_from(number).map_err(|_| StoreError::Backend("a number too large to store".into()))
+}
+
+/// The id that every item of a page is below.
+pub(super) fn before(cursor: Option<Cursor>) -> Uuid {
+    cursor.map_or(Uuid::max(), |cursor| cursor.0)
+}
+
+/// The lowest UUIDv7 of a millisecond: ids below it were drawn before.
+pub(super) fn first_id_at(time: DateTime<Utc>) -> Uuid {
+    let millis = u128::try_from(time.timestamp_millis()).unwrap_or(0);
+    Uuid::from_u128(millis << 80)
+}
+
+/// What a heartbeat learns from the row that it found, if any.
+pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
+    match cancel_requested {
+        Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
+        None => Heartbeat::Lost,
+    }
 }
 
 fn hash(bytes: &[u8]) -> Result<[u8; 32], StoreError> {

@@ -46,7 +46,10 @@ pub enum VaultError {
     #[error("the operating system gave no randomness")]
     Randomness,
     /// A wrapped secret was damaged, belongs to another job, or was wrapped under another master key.
-    #[error("a wrapped key cannot be opened")]
+    #[error(
+        "a wrapped key cannot be opened: it was damaged, or wrapped under another master key; every process on a store needs \
+         the same key file"
+    )]
     Unwrap,
 }
 
@@ -54,6 +57,7 @@ pub enum VaultError {
 pub struct Vault {
     wrapping: Secret,
     hashing: Secret,
+    fingerprint: [u8; 32],
 }
 
 impl Vault {
@@ -75,7 +79,17 @@ impl Vault {
     }
 
     fn from_master(master: &Secret) -> Self {
-        Self { wrapping: keyed(master, b"guardian wrapping 1"), hashing: keyed(master, b"guardian content hashes 1") }
+        Self {
+            wrapping: keyed(master, b"guardian wrapping 1"),
+            hashing: keyed(master, b"guardian content hashes 1"),
+            fingerprint: *keyed(master, b"guardian fingerprint 1"),
+        }
+    }
+
+    /// Equal for vaults of one master key, and says nothing else of it: a store keeps it to know its key by.
+    #[must_use]
+    pub const fn fingerprint(&self) -> &[u8; 32] {
+        &self.fingerprint
     }
 
     /// A new secret from the system's randomness, such as the release key of a job.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use guardian::config::{Config, LogFormat};
 use guardian::jobs::KeySource;
@@ -270,6 +270,11 @@ impl Server {
         }
     }
 
+    /// The routes, also after the service has stopped.
+    pub(crate) fn router(&self) -> axum::Router {
+        self.service.router()
+    }
+
     /// The folder of the store.
     pub(crate) fn data(&self) -> PathBuf {
         self.home.path().join("data")
@@ -277,6 +282,12 @@ impl Server {
 
     pub(crate) async fn stop(self) {
         self.service.shutdown().await;
+    }
+
+    /// Stops, so that everything under way has ended, and counts.
+    pub(crate) async fn stop_and_expect(self, table: &str, rows: i64) {
+        self.service.shutdown().await;
+        assert_eq!(stored(&self.home.path().join("data"), table).await, rows, "{table}");
     }
 }
 
@@ -305,6 +316,8 @@ pub(crate) fn run(command: &mut Command) -> Output {
 pub(crate) struct Process {
     client: Client,
     child: Child,
+    /// Open as long as the process may write to it.
+    _stdout: BufReader<ChildStdout>,
     log: PathBuf,
 }
 
@@ -325,10 +338,11 @@ impl Process {
         command.stdout(Stdio::piped()).stderr(File::options().create(true).append(true).open(&log).unwrap());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
         let base = line.split_whitespace().find(|word| word.starts_with("http://"));
         let base = base.unwrap_or_else(|| panic!("not started: {}", std::fs::read_to_string(&log).unwrap())).to_owned();
-        Self { client: Client::new(base), child, log }
+        Self { client: Client::new(base), child, _stdout: stdout, log }
     }
 
     /// SIGKILL.

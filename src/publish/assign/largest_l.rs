@@ -182,6 +182,39 @@ mod tests {
         assert_eq!(assignment.buckets, 3);
     }
 
+    /// `groups` vectors: how many buckets there are and how many rows are left when no l lists are.
+    #[test]
+    fn as_many_buckets_and_leftovers_as_the_vectors() {
+        #[derive(serde::Deserialize)]
+        struct Groups {
+            sizes: std::collections::BTreeMap<String, usize>,
+            l: usize,
+            groups: usize,
+            leftover_total: usize,
+        }
+        #[derive(serde::Deserialize)]
+        struct Vectors {
+            groups: Vec<Groups>,
+        }
+        let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).unwrap();
+        assert_eq!(vectors.groups.len(), 40);
+        let mut refused = 0;
+        for (at, vector) in vectors.groups.iter().enumerate() {
+            let sizes: Vec<usize> = vector.sizes.values().copied().collect();
+            // some vectors leave rows that no bucket could take: a column that is not eligible, which is never assigned
+            if sizes.iter().max().unwrap() * vector.l > sizes.iter().sum() {
+                assert!(std::panic::catch_unwind(|| assign(&sizes, vector.l as u64, 0)).is_err(), "vector {at}");
+                refused += 1;
+                continue;
+            }
+            let (column, assignment) = assign(&sizes, vector.l as u64, at as u8);
+            assert_eq!(assignment.buckets as usize, vector.groups, "vector {at}");
+            let extra = bucket_values(&column, &assignment).iter().map(|values| values.len() - vector.l).sum::<usize>();
+            assert_eq!(extra, vector.leftover_total, "vector {at}");
+        }
+        assert_eq!(refused, 7);
+    }
+
     #[test]
     fn an_empty_column_has_no_buckets_and_l_1_one_a_row() {
         assert_eq!(assign(&[], 3, 1).1.buckets, 0);

@@ -3,5 +3,6 @@
 
 pub(super) mod datasets;
 pub(super) mod disclosures;
+pub(super) mod pins;
 pub(super) mod queue;
 pub(super) mod releases;

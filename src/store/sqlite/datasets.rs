@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{DELETED_AT_ONCE, SqliteStore, failed};
 use crate::jobs::{Cursor, DatasetRecord, Datasets, Page, StoreError};
-use crate::store::rows::{DatasetRow, stored};
+use crate::store::rows::{DatasetRow, before, stored};
 use crate::store::sql::datasets as sql;
 
 #[async_trait]
@@ -133,9 +133,4 @@ impl SqliteStore {
             }
         }
     }
-}
-
-/// The id that every item of a page is below.
-pub(super) fn before(cursor: Option<Cursor>) -> Uuid {
-    cursor.map_or(Uuid::max(), |cursor| cursor.0)
 }

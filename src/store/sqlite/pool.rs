@@ -5,14 +5,13 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 use super::failed;
 use crate::jobs::StoreError;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+use crate::store::migrations::{self, SQLITE};
+use crate::store::sql::pins as sql;
 
 const DATABASE: &str = "guardian.db";
 const LOCK: &str = "guardian.lock";
@@ -23,8 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The store in a folder.
 pub struct SqliteStore {
-    writer: SqlitePool,
+    pub(super) writer: SqlitePool,
     pub(super) reader: SqlitePool,
+    schema_version: i64,
     /// Held as long as the store lives; the system lets go of it when the process dies.
     _lock: File,
     #[cfg(test)]
@@ -56,12 +56,13 @@ impl SqliteStore {
             .pragma("temp_store", "MEMORY");
         let pool = SqlitePoolOptions::new().acquire_timeout(PATIENCE * 3).idle_timeout(None).max_lifetime(None);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await.map_err(failed)?;
-        MIGRATIONS.run(&writer).await.map_err(|error| StoreError::Backend(Box::new(error)))?;
+        let schema_version = migrations::apply(&SQLITE, &mut *writer.acquire().await.map_err(failed)?).await?;
         let reader =
             pool.max_connections(READERS).connect_with(options.pragma("query_only", "ON")).await.map_err(failed)?;
         Ok(Self {
             writer,
             reader,
+            schema_version,
             _lock: lock,
             #[cfg(test)]
             _home: None,
@@ -74,6 +75,32 @@ impl SqliteStore {
         let home = tempfile::tempdir().unwrap();
         let store = Self::open(home.path()).await.unwrap();
         Self { _home: Some(home), ..store }
+    }
+
+    /// The version of its tables.
+    #[must_use]
+    pub const fn schema_version(&self) -> i64 {
+        self.schema_version
+    }
+
+    /// What [`Self::pin`] fixed.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.reader).await.map_err(failed)
+    }
+
+    /// Fixes a value with the first call for a name; later calls give that value back.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query(sql::PIN).bind(name).bind(value).execute(&mut *tx).await.map_err(failed)?;
+        let pinned = sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(pinned)
     }
 
     /// Ends every connection. Calls under way end first; later ones are refused.
@@ -183,6 +210,26 @@ mod tests {
         }
         let version: i64 = sqlx::query_scalar("SELECT version FROM ledgers").fetch_one(&store.reader).await.unwrap();
         assert_eq!(version, 200);
+    }
+
+    #[tokio::test]
+    async fn tables_of_a_later_version_are_not_touched() {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(home.path()).await.unwrap();
+        let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                     VALUES (9000, 'later', TRUE, x'', 0)";
+        sqlx::query(later).execute(&store.writer).await.unwrap();
+        store.close().await;
+        drop(store);
+        let Err(StoreError::Schema(said)) = SqliteStore::open(home.path()).await else { panic!("opened") };
+        assert!(said.contains("9000"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_pin_stays_what_it_was_first() {
+        let store = SqliteStore::temporary().await;
+        assert_eq!(store.pin("key", b"first").await.unwrap(), b"first");
+        assert_eq!(store.pin("key", b"second").await.unwrap(), b"first");
     }
 
     #[tokio::test]

@@ -8,7 +8,6 @@ use sqlx::types::Json;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 use uuid::Uuid;
 
-use super::datasets::before;
 use super::{SqliteStore, failed};
 use crate::control::Progress;
 use crate::jobs::{
@@ -16,7 +15,7 @@ use crate::jobs::{
     Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
 };
 use crate::problem::Problem;
-use crate::store::rows::{ExpiredRow, JobRow, number};
+use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
 use crate::store::sql::{queue as sql, releases};
 
 /// SQLite needs no lock on the chosen row: under the write lock one UPDATE is atomic.
@@ -341,11 +340,4 @@ async fn set_problem(
 
 fn document(problem: &Problem, job: Uuid) -> serde_json::Value {
     problem.to_json(&instance(job))
-}
-
-const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
-    match cancel_requested {
-        Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
-        None => Heartbeat::Lost,
-    }
 }

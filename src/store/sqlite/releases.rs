@@ -8,14 +8,13 @@ use sqlx::types::Json;
 use sqlx::{Sqlite, Transaction};
 use uuid::Uuid;
 
-use super::datasets::before;
 use super::queue::{end_running, erase_key};
 use super::{DELETED_AT_ONCE, SqliteStore, failed};
 use crate::jobs::{
     Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
     StoreError, Swept, Written,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, number, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, stored};
 use crate::store::sql::{datasets, disclosures, queue, releases as sql};
 
 #[async_trait]
@@ -280,10 +279,4 @@ async fn answer_waiting(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) 
         erase_key(tx, job).await?;
     }
     Ok(())
-}
-
-/// The lowest UUIDv7 of a millisecond: ids below it were drawn before.
-fn first_id_at(time: DateTime<Utc>) -> Uuid {
-    let millis = u128::try_from(time.timestamp_millis()).unwrap_or(0);
-    Uuid::from_u128(millis << 80)
 }

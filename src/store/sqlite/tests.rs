@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::SqliteStore;
-use crate::jobs::{JobEnd, Queue, Releases, Store, Written};
+use crate::jobs::{Datasets, JobEnd, Queue, Releases, Store, StoreError, Written, problem_of};
+use crate::problem::Kind;
 use crate::store::conformance::{self, Bench, at};
 
 struct SqliteBench(Arc<SqliteStore>);
@@ -60,4 +62,27 @@ async fn what_was_written_is_there_after_a_restart() {
     let store = SqliteStore::open(home.path()).await.unwrap();
     assert_eq!(conformance::job(&store, job.id).await, job);
     assert!(store.release(release).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_full_store_says_so_and_keeps_nothing() {
+    let store = SqliteStore::temporary().await;
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(&store.writer).await.unwrap();
+    let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 20));
+    sqlx::query(limit).execute(&store.writer).await.unwrap();
+    let upload = Uuid::now_v7();
+    let payload = [7; 10_000];
+    let mut chunk = 0;
+    let full = loop {
+        chunk += 1;
+        if let Err(error) = store.put_column_chunks(upload, chunk, &[(0, &payload), (1, &payload)]).await {
+            break error;
+        }
+    };
+    assert!(matches!(full, StoreError::Full), "{full:?}");
+    assert_eq!(problem_of(&full).kind, Kind::StorageFull);
+    assert_eq!(std::io::Error::from(full).kind(), std::io::ErrorKind::StorageFull);
+    // what was kept can be given up, and then there is room again
+    store.discard_upload(upload).await.unwrap();
+    store.put_column_chunks(upload, 0, &[(0, &payload), (1, &payload)]).await.unwrap();
 }

@@ -109,9 +109,10 @@ impl<'a> RowWriter<'a> {
         let mut shown = None;
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (SHORT + 1);
+        let growth = GROWTH.min(room * rows.len());
         for row in rows {
             if out.len() - end < room {
-                out.resize(end + room + GROWTH, 0);
+                out.resize(end + room + growth, 0);
             }
             if let Some(buckets) = buckets {
                 if shown != Some(buckets[row]) {
@@ -126,7 +127,7 @@ impl<'a> RowWriter<'a> {
                 if cell[SHORT] == LONG {
                     let text = texts.long(cell);
                     if out.len() - end < text.len() + room {
-                        out.resize(end + text.len() + room + GROWTH, 0);
+                        out.resize(end + text.len() + room + growth, 0);
                     }
                     out[end..end + text.len()].copy_from_slice(text);
                     end += text.len();

@@ -1,5 +1,9 @@
 //! The log, on standard error. Level and targets by `RUST_LOG`. No value of the data is ever logged.
 
+mod panics;
+
+pub use panics::install_panic_hook;
+
 use tracing_subscriber::EnvFilter;
 
 use crate::config::LogFormat;

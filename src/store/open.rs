@@ -1,0 +1,105 @@
+//! The store that the options name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::postgres::PostgresStore;
+use super::sqlite::SqliteStore;
+use crate::jobs::{SharedStore, Signals, StoreError};
+
+/// A store that is open.
+pub enum OpenStore {
+    /// In a folder, for this process alone.
+    Embedded(Arc<SqliteStore>),
+    /// In a database, for this process among others.
+    Shared(Arc<PostgresStore>),
+}
+
+impl OpenStore {
+    /// Opens the store in a database, or the embedded one in a folder, and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When it is in use, cannot be reached, or its tables are of a later version.
+    pub async fn open(database: Option<&str>, folder: &Path) -> Result<Self, StoreError> {
+        Ok(match database {
+            Some(url) => Self::Shared(Arc::new(PostgresStore::connect(url).await?)),
+            None => Self::Embedded(Arc::new(SqliteStore::open(folder).await?)),
+        })
+    }
+
+    /// The store behind the traits.
+    #[must_use]
+    pub fn shared(&self) -> SharedStore {
+        match self {
+            Self::Embedded(store) => Arc::<SqliteStore>::clone(store),
+            Self::Shared(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// Whether other processes may have it open too.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
+    /// The database, without a password; `None` for the embedded store.
+    #[must_use]
+    pub fn database(&self) -> Option<&str> {
+        match self {
+            Self::Embedded(_) => None,
+            Self::Shared(store) => Some(store.name()),
+        }
+    }
+
+    /// The version of its tables.
+    #[must_use]
+    pub fn schema_version(&self) -> i64 {
+        match self {
+            Self::Embedded(store) => store.schema_version(),
+            Self::Shared(store) => store.schema_version(),
+        }
+    }
+
+    /// Fixes a value with the first call for a name; later calls give that value back.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        match self {
+            Self::Embedded(store) => store.pin(name, value).await,
+            Self::Shared(store) => store.pin(name, value).await,
+        }
+    }
+
+    /// What [`OpenStore::pin`] fixed.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        match self {
+            Self::Embedded(store) => store.pinned(name).await,
+            Self::Shared(store) => store.pinned(name).await,
+        }
+    }
+
+    /// Lets `signals` hear what other processes do, until `stopping`. Without other processes there is nothing to hear.
+    ///
+    /// # Errors
+    /// When the store cannot be reached.
+    pub async fn listen(&self, signals: &Arc<Signals>, stopping: &CancellationToken) -> Result<(), StoreError> {
+        if let Self::Shared(store) = self {
+            tokio::spawn(store.listen(Arc::clone(signals), stopping.clone()).await?);
+        }
+        Ok(())
+    }
+
+    /// Ends every connection.
+    pub async fn close(&self) {
+        match self {
+            Self::Embedded(store) => store.close().await,
+            Self::Shared(store) => store.close().await,
+        }
+    }
+}

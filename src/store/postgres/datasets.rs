@@ -1,0 +1,157 @@
+//! Datasets and their chunks.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::pool::retried;
+use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
+use crate::jobs::{Cursor, DatasetRecord, Datasets, Page, StoreError};
+use crate::store::rows::{DatasetRow, before, stored};
+use crate::store::sql::datasets as sql;
+
+/// Whether a dataset is visible decides what may become of its chunks, and a dataset that is not there has no row to lock.
+const LOCK_DATASET: &str = "\
+-- lock_dataset
+SELECT pg_advisory_xact_lock($1)";
+
+/// Writers of chunks do not exclude each other.
+const SHARE_DATASET: &str = "\
+-- share_dataset
+SELECT pg_advisory_xact_lock_shared($1)";
+
+#[async_trait]
+impl Datasets for PostgresStore {
+    async fn put_column_chunks(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[(u32, &[u8])],
+    ) -> Result<(), StoreError> {
+        retried("put_column_chunks", || self.try_put_column_chunks(dataset, chunk_no, columns)).await
+    }
+
+    async fn get_column_chunk(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        column_no: u32,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+            .bind(dataset)
+            .bind(i64::from(column_no))
+            .bind(i64::from(chunk_no))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(failed)
+    }
+
+    async fn insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), StoreError> {
+        retried("insert_dataset", || self.try_insert_dataset(dataset)).await
+    }
+
+    async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
+        self.delete_chunks(id).await
+    }
+
+    async fn dataset(&self, id: Uuid) -> Result<Option<DatasetRecord>, StoreError> {
+        let row: Option<DatasetRow> =
+            sqlx::query_as(sql::DATASET).bind(id).fetch_optional(&self.pool).await.map_err(failed)?;
+        row.map(DatasetRecord::try_from).transpose()
+    }
+
+    async fn datasets(&self, cursor: Option<Cursor>, limit: u32) -> Result<Page<DatasetRecord>, StoreError> {
+        let rows: Vec<DatasetRow> = sqlx::query_as(sql::DATASETS)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
+        let records = rows.into_iter().map(DatasetRecord::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(records, limit, |record| record.id))
+    }
+
+    async fn purge_dataset(&self, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
+        // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
+        let marked = retried("purge_dataset", || async {
+            Ok(sqlx::query(sql::MARK_PURGED).bind(id).bind(at).execute(&self.pool).await?)
+        });
+        if marked.await?.rows_affected() == 0 {
+            return Err(StoreError::NotFound);
+        }
+        self.delete_chunks(id).await?;
+        self.dataset(id).await?.ok_or(StoreError::NotFound)
+    }
+}
+
+impl PostgresStore {
+    async fn try_put_column_chunks(&self, dataset: Uuid, chunk_no: u32, columns: &[(u32, &[u8])]) -> Result<(), Fault> {
+        let mut tx = self.begin().await?;
+        lock(&mut tx, SHARE_DATASET, dataset).await?;
+        for &(column_no, payload) in columns {
+            let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(i64::from(column_no))
+                .bind(i64::from(chunk_no))
+                .bind(payload)
+                .execute(&mut *tx)
+                .await?;
+            if put.rows_affected() == 0 {
+                return Err(StoreError::Conflict.into());
+            }
+        }
+        Ok(tx.commit().await?)
+    }
+
+    async fn try_insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), Fault> {
+        let mut tx = self.begin().await?;
+        lock(&mut tx, LOCK_DATASET, dataset.id).await?;
+        let chunks: i64 = sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await?;
+        if chunks != i64::from(dataset.chunks) {
+            return Err(StoreError::Conflict.into());
+        }
+        sqlx::query(sql::INSERT_DATASET)
+            .bind(dataset.id)
+            .bind(&dataset.tenant)
+            .bind(&dataset.name)
+            .bind(&dataset.series)
+            .bind(dataset.same_people)
+            .bind(&dataset.same_people_reason)
+            .bind(dataset.record_key.as_ref().map(Document))
+            .bind(&dataset.subject)
+            .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
+            .bind(dataset.created_at)
+            .bind(stored(dataset.rows)?)
+            .bind(stored(dataset.bytes)?)
+            .bind(&dataset.format)
+            .bind(dataset.content_hash.as_slice())
+            .bind(i64::from(dataset.chunks))
+            .bind(Document(&dataset.columns))
+            .bind(dataset.purged_at)
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
+    pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
+        let some = || async {
+            let mut tx = self.begin().await?;
+            lock(&mut tx, LOCK_DATASET, dataset).await?;
+            let deleted =
+                sqlx::query(sql::DELETE_SOME_CHUNKS).bind(dataset).bind(DELETED_AT_ONCE).execute(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(deleted.rows_affected())
+        };
+        while retried("delete_chunks", some).await? > 0 {}
+        Ok(())
+    }
+}
+
+/// Locks by the random half of a UUIDv7. Two datasets with the same half wait for each other, which does no harm.
+async fn lock(connection: &mut PgConnection, lock: &'static str, dataset: Uuid) -> Result<(), sqlx::Error> {
+    let (_, random) = dataset.as_u64_pair();
+    sqlx::query(lock).bind(random.cast_signed()).execute(connection).await?;
+    Ok(())
+}

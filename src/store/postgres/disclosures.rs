@@ -1,0 +1,49 @@
+//! The ledger.
+
+use async_trait::async_trait;
+
+use super::{PostgresStore, failed};
+use crate::jobs::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord, StoreError};
+use crate::store::rows::{DisclosureRow, StandingRuleRow};
+use crate::store::sql::disclosures as sql;
+
+#[async_trait]
+impl Disclosures for PostgresStore {
+    async fn disclosures(
+        &self,
+        tenant: &str,
+        series: &str,
+        content_hash: &[u8; 32],
+    ) -> Result<LedgerSnapshot, StoreError> {
+        // all three reads are of one moment: a judgement by entries of one version under the number of another would pass the
+        // commit's comparison. A transaction that only reads is never given up at this level
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+        let mut tx = self.pool.begin_with(begin).await.map_err(failed)?;
+        let version: Option<i64> = sqlx::query_scalar(sql::LEDGER_VERSION)
+            .bind(tenant)
+            .bind(series)
+            .bind(content_hash.as_slice())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
+        let entries: Vec<DisclosureRow> = sqlx::query_as(sql::DISCLOSURES)
+            .bind(tenant)
+            .bind(series)
+            .bind(content_hash.as_slice())
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(failed)?;
+        let rules: Vec<StandingRuleRow> = sqlx::query_as(sql::STANDING_RULES)
+            .bind(tenant)
+            .bind(series)
+            .bind(content_hash.as_slice())
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(failed)?;
+        Ok(LedgerSnapshot {
+            version: version.unwrap_or(0),
+            entries: entries.into_iter().map(DisclosureRecord::from).collect(),
+            rules: rules.into_iter().map(StandingRuleRecord::from).collect(),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Postgres' errors as the store's.
+
+use sqlx::error::{DatabaseError, ErrorKind};
+
+use crate::jobs::StoreError;
+
+/// SQLSTATEs: <https://www.postgresql.org/docs/15/errcodes-appendix.html>
+const SERIALIZATION_FAILURE: &str = "40001";
+const DEADLOCK_DETECTED: &str = "40P01";
+const DISK_FULL: &str = "53100";
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+const QUERY_CANCELED: &str = "57014";
+const READ_ONLY_TRANSACTION: &str = "25006";
+/// Classes, the first two characters.
+const CONNECTION: &str = "08";
+const RESOURCES: &str = "53";
+const OPERATOR: &str = "57";
+const DAMAGED: &str = "XX";
+/// Within the last class: data corrupted, index corrupted. The others are bugs of the server.
+const CORRUPTED: [&str; 2] = ["XX001", "XX002"];
+
+/// Indexes that two transactions may meet at through no fault of their own: tried again, the second one sees the first.
+const MEETING_PLACES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
+
+/// Why a transaction did not succeed.
+pub(super) enum Fault {
+    /// Another one was in its way; the same transaction may succeed when it is tried again.
+    Again(sqlx::Error),
+    /// It does not help to try again.
+    Store(StoreError),
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        match error.as_database_error() {
+            Some(database) if is_transient(database) => Self::Again(error),
+            _ => Self::Store(failed(error)),
+        }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn is_transient(error: &dyn DatabaseError) -> bool {
+    error.code().is_some_and(|code| matches!(&*code, SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
+        || (error.kind() == ErrorKind::UniqueViolation
+            && error.constraint().is_some_and(|name| MEETING_PLACES.contains(&name)))
+}
+
+/// Maps by kind where there is one, as for SQLite, else by SQLSTATE.
+pub(super) fn failed(error: sqlx::Error) -> StoreError {
+    use sqlx::Error;
+    match &error {
+        Error::RowNotFound => StoreError::NotFound,
+        Error::Database(database) => match database.kind() {
+            ErrorKind::UniqueViolation => StoreError::Conflict,
+            ErrorKind::ForeignKeyViolation => StoreError::NotFound,
+            _ => of_state(&database.code().unwrap_or_default())(Box::new(error)),
+        },
+        // the decoder's own text may quote what is stored
+        Error::ColumnDecode { index, .. } => StoreError::corrupt(format!("column {index} cannot be decoded")),
+        Error::Decode(_) => StoreError::corrupt("a value cannot be decoded"),
+        Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Io(_) | Error::Tls(_) => {
+            StoreError::Unavailable(Box::new(error))
+        }
+        _ => StoreError::Backend(Box::new(error)),
+    }
+}
+
+fn of_state(state: &str) -> fn(Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+    match state {
+        DISK_FULL => |_| StoreError::Full,
+        SERIALIZATION_FAILURE | DEADLOCK_DETECTED | LOCK_NOT_AVAILABLE | QUERY_CANCELED | READ_ONLY_TRANSACTION => {
+            StoreError::Unavailable
+        }
+        _ => match state.get(..2) {
+            Some(CONNECTION | RESOURCES | OPERATOR) => StoreError::Unavailable,
+            Some(DAMAGED) if CORRUPTED.contains(&state) => StoreError::Corrupt,
+            _ => StoreError::Backend,
+        },
+    }
+}

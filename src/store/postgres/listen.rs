@@ -1,0 +1,101 @@
+//! Wake-ups between processes: NOTIFY tells what is to be looked at, never what it is. Nothing depends on it but speed; whoever
+//! waits also looks by itself after a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::PgConnection;
+use sqlx::postgres::PgListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{PostgresStore, failed};
+use crate::jobs::{Signals, StoreError};
+
+/// Channels belong to a database: a store in another schema of it hears these words too, and looks in vain.
+const CHANNEL: &str = "guardian_jobs";
+
+const NOTIFY: &str = "\
+-- notify
+SELECT pg_notify($1, $2)";
+
+/// How long a listener that cannot listen waits before it tries again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is told.
+#[derive(Clone, Copy)]
+pub(super) enum Word {
+    /// A job waits, or what a waiting job waits for has ended.
+    Queued,
+    /// A running job was asked to stop.
+    Cancel,
+    /// A job has ended that none waits for.
+    Changed,
+}
+
+impl Word {
+    const fn payload(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Cancel => "cancel",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// Tells every process, this one too, when the transaction commits; nobody when it does not.
+pub(super) async fn tell(connection: &mut PgConnection, word: Word) -> Result<(), sqlx::Error> {
+    sqlx::query(NOTIFY).bind(CHANNEL).bind(word.payload()).execute(connection).await?;
+    Ok(())
+}
+
+impl PostgresStore {
+    /// Passes on to `signals` what other processes tell, until `stopping`. Listens when it returns; what it returns is to be
+    /// spawned.
+    ///
+    /// # Errors
+    /// When the store cannot be reached.
+    pub async fn listen(
+        &self,
+        signals: Arc<Signals>,
+        stopping: CancellationToken,
+    ) -> Result<impl Future<Output = ()> + Send + use<>, StoreError> {
+        let mut listener = PgListener::connect_with(&self.ears).await.map_err(failed)?;
+        listener.listen(CHANNEL).await.map_err(failed)?;
+        Ok(async move {
+            loop {
+                let heard = tokio::select! {
+                    () = stopping.cancelled() => return,
+                    heard = listener.try_recv() => heard,
+                };
+                match heard {
+                    Ok(Some(notification)) => pass_on(&signals, notification.payload()),
+                    // the connection was lost, and words with it: let everyone look
+                    Ok(None) => wake_all(&signals),
+                    Err(sqlx::Error::PoolClosed) => return,
+                    Err(error) => {
+                        tracing::warn!(error = %error, "no wake-ups can be heard; jobs are looked for at intervals");
+                        tokio::select! {
+                            () = stopping.cancelled() => return,
+                            () = tokio::time::sleep(PATIENCE) => wake_all(&signals),
+                        }
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn pass_on(signals: &Signals, payload: &str) {
+    match payload {
+        "queued" => signals.job_queued(),
+        "cancel" => signals.cancel_requested(),
+        "changed" => signals.job_changed(),
+        // a later version's word
+        _ => wake_all(signals),
+    }
+}
+
+fn wake_all(signals: &Signals) {
+    signals.job_queued();
+    signals.cancel_requested();
+}

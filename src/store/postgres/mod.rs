@@ -1,0 +1,47 @@
+//! The shared store: one Postgres database (15 or later) that any number of processes use at the same time.
+//!
+//! **Locks.** Transactions are READ COMMITTED and lock the rows that they decide by; nothing here needs SERIALIZABLE. What a
+//! decision rests on is always one of:
+//! - a job's row, for whatever a worker writes: the statements require its token, and a row that changed while they waited is
+//!   looked at again;
+//! - the ledger's row of (tenant, series, content hash), for a commit: entries are written only under its lock, so that a
+//!   version that still is the judged one stays so until the commit ends;
+//! - an advisory lock of the reuse key, for what is not there yet: a job is not queued between a commit's look for waiting jobs
+//!   and its end;
+//! - an advisory lock of the dataset, for chunks that nobody can see yet;
+//! - a unique index, for two claims of equal jobs: the second one is tried again.
+//!
+//! Locks are always taken in this order: reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
+//! Postgres gives up all the same (serialization failure, deadlock) is tried again, a bounded number of times.
+//!
+//! **Time.** Leases are judged by the database's clock, which all processes share: it is read where the store is handed the
+//! caller's time, after the locks are taken. Other times stay the caller's.
+//!
+//! **Connections.** Heartbeats have a small pool of their own, so that no upload keeps a worker from extending its lease; a
+//! listener has one connection for wake-ups. LISTEN and the migrations' lock belong to a session: a pooler in between must pool
+//! sessions, not transactions.
+//!
+//! **Erasing.** Postgres does not overwrite what is deleted: erased keys and purged rows stay in pages until a vacuum, and in its
+//! log until that is recycled. They are out of reach of every query at once, but not of whoever has the disk.
+
+mod datasets;
+mod disclosures;
+mod document;
+mod error;
+mod listen;
+mod pool;
+mod queue;
+#[cfg(test)]
+mod races;
+mod releases;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use pool::PostgresStore;
+
+use document::Document;
+use error::{Fault, failed};
+use listen::{Word, tell};
+
+/// How many chunks one transaction deletes, so that none of them is long.
+const DELETED_AT_ONCE: i64 = 64;

@@ -1,0 +1,243 @@
+//! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
+
+use super::{Fault, failed};
+use crate::jobs::StoreError;
+use crate::store::migrations::{self, POSTGRES};
+use crate::store::sql::pins as sql;
+
+/// At most so many connections for what callers and runners do.
+const CONNECTIONS: u32 = 16;
+/// Heartbeats are short, and a worker beats once in seconds.
+const HEART_CONNECTIONS: u32 = 2;
+/// Longer than any transaction here takes, so that only a fault ends a wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+const OLDEST_SERVER: i32 = 15;
+
+/// How often a transaction is tried, and the longest pause before the second time; it doubles with every further one.
+const TRIES: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(4);
+
+const SERVER_VERSION: &str = "\
+-- server_version
+SELECT CAST(current_setting('server_version_num') AS INTEGER) / 10000";
+
+/// A release that someone has read must not be forgotten in a crash. Where the operator asks for more than `on`, it stays.
+const DURABLE: &str = "\
+-- durable
+SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
+const NOW: &str = "\
+-- now
+SELECT clock_timestamp()";
+
+/// Whose time leases are judged by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LeaseClock {
+    /// The database's: processes may disagree on the time, but not on whether a lease has expired.
+    Database,
+    /// The caller's, which tests move.
+    #[cfg(test)]
+    Caller,
+}
+
+/// The store in a database.
+pub struct PostgresStore {
+    pub(super) pool: PgPool,
+    pub(super) heart: PgPool,
+    pub(super) ears: PgPool,
+    pub(super) lease_clock: LeaseClock,
+    name: String,
+    schema_version: i64,
+}
+
+impl PostgresStore {
+    /// Connects to a database and applies the migrations that it lacks, while no other process does.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] when the database is of a later version; others when it cannot be reached or migrated.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        // the parser's own text is not repeated: it may quote the URL, which may hold a password
+        let options: PgConnectOptions =
+            url.parse().map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
+        Self::connect_with(options).await
+    }
+
+    pub(super) async fn connect_with(options: PgConnectOptions) -> Result<Self, StoreError> {
+        let options = options.application_name("guardian");
+        let name = described(&options);
+        let schema_version = migrate(&options).await?;
+        // a transaction that was forgotten or waits for ever would hold the locks of others
+        let options = options.options([
+            ("lock_timeout", "10s"),
+            ("statement_timeout", "120s"),
+            ("idle_in_transaction_session_timeout", "60s"),
+        ]);
+        let pool = |connections: u32| {
+            PgPoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(PATIENCE)
+                .after_connect(|connection, _| {
+                    Box::pin(async move {
+                        connection.execute(DURABLE).await?;
+                        Ok(())
+                    })
+                })
+                .connect_lazy_with(options.clone())
+        };
+        Ok(Self {
+            pool: pool(CONNECTIONS),
+            heart: pool(HEART_CONNECTIONS),
+            ears: pool(1),
+            lease_clock: LeaseClock::Database,
+            name,
+            schema_version,
+        })
+    }
+
+    /// Where it is, without a password.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version of its tables.
+    #[must_use]
+    pub const fn schema_version(&self) -> i64 {
+        self.schema_version
+    }
+
+    /// Ends every connection. Calls under way end first; later ones are refused.
+    pub async fn close(&self) {
+        self.ears.close().await;
+        self.pool.close().await;
+        self.heart.close().await;
+    }
+
+    /// What [`Self::pin`] fixed.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
+    }
+
+    /// Fixes a value with the first call for a name; later calls give that value back.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
+    }
+
+    /// A transaction. Says its isolation, which a database may have another default for.
+    pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await
+    }
+
+    /// The time that leases are judged by. Read after every lock that is waited for.
+    pub(super) async fn lease_time(
+        &self,
+        connection: &mut PgConnection,
+        #[cfg_attr(not(test), expect(unused_variables))] callers: DateTime<Utc>,
+    ) -> Result<DateTime<Utc>, sqlx::Error> {
+        match self.lease_clock {
+            LeaseClock::Database => sqlx::query_scalar(NOW).fetch_one(connection).await,
+            #[cfg(test)]
+            LeaseClock::Caller => Ok(callers),
+        }
+    }
+}
+
+/// Tries a transaction again as long as others are in its way. `name` is for the log.
+pub(super) async fn retried<T, F>(name: &'static str, attempt: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let mut tried = 1;
+    loop {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(Fault::Store(error)) => return Err(error),
+            Err(Fault::Again(error)) if tried == TRIES => {
+                tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
+                return Err(StoreError::Unavailable(Box::new(error)));
+            }
+            Err(Fault::Again(error)) => {
+                tracing::debug!(transaction = name, tries = tried, error = %error, "a transaction is tried again");
+                tokio::time::sleep(pause(tried)).await;
+                tried += 1;
+            }
+        }
+    }
+}
+
+/// A random part of a growing pause, so that those who met do not meet again.
+fn pause(tried: u32) -> Duration {
+    let mut random = [0; 1];
+    // without randomness the pause is none, and no harm
+    let _ = getrandom::fill(&mut random);
+    PAUSE * (1 << tried.min(6)) * u32::from(random[0]) / 256
+}
+
+/// Applies migrations on a connection of its own, which waits for the lock as long as another process needs.
+async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreError> {
+    let mut connection = PgConnection::connect_with(options).await.map_err(failed)?;
+    let server: i32 = sqlx::query_scalar(SERVER_VERSION).fetch_one(&mut connection).await.map_err(failed)?;
+    if server < OLDEST_SERVER {
+        let said = format!("the database is Postgres {server}; guardian needs {OLDEST_SERVER} or later");
+        return Err(StoreError::Schema(said));
+    }
+    let version = migrations::apply(&POSTGRES, &mut connection).await?;
+    connection.close().await.map_err(failed)?;
+    Ok(version)
+}
+
+fn described(options: &PgConnectOptions) -> String {
+    let place = options.get_socket().map_or_else(
+        || format!("{}:{}", options.get_host(), options.get_port()),
+        |socket| format!("{}:{}", socket.display(), options.get_port()),
+    );
+    let database = options.get_database().unwrap_or_else(|| options.get_username());
+    format!("postgres://{}@{place}/{database}", options.get_username())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_store_holds_no_password() {
+        let options: PgConnectOptions =
+            "postgres://me:secret@db.example:5555/guard?password=secret2&sslmode=require".parse().unwrap();
+        assert_eq!(described(&options), "postgres://me@db.example:5555/guard");
+    }
+
+    #[tokio::test]
+    async fn a_url_that_cannot_be_read_is_not_repeated() {
+        let Err(error) = PostgresStore::connect("postgres://me:secret@[bad/guard").await else { panic!("connected") };
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_way_is_tried_again_a_bounded_number_of_times() {
+        let tries = std::cell::Cell::new(0);
+        let done = retried("test", || async {
+            tries.set(tries.get() + 1);
+            if tries.get() < 3 { Err(Fault::Again(sqlx::Error::PoolTimedOut)) } else { Ok(tries.get()) }
+        });
+        assert_eq!(done.await.unwrap(), 3);
+        let never = retried("test", || async {
+            tries.set(tries.get() + 1);
+            Err::<(), _>(Fault::Again(sqlx::Error::PoolTimedOut))
+        });
+        assert!(matches!(never.await, Err(StoreError::Unavailable(_))));
+        assert_eq!(tries.get(), 3 + TRIES);
+    }
+}

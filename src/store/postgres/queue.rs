@@ -1,0 +1,408 @@
+//! The queue.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::pool::retried;
+use super::{Document, Fault, PostgresStore, Word, failed, tell};
+use crate::control::Progress;
+use crate::jobs::{
+    CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
+    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+};
+use crate::problem::Problem;
+use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
+use crate::store::sql::{queue as sql, releases};
+
+/// Rows that another claim is about to take are passed over. MATERIALIZED keeps the planner from looking for the row again while
+/// it updates, and locking another one. Equal jobs that two claims choose at once meet at the unique index of running jobs.
+const CLAIM: &str = "\
+-- claim
+WITH next AS MATERIALIZED (
+    SELECT q.id FROM jobs AS q
+    WHERE q.status = 'queued' AND (q.deadline_at IS NULL OR q.deadline_at > $3)
+      AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
+    ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED)
+UPDATE jobs AS j SET status = 'running', lease_token = $1, lease_expires_at = $2, started_at = $3, attempt = j.attempt + 1,
+    progress = NULL
+FROM next WHERE j.id = next.id
+RETURNING j.id";
+
+const STATUS_LOCKED: &str = "\
+-- status_locked
+SELECT status FROM jobs WHERE id = $1 FOR UPDATE";
+
+/// Whoever has the row at the moment is about to move the job; the next look tells whether it did.
+const EXPIRED: &str = "\
+-- expired
+SELECT id, attempt, lapses, cancel_requested FROM jobs WHERE status = 'running' AND lease_expires_at <= $1
+ORDER BY id FOR UPDATE SKIP LOCKED";
+
+const OVERDUE: &str = "\
+-- overdue
+SELECT id FROM jobs WHERE status = 'queued' AND deadline_at IS NOT NULL AND deadline_at <= $1
+ORDER BY id FOR UPDATE SKIP LOCKED";
+
+const LOCK_REUSE_KEY: &str = "\
+-- lock_reuse_key
+SELECT pg_advisory_xact_lock($1)";
+
+#[async_trait]
+impl Queue for PostgresStore {
+    async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
+        retried("enqueue", || self.try_enqueue(&job)).await
+    }
+
+    async fn claim(
+        &self,
+        token: LeaseToken,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<ClaimedJob>, StoreError> {
+        retried("claim", || self.try_claim(token, lease, now)).await
+    }
+
+    async fn heartbeat(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        progress: Option<Progress>,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Heartbeat, StoreError> {
+        let mut connection = self.heart.acquire().await.map_err(failed)?;
+        let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
+        let beat = sqlx::query_scalar(sql::HEARTBEAT)
+            .bind(id)
+            .bind(token.0)
+            .bind(now + lease)
+            .bind(progress.map(Document))
+            .bind(now)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(failed)?;
+        Ok(alive(beat))
+    }
+
+    async fn lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Heartbeat, StoreError> {
+        let mut connection = self.heart.acquire().await.map_err(failed)?;
+        let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
+        let found = sqlx::query_scalar(sql::LEASE)
+            .bind(id)
+            .bind(token.0)
+            .bind(now)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(failed)?;
+        Ok(alive(found))
+    }
+
+    async fn finish(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        end: JobEnd,
+        now: DateTime<Utc>,
+    ) -> Result<Written, StoreError> {
+        retried("finish", || self.try_finish(id, token, &end, now)).await
+    }
+
+    async fn succeed_with_reused(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        release: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Written, StoreError> {
+        retried("succeed_with_reused", || self.try_succeed_with_reused(id, token, release, now)).await
+    }
+
+    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError> {
+        retried("release_lease", || self.try_release_lease(id, token, now)).await
+    }
+
+    async fn request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
+        retried("request_cancel", || self.try_request_cancel(id, now)).await
+    }
+
+    async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
+        retried("reap", || self.try_reap(now, max_attempts, problems)).await
+    }
+
+    async fn expire_all_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failed)?;
+        let now = self.lease_time(&mut connection, now).await.map_err(failed)?;
+        let expired = sqlx::query(sql::EXPIRE_ALL).bind(now).execute(&mut *connection).await.map_err(failed)?;
+        Ok(expired.rows_affected())
+    }
+
+    async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failed)?;
+        read_job(&mut connection, id).await
+    }
+
+    async fn jobs(
+        &self,
+        filter: &JobFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<JobRecord>, StoreError> {
+        let rows: Vec<JobRow> = sqlx::query_as(sql::JOBS)
+            .bind(before(cursor))
+            .bind(filter.status.map(JobStatus::name))
+            .bind(filter.dataset)
+            .bind(&filter.series)
+            .bind(&filter.method)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
+        let records = rows.into_iter().map(JobRecord::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(records, limit, |record| record.id))
+    }
+}
+
+impl PostgresStore {
+    async fn try_enqueue(&self, job: &NewJob) -> Result<JobRecord, Fault> {
+        let mut tx = self.begin().await?;
+        // a commit under this key either sees this job wait, or this look sees its release
+        lock_reuse_key(&mut tx, &job.reuse_key).await?;
+        let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
+            .bind(&job.tenant)
+            .bind(job.reuse_key.as_slice())
+            .fetch_optional(&mut *tx)
+            .await?;
+        let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
+        sqlx::query(sql::INSERT_JOB)
+            .bind(job.id)
+            .bind(&job.tenant)
+            .bind(job.dataset)
+            .bind(&job.series)
+            .bind(&job.method)
+            .bind(job.reuse_key.as_slice())
+            .bind(i64::from(job.priority))
+            .bind(status.name())
+            .bind(job.submitted_at)
+            .bind(standing.map(|_| job.submitted_at))
+            .bind(job.deadline_at)
+            .bind(standing)
+            .bind(standing.is_some())
+            .execute(&mut *tx)
+            .await?;
+        sqlx::query(sql::INSERT_JOB_DETAILS)
+            .bind(job.id)
+            .bind(Document(&job.specification))
+            .bind(&job.reason)
+            .execute(&mut *tx)
+            .await?;
+        if standing.is_none() {
+            sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
+            tell(&mut tx, Word::Queued).await?;
+        }
+        let record = read_job(&mut tx, job.id).await?.ok_or(StoreError::NotFound)?;
+        tx.commit().await?;
+        Ok(record)
+    }
+
+    async fn try_claim(
+        &self,
+        token: LeaseToken,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<ClaimedJob>, Fault> {
+        let mut tx = self.begin().await?;
+        let now = self.lease_time(&mut tx, now).await?;
+        let claimed: Option<Uuid> =
+            sqlx::query_scalar(CLAIM).bind(token.0).bind(now + lease).bind(now).fetch_optional(&mut *tx).await?;
+        let Some(id) = claimed else { return Ok(None) };
+        let job = read_job(&mut tx, id).await?.ok_or(StoreError::NotFound)?;
+        // a missing key is for the worker to fail the job on: failing the claim would block the queue
+        let wrapped_key: Option<Vec<u8>> = sqlx::query_scalar(sql::JOB_KEY).bind(id).fetch_optional(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(Some(ClaimedJob { job, wrapped_key: wrapped_key.unwrap_or_default() }))
+    }
+
+    async fn try_finish(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        end: &JobEnd,
+        now: DateTime<Utc>,
+    ) -> Result<Written, Fault> {
+        let mut tx = self.begin().await?;
+        let now = self.lease_time(&mut tx, now).await?;
+        if end_running(&mut tx, id, token, now, end.status(), None).await? == Written::LeaseLost {
+            return Ok(Written::LeaseLost);
+        }
+        if let Some(problem) = end.problem() {
+            set_problem(&mut tx, id, problem).await?;
+        }
+        // an equal job may wait for this end
+        tell(&mut tx, Word::Queued).await?;
+        tx.commit().await?;
+        Ok(Written::Done)
+    }
+
+    async fn try_succeed_with_reused(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        release: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Written, Fault> {
+        let mut tx = self.begin().await?;
+        let found: Option<Uuid> =
+            sqlx::query_scalar(releases::RELEASE_EXISTS).bind(release).fetch_optional(&mut *tx).await?;
+        if found.is_none() {
+            return Err(StoreError::NotFound.into());
+        }
+        let now = self.lease_time(&mut tx, now).await?;
+        let end = Some((release, true));
+        let written = end_running(&mut tx, id, token, now, JobStatus::Succeeded, end).await?;
+        tell(&mut tx, Word::Queued).await?;
+        tx.commit().await?;
+        Ok(written)
+    }
+
+    async fn try_release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, Fault> {
+        let mut tx = self.begin().await?;
+        let now = self.lease_time(&mut tx, now).await?;
+        let released: Option<bool> =
+            sqlx::query_scalar(sql::RELEASE_LEASE).bind(id).bind(token.0).bind(now).fetch_optional(&mut *tx).await?;
+        let Some(cancelled) = released else { return Ok(Written::LeaseLost) };
+        if cancelled {
+            erase_key(&mut tx, id).await?;
+        }
+        tell(&mut tx, Word::Queued).await?;
+        tx.commit().await?;
+        Ok(Written::Done)
+    }
+
+    async fn try_request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, Fault> {
+        let mut tx = self.begin().await?;
+        let status: Option<String> = sqlx::query_scalar(STATUS_LOCKED).bind(id).fetch_optional(&mut *tx).await?;
+        let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
+        let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
+            JobStatus::Queued => {
+                sqlx::query(sql::CANCEL_QUEUED).bind(id).bind(now).execute(&mut *tx).await?;
+                erase_key(&mut tx, id).await?;
+                tell(&mut tx, Word::Changed).await?;
+                CancelOutcome::CancelledAtOnce
+            }
+            JobStatus::Running => {
+                sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await?;
+                tell(&mut tx, Word::Cancel).await?;
+                CancelOutcome::Requested
+            }
+            terminal => CancelOutcome::Terminal(terminal),
+        };
+        tx.commit().await?;
+        Ok(outcome)
+    }
+
+    async fn try_reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, Fault> {
+        let mut tx = self.begin().await?;
+        let now = self.lease_time(&mut tx, now).await?;
+        let mut reaped = Reaped::default();
+        let expired: Vec<ExpiredRow> = sqlx::query_as(EXPIRED).bind(now).fetch_all(&mut *tx).await?;
+        for row in expired {
+            reaped.lapsed.push((row.id, number(row.attempt)?));
+            let list = if row.cancel_requested {
+                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, 1).await?;
+                &mut reaped.cancelled
+            } else if row.lapses + 1 >= i64::from(max_attempts) {
+                set_reaped(&mut tx, row.id, JobStatus::Failed, now, 1).await?;
+                set_problem(&mut tx, row.id, &document(&problems.exhausted, row.id)).await?;
+                &mut reaped.exhausted
+            } else {
+                set_reaped(&mut tx, row.id, JobStatus::Queued, now, 1).await?;
+                &mut reaped.requeued
+            };
+            list.push(row.id);
+        }
+        reaped.overdue = sqlx::query_scalar(OVERDUE).bind(now).fetch_all(&mut *tx).await?;
+        for &id in &reaped.overdue {
+            set_reaped(&mut tx, id, JobStatus::Failed, now, 0).await?;
+            set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
+        }
+        if !reaped.is_empty() {
+            tell(&mut tx, Word::Queued).await?;
+        }
+        tx.commit().await?;
+        Ok(reaped)
+    }
+}
+
+async fn read_job(connection: &mut PgConnection, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    let row: Option<JobRow> = sqlx::query_as(sql::JOB).bind(id).fetch_optional(connection).await.map_err(failed)?;
+    row.map(JobRecord::try_from).transpose()
+}
+
+/// Ends a running job, with a release and whether it is another job's, and erases its key.
+pub(super) async fn end_running(
+    connection: &mut PgConnection,
+    id: Uuid,
+    token: LeaseToken,
+    now: DateTime<Utc>,
+    status: JobStatus,
+    release: Option<(Uuid, bool)>,
+) -> Result<Written, sqlx::Error> {
+    let ended = sqlx::query(sql::FINISH)
+        .bind(id)
+        .bind(token.0)
+        .bind(now)
+        .bind(status.name())
+        .bind(release.map(|(release, _)| release))
+        .bind(release.is_some_and(|(_, reused)| reused))
+        .execute(&mut *connection)
+        .await?;
+    if ended.rows_affected() == 0 {
+        return Ok(Written::LeaseLost);
+    }
+    erase_key(connection, id).await?;
+    Ok(Written::Done)
+}
+
+pub(super) async fn erase_key(connection: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query(sql::ERASE_JOB_KEY).bind(id).execute(connection).await?;
+    Ok(())
+}
+
+/// Moves a job that no worker has; a key goes with every end.
+async fn set_reaped(
+    connection: &mut PgConnection,
+    id: Uuid,
+    status: JobStatus,
+    now: DateTime<Utc>,
+    lapses: i64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(sql::REAP)
+        .bind(id)
+        .bind(status.name())
+        .bind(status.is_terminal().then_some(now))
+        .bind(lapses)
+        .execute(&mut *connection)
+        .await?;
+    if status.is_terminal() { erase_key(connection, id).await } else { Ok(()) }
+}
+
+async fn set_problem(connection: &mut PgConnection, id: Uuid, problem: &serde_json::Value) -> Result<(), sqlx::Error> {
+    sqlx::query(sql::SET_PROBLEM).bind(id).bind(Document(problem)).execute(connection).await?;
+    Ok(())
+}
+
+/// Locks by the beginning of a key, which is as random as the rest. Two keys with the same beginning wait for each other, which
+/// does no harm.
+pub(super) async fn lock_reuse_key(connection: &mut PgConnection, key: &[u8; 32]) -> Result<(), sqlx::Error> {
+    let (beginning, _) = key.split_first_chunk().unwrap_or((&[0; 8], &[]));
+    sqlx::query(LOCK_REUSE_KEY).bind(i64::from_be_bytes(*beginning)).execute(connection).await?;
+    Ok(())
+}
+
+fn document(problem: &Problem, job: Uuid) -> serde_json::Value {
+    problem.to_json(&instance(job))
+}

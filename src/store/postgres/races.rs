@@ -1,0 +1,252 @@
+//! What happens when processes meet. Each store here is a process: stores share nothing but the database.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::Executor;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::PostgresStore;
+use super::tests::database;
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::jobs::{
+    Assignment, CancelOutcome, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Queue, Releases, Runner,
+    Signals, Stop, Store, WorkerConfig, Workers, Written,
+};
+use crate::store::conformance::{LEASE, at, claim, commit_of, dataset, enqueue, job, new_job, problems, token};
+use crate::vault::Vault;
+
+const NEVER: Duration = Duration::from_secs(3600);
+const ROUNDS: u8 = 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_two_processes_get_one_job() {
+    let database = database!();
+    let stores = [Arc::new(database.store_by_its_clock().await), Arc::new(database.store_by_its_clock().await)];
+    let dataset = dataset(&*stores[0]).await;
+    for reuse in 0..40 {
+        stores[usize::from(reuse % 2)].enqueue(new_job(dataset, reuse)).await.unwrap();
+    }
+    let mut claimers = JoinSet::new();
+    for claimer in 0..8 {
+        let store = Arc::clone(&stores[claimer % 2]);
+        claimers.spawn(async move {
+            let mut claimed = Vec::new();
+            while let Some(job) = store.claim(token(), LEASE, at(1)).await.unwrap() {
+                claimed.push(job.job.id);
+            }
+            claimed
+        });
+    }
+    let all: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
+    assert_eq!(all.len(), 40);
+    assert_eq!(all.into_iter().collect::<HashSet<_>>().len(), 40);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_equal_jobs_one_runs_at_a_time() {
+    let database = database!();
+    let stores = [database.store().await, database.store().await];
+    let dataset = dataset(&*stores[0]).await;
+    for _ in 0..ROUNDS {
+        stores[0].enqueue(new_job(dataset, 1)).await.unwrap();
+    }
+    for round in 0..ROUNDS {
+        let mut claimers = JoinSet::new();
+        for claimer in 0..6 {
+            let store = Arc::clone(&stores[claimer % 2]);
+            let token = token();
+            claimers.spawn(async move { (store.claim(token, LEASE, at(1)).await.unwrap(), token) });
+        }
+        let claimed: Vec<_> =
+            claimers.join_all().await.into_iter().filter_map(|(claimed, token)| Some((claimed?, token))).collect();
+        let [(claimed, token)] = &claimed[..] else { panic!("{} run in round {round}", claimed.len()) };
+        let end = JobEnd::Failed(json!({}));
+        assert_eq!(stores[0].finish(claimed.job.id, *token, end, at(2)).await.unwrap(), Written::Done);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_judgements_by_one_ledger_one_stands() {
+    let database = database!();
+    let stores = [database.store().await, database.store().await];
+    for round in 0..ROUNDS {
+        let mut commits = JoinSet::new();
+        for (process, store) in (0..).zip(&stores) {
+            enqueue(&**store, round * 2 + process).await;
+            let (claimed, token) = claim(&**store, at(1)).await;
+            let commit = commit_of(&claimed.job, token, i64::from(round), at(2));
+            let store = Arc::clone(store);
+            commits.spawn(async move { (store.commit(commit).await.unwrap(), claimed.job.id, token) });
+        }
+        let mut committed = 0;
+        for (outcome, id, token) in commits.join_all().await {
+            match outcome {
+                CommitOutcome::Committed => committed += 1,
+                CommitOutcome::LedgerMoved => {
+                    let written = stores[0].finish(id, token, JobEnd::Cancelled, at(3)).await.unwrap();
+                    assert_eq!(written, Written::Done, "it still has its job");
+                }
+                other => panic!("{other:?} in round {round}"),
+            }
+        }
+        assert_eq!(committed, 1, "round {round}");
+        let ledger = stores[1].disclosures("default", "people", &[7; 32]).await.unwrap();
+        assert_eq!((ledger.version, ledger.entries.len()), (i64::from(round) + 1, usize::from(round + 1) * 2));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_queued_during_the_commit_of_its_twin_gets_the_release() {
+    let database = database!();
+    let stores = [database.store().await, database.store().await];
+    let dataset = dataset(&*stores[0]).await;
+    for round in 0..ROUNDS {
+        stores[0].enqueue(new_job(dataset, round)).await.unwrap();
+        let (claimed, token) = claim(&*stores[0], at(1)).await;
+        let commit = commit_of(&claimed.job, token, i64::from(round), at(2));
+        let release = commit.release.id;
+        let (committed, twin) = tokio::join!(
+            tokio::spawn({
+                let store = Arc::clone(&stores[0]);
+                async move { store.commit(commit).await.unwrap() }
+            }),
+            tokio::spawn({
+                let store = Arc::clone(&stores[1]);
+                async move { store.enqueue(new_job(dataset, round)).await.unwrap().id }
+            })
+        );
+        assert_eq!(committed.unwrap(), CommitOutcome::Committed);
+        let twin = job(&*stores[0], twin.unwrap()).await;
+        assert_eq!((twin.status, twin.release), (JobStatus::Succeeded, Some(release)), "round {round}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_ends_or_goes_back_but_not_both() {
+    let database = database!();
+    let stores = [database.store().await, database.store().await];
+    let mut version = 0;
+    for round in 0..ROUNDS {
+        let id = enqueue(&*stores[0], round).await.id;
+        let (claimed, token) = claim(&*stores[0], at(1)).await;
+        // the reaper's clock is far ahead: as if the lease expired just between the two looks
+        let commit = commit_of(&claimed.job, token, version, at(2));
+        let (committed, reaped) = tokio::join!(
+            tokio::spawn({
+                let store = Arc::clone(&stores[0]);
+                async move { store.commit(commit).await.unwrap() }
+            }),
+            tokio::spawn({
+                let store = Arc::clone(&stores[1]);
+                async move { store.reap(at(1000), 3, &problems()).await.unwrap() }
+            })
+        );
+        let status = job(&*stores[0], id).await.status;
+        match (committed.unwrap(), reaped.unwrap().requeued.len()) {
+            (CommitOutcome::Committed, 0) => {
+                version += 1;
+                assert_eq!(status, JobStatus::Succeeded);
+            }
+            (CommitOutcome::LeaseLost, 1) => {
+                assert_eq!(status, JobStatus::Queued);
+                assert_eq!(stores[0].request_cancel(id, at(3)).await.unwrap(), CancelOutcome::CancelledAtOnce);
+            }
+            other => panic!("{other:?} in round {round}"),
+        }
+    }
+}
+
+/// Tells when it starts, then waits until it is stopped.
+struct Waits(mpsc::Sender<&'static str>);
+
+impl Runner for Waits {
+    fn run(&self, _: Assignment, control: &Control) -> Result<Completion, Stop> {
+        self.0.send("started").unwrap();
+        while control.check().is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.0.send("stopped").unwrap();
+        Err(Stop::Cancelled)
+    }
+}
+
+/// Workers that look for nothing by themselves, on a store that listens.
+async fn listening_workers(
+    store: &Arc<PostgresStore>,
+    vault: &Arc<Vault>,
+) -> (mpsc::Receiver<&'static str>, CancellationToken) {
+    let (tell, told) = mpsc::channel();
+    let (signals, stopping) = (Arc::new(Signals::default()), CancellationToken::new());
+    tokio::spawn(store.listen(Arc::clone(&signals), stopping.clone()).await.unwrap());
+    let config = WorkerConfig { tick: NEVER, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
+    let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(store);
+    let runner = Arc::new(Waits(tell));
+    let workers = Workers::start(shared, Clock::settable(at(1)), runner, Arc::clone(vault), signals, config);
+    let stop = stopping.clone();
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        workers.shutdown().await;
+    });
+    (told, stopping)
+}
+
+/// Queues a job under a key that the workers' vault cannot open: it fails at once, which shows that it was claimed.
+async fn is_picked_up(from: &PostgresStore, reuse: u8) {
+    let id = enqueue(from, reuse).await.id;
+    for _ in 0..2_000 {
+        if job(from, id).await.status == JobStatus::Failed {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the other process was not woken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_is_woken_by_a_queued_job() {
+    let database = database!();
+    let (here, there) = (database.store().await, database.store().await);
+    let vault = Arc::new(Vault::in_memory().unwrap());
+    let (_told, stopping) = listening_workers(&there, &vault).await;
+    for reuse in 0..5 {
+        is_picked_up(&here, reuse).await;
+    }
+    stopping.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_is_told_of_a_cancellation() {
+    let database = database!();
+    let (here, there) = (database.store().await, database.store().await);
+    let vault = Arc::new(Vault::in_memory().unwrap());
+    let (told, stopping) = listening_workers(&there, &vault).await;
+    let mut new = new_job(dataset(&*here).await, 1);
+    new.wrapped_key = vault.wrap(new.id, &Vault::fresh_secret().unwrap()).unwrap();
+    let id = here.enqueue(new).await.unwrap().id;
+    let long = Duration::from_secs(10);
+    assert_eq!(told.recv_timeout(long), Ok("started"));
+    assert_eq!(here.request_cancel(id, at(2)).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(told.recv_timeout(long), Ok("stopped"));
+    stopping.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_that_was_cut_off_listens_again() {
+    let database = database!();
+    let (here, there) = (database.store().await, database.store().await);
+    let vault = Arc::new(Vault::in_memory().unwrap());
+    let (_told, stopping) = listening_workers(&there, &vault).await;
+    is_picked_up(&here, 1).await;
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+    assert_eq!(here.pool.execute(cut).await.unwrap().rows_affected(), 1);
+    is_picked_up(&here, 2).await;
+    is_picked_up(&here, 3).await;
+    stopping.cancel();
+}
