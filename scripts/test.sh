@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs all tests; arguments go to the test runner. SQLite and zstd are built from C, and the README's session calls curl: what
-# is missing is installed where we may.
+# Runs all tests, those of the store on SQLite and on a private Postgres that lives as long as the run; arguments go to the test
+# runner. SQLite and zstd are built from C, and the README's session calls curl: what is missing is installed where we may.
+# NO_POSTGRES=1 does without Postgres; its tests then say that they were skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,6 +9,9 @@ missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v make >/dev/null || missing+=(make)
 command -v curl >/dev/null || missing+=(curl)
+if [[ -z ${NO_POSTGRES:-} ]] && ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
+    missing+=(postgresql)
+fi
 if ((${#missing[@]})); then
     if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
         echo "please install: ${missing[*]}" >&2
@@ -19,6 +23,11 @@ if ((${#missing[@]})); then
 fi
 
 if cargo nextest --version >/dev/null 2>&1; then
-    exec cargo nextest run --locked "$@" </dev/null
+    tests=(cargo nextest run --locked "$@")
+else
+    tests=(cargo test --locked --lib --bins --tests "$@")
 fi
-exec cargo test --locked --lib --bins --tests "$@" </dev/null
+if [[ -n ${NO_POSTGRES:-} ]]; then
+    exec "${tests[@]}" </dev/null
+fi
+REQUIRE_POSTGRES=1 exec scripts/pg-tmp.sh run "${tests[@]}" </dev/null

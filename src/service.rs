@@ -65,6 +65,26 @@ fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+/// A store whose tables are up to date.
+pub struct Migrated {
+    /// Where it is, without a password.
+    pub store: String,
+    /// The version of its tables.
+    pub version: i64,
+}
+
+/// Brings the tables of a store up to date, as every start does.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
+    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
+    let migrated = Migrated { store: name, version: store.schema_version() };
+    store.close().await;
+    Ok(migrated)
+}
+
 /// What every process on a store has: the store, its keys, and word of what others do.
 struct Base {
     store: OpenStore,
@@ -238,5 +258,62 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
             tracing::warn!(error = %error, "the sweep failed and is tried again later");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::store::postgres::tests::database;
+
+    #[derive(Parser)]
+    struct Line<T: clap::Args> {
+        #[command(flatten)]
+        options: T,
+    }
+
+    fn options<T: clap::Args>(data: &Path, database: &str) -> T {
+        let line = ["guardian", "--store", database, "--grace-seconds", "1", "--data"];
+        Line::try_parse_from(line.map(Into::into).into_iter().chain([data.as_os_str().to_owned()])).unwrap().options
+    }
+
+    fn config(data: &Path, database: &str) -> Config {
+        Config { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..options(data, database) }
+    }
+
+    #[tokio::test]
+    async fn a_store_knows_its_master_key() {
+        let home = tempfile::tempdir().unwrap();
+        let (config, key) = (config(home.path(), "embedded"), home.path().join("master.key"));
+        Service::start(&config).await.unwrap().shutdown().await;
+        Service::start(&config).await.unwrap().shutdown().await;
+        std::fs::remove_file(&key).unwrap();
+        assert!(matches!(Service::start(&config).await, Err(StartError::KeyMissing(_))));
+        assert!(!key.exists(), "no other key takes its place");
+        Vault::open(&key).unwrap();
+        assert!(matches!(Service::start(&config).await, Err(StartError::ForeignKey(_))));
+    }
+
+    #[tokio::test]
+    async fn an_embedded_store_has_no_workers_of_their_own() {
+        let home = tempfile::tempdir().unwrap();
+        let started = WorkerService::start(&options(home.path(), "embedded")).await;
+        assert!(matches!(started, Err(StartError::Config(_))));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn processes_share_a_database_and_need_one_master_key() {
+        let database = database!();
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let service = Service::start(&config(here.path(), &database.url())).await.unwrap();
+        let mut worker: WorkerOptions = options(there.path(), &database.url());
+        assert!(matches!(WorkerService::start(&worker).await, Err(StartError::KeyMissing(_))));
+        worker.store.master_key = Some(here.path().join("master.key"));
+        let workers = WorkerService::start(&worker).await.unwrap();
+        assert_eq!(Some(workers.database()), service.database());
+        workers.shutdown().await;
+        service.shutdown().await;
     }
 }

@@ -20,7 +20,6 @@ pub(super) fn check(
     index: usize,
     part: &ReadPart,
     mut keys: Keys,
-    buckets: Option<&Buckets>,
     place: &str,
     findings: &mut Findings,
 ) {
@@ -48,7 +47,7 @@ pub(super) fn check(
             }
         }
         (Some(TableWitness::Buckets(assigned)), Some(labels)) => {
-            let (Some(found), Some(buckets)) = (counted(assigned, original.rows()), buckets) else {
+            let (Some(found), Some(buckets)) = (counted(assigned, original.rows()), &part.buckets) else {
                 return fail("not every row has a bucket");
             };
             if found != *buckets {

@@ -3,21 +3,22 @@
 use crate::microdata::Codes;
 use crate::with_codes;
 
-/// Runs `$body` with `$rows` bound to the keys as arrays of words.
+/// Runs `$body` with `$rows` bound to the keys as arrays of words; `$chunks` is `as_chunks` or `as_chunks_mut`.
 macro_rules! with_rows {
-    ($keys:expr, $rows:ident => $body:expr) => {
+    ($keys:expr, $chunks:ident, $rows:ident => $body:expr) => {
         match $keys.words {
-            1 => with_rows!(@ $keys, 1, $rows => $body),
-            2 => with_rows!(@ $keys, 2, $rows => $body),
-            4 => with_rows!(@ $keys, 4, $rows => $body),
-            8 => with_rows!(@ $keys, 8, $rows => $body),
-            16 => with_rows!(@ $keys, 16, $rows => $body),
-            32 => with_rows!(@ $keys, 32, $rows => $body),
-            _ => with_rows!(@ $keys, 64, $rows => $body),
+            1 => with_rows!(@ $keys, $chunks, 1, $rows => $body),
+            2 => with_rows!(@ $keys, $chunks, 2, $rows => $body),
+            4 => with_rows!(@ $keys, $chunks, 4, $rows => $body),
+            8 => with_rows!(@ $keys, $chunks, 8, $rows => $body),
+            16 => with_rows!(@ $keys, $chunks, 16, $rows => $body),
+            32 => with_rows!(@ $keys, $chunks, 32, $rows => $body),
+            64 => with_rows!(@ $keys, $chunks, 64, $rows => $body),
+            _ => with_rows!(@ $keys, $chunks, 128, $rows => $body),
         }
     };
-    (@ $keys:expr, $words:literal, $rows:ident => $body:expr) => {{
-        let ($rows, _) = $keys.data.as_chunks_mut::<$words>();
+    (@ $keys:expr, $chunks:ident, $words:literal, $rows:ident => $body:expr) => {{
+        let ($rows, _) = $keys.data.$chunks::<$words>();
         $body
     }};
 }
@@ -31,13 +32,13 @@ pub(super) struct Layout {
 impl Layout {
     /// The layout of tuples whose columns have `sizes` codes, the first column most significant.
     pub(super) fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let (mut word, mut free) = (0_usize, u64::BITS);
+        let (mut word, mut free) = (0_usize, u32::BITS);
         let mut places = Vec::new();
         for size in sizes {
-            // codes are 32 bits wide, so that a word holds at least two columns
+            // codes are 32 bits wide, so that a word holds at least one column
             let bits = (usize::BITS - size.saturating_sub(1).leading_zeros()).clamp(1, u32::BITS);
             if bits > free {
-                (word, free) = (word + 1, u64::BITS);
+                (word, free) = (word + 1, u32::BITS);
             }
             free -= bits;
             places.push((word, free));
@@ -51,7 +52,7 @@ impl Layout {
 #[derive(PartialEq, Eq)]
 pub(super) struct Keys {
     words: usize,
-    data: Vec<u64>,
+    data: Vec<u32>,
 }
 
 impl Keys {
@@ -66,23 +67,33 @@ impl Keys {
             let cells = keys.data[word.min(rows)..].iter_mut().step_by(layout.words);
             with_codes!(codes, codes => match ranks {
                 None => for (cell, &code) in cells.zip(codes) {
-                    *cell |= u64::from(code) << shift;
+                    *cell |= u32::from(code) << shift;
                 },
                 Some(ranks) => for (cell, &code) in cells.zip(codes) {
-                    *cell |= u64::from(ranks[code as usize]) << shift;
+                    *cell |= ranks[code as usize] << shift;
                 },
             });
         }
         keys
     }
 
+    /// The first row that stands in front of where it belongs: behind a higher label, or behind a higher key of its label.
+    pub(super) fn first_fall(&self, labels: Option<&[u32]>) -> Option<usize> {
+        with_rows!(self, as_chunks, rows => match labels {
+            None => (1..rows.len()).find(|&row| rows[row - 1] > rows[row]),
+            Some(labels) => (1..rows.len().min(labels.len()))
+                .find(|&row| (labels[row - 1], &rows[row - 1]) > (labels[row], &rows[row])),
+        })
+    }
+
     /// The key of `row`.
-    pub(super) fn get(&self, row: usize) -> &[u64] {
+    #[cfg(test)]
+    fn get(&self, row: usize) -> &[u32] {
         &self.data[row * self.words..][..self.words]
     }
 
     /// The keys of the rows in `range`, one behind the other.
-    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u64] {
+    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u32] {
         &self.data[range.start * self.words..range.end * self.words]
     }
 
@@ -108,14 +119,14 @@ impl Keys {
 
     /// Sorts the rows inside each bucket.
     pub(super) fn sort_within(&mut self, buckets: &Buckets) {
-        with_rows!(self, rows => for range in buckets.ranges() {
+        with_rows!(self, as_chunks_mut, rows => for range in buckets.ranges() {
             rows[range].sort_unstable();
         });
     }
 
     /// Sorts all rows.
     pub(super) fn sort(&mut self) {
-        with_rows!(self, rows => rows.sort_unstable());
+        with_rows!(self, as_chunks_mut, rows => rows.sort_unstable());
     }
 }
 
@@ -180,7 +191,7 @@ mod tests {
             let mut grouped = copy.grouped(&labels, &buckets);
             grouped.sort_within(&buckets);
             for (bucket, range) in buckets.ranges().enumerate() {
-                let mut expected: Vec<&[u64]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
+                let mut expected: Vec<&[u32]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
                 expected.sort();
                 assert_eq!(grouped.slice(range), expected.concat());
             }

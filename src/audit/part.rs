@@ -18,6 +18,8 @@ pub(super) struct ReadPart {
     pub(super) rows: usize,
     /// The label of each row, in a bucketed part.
     pub(super) labels: Option<Vec<u32>>,
+    /// The rows of each label; none either when a label exceeds the number of rows.
+    pub(super) buckets: Option<Buckets>,
     pub(super) columns: Vec<ReadColumn>,
 }
 
@@ -138,7 +140,7 @@ fn rows(
             Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(Control::STRIDE) }
         })
         .collect();
-    let lone = width == 1;
+    let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));
     let mut rows = 0_usize;
     loop {
         let record = match next(&mut reader)? {
@@ -150,27 +152,22 @@ fn rows(
         if rows as u64 > part.len {
             return Ok(Err(Unreadable(CheckName::Columns, "there are more rows than claimed".to_owned())));
         }
-        let mut fields = record.iter();
+        let mut fields = record.iter_with_ends();
         if let Some(labels) = &mut labels {
-            let Some(label) = fields.next().and_then(label) else {
+            let Some(label) = fields.next().and_then(|(text, quoted, _)| label(text, quoted)) else {
                 let detail = format!("row {rows} has a label that is no number from 1");
                 return Ok(Err(Unreadable(CheckName::Order, detail)));
             };
             labels.push(label);
         }
-        for (column, (bytes, quoted)) in columns.iter_mut().zip(fields) {
-            let cell = if quoted {
-                Some(bytes)
-            } else if lone {
-                // an empty line tells nothing in a part of one column
-                if bytes.is_empty() {
-                    return Ok(Err(malformed(rows)));
-                }
-                (part.null.as_deref().map(str::as_bytes) != Some(bytes)).then_some(bytes)
-            } else {
-                (!bytes.is_empty()).then_some(bytes)
-            };
-            column.batch.push(column.dictionary.code(cell));
+        for (column, (bytes, quoted, ends)) in columns.iter_mut().zip(fields) {
+            // an empty line tells nothing in a part of one column
+            if lone && !quoted && bytes.is_empty() {
+                return Ok(Err(malformed(rows)));
+            }
+            let missing = !quoted && if lone { null == Some(bytes) } else { bytes.is_empty() };
+            let code = if missing { column.dictionary.missing() } else { column.dictionary.code(bytes, ends) };
+            column.batch.push(code);
         }
         if rows.is_multiple_of(Control::STRIDE) {
             columns.iter_mut().for_each(Growing::flush);
@@ -189,7 +186,8 @@ fn rows(
         ranks: column.dictionary.ranks(),
         codes: column.codes,
     });
-    Ok(Ok(ReadPart { rows, labels, columns: columns.collect() }))
+    let buckets = labels.as_deref().and_then(Buckets::count);
+    Ok(Ok(ReadPart { rows, labels, buckets, columns: columns.collect() }))
 }
 
 /// The next record, if there is one; `None` when the bytes are malformed.
@@ -211,7 +209,7 @@ fn header(record: Record<'_>, part: &Part, place: &str, findings: &mut Findings)
 }
 
 /// A label: a canonical decimal from 1.
-fn label((text, quoted): (&[u8], bool)) -> Option<u32> {
+fn label(text: &[u8], quoted: bool) -> Option<u32> {
     if quoted || !matches!(text, [b'1'..=b'9', ..]) {
         return None;
     }
@@ -258,15 +256,11 @@ fn occurring(codes: &Codes, size: usize) -> Vec<bool> {
 
 /// Rows rise by label, then by value; labels run from 1 without gaps.
 fn order(part: &ReadPart, keys: &Keys, place: &str, findings: &mut Findings) {
-    if let Some(labels) = &part.labels {
-        let gaps = Buckets::count(labels).is_none_or(|buckets| buckets.ranges().any(|range| range.is_empty()));
-        if gaps {
-            findings.fail(CheckName::Order, format!("{place}: labels have gaps"));
-        }
+    let gaps = part.buckets.as_ref().is_none_or(|buckets| buckets.ranges().any(|range| range.is_empty()));
+    if part.labels.is_some() && gaps {
+        findings.fail(CheckName::Order, format!("{place}: labels have gaps"));
     }
-    let label = |row: usize| part.labels.as_ref().map_or(0, |labels| labels[row]);
-    let falls = |row: &usize| (label(row - 1), keys.get(row - 1)) > (label(*row), keys.get(*row));
-    if let Some(row) = (1..part.rows).find(falls) {
+    if let Some(row) = keys.first_fall(part.labels.as_deref()) {
         findings.fail(CheckName::Order, format!("{place}: row {} is out of order", row + 1));
     }
 }

@@ -62,7 +62,7 @@ fn table(
     let mut kept = AttrSet::EMPTY;
     let mut first: Option<Buckets> = None;
     for (position, claimed) in table.parts.iter().enumerate() {
-        let Some((part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
+        let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
         for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
             let count = count_largest(column);
@@ -72,25 +72,24 @@ fn table(
         if position == 0 {
             figures.rows = part.rows as u64;
         }
-        let buckets = part.labels.as_ref().map(|labels| Buckets::count(labels));
         let place = format!("table {}, part {}", table.name, claimed.name);
-        match &buckets {
-            None => {}
-            Some(None) => {
+        match (&part.labels, &part.buckets) {
+            (None, _) => {}
+            (Some(_), None) => {
                 for check in [CheckName::Buckets, CheckName::Guarantee] {
                     findings.fail(check, format!("{place}: there are labels above the number of rows"));
                 }
             }
-            Some(Some(buckets)) => {
+            (Some(_), Some(buckets)) => {
                 control.check()?;
                 promises(evidence, table, &part, buckets, (&mut figures, &mut kept), findings);
             }
         }
         if evidence.original.is_some() {
             control.check()?;
-            content::check(evidence, index, &part, keys, buckets.as_ref().and_then(Option::as_ref), &place, findings);
+            content::check(evidence, index, &part, keys, &place, findings);
         }
-        if let Some(Some(buckets)) = buckets {
+        if let Some(buckets) = part.buckets.take() {
             match &first {
                 None => first = Some(buckets),
                 Some(first) if *first == buckets => {}

@@ -47,7 +47,10 @@ const EXAMPLES: [Example; 2] = [
 ];
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
-    let config = &arguments.config;
+    // examples do not go into a database that merely stands in the environment
+    let mut config = arguments.config.clone();
+    config.store.database_url = None;
+    let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {
         let told_to_stop = serve::told_to_stop()?;

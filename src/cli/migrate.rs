@@ -8,7 +8,7 @@ use clap::Args;
 use super::End;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
-use crate::store::OpenStore;
+use crate::service;
 
 /// Which store.
 #[derive(Args)]
@@ -21,16 +21,10 @@ pub struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
-    let database = arguments.store.database().map_err(End::Usage)?;
     runtime()?.block_on(async {
-        let opened = OpenStore::open(database, &arguments.data).await;
-        let store = opened.map_err(|error| not_started(error.into()))?;
-        let version = store.schema_version();
-        let said = match store.database() {
-            Some(database) => writeln!(std::io::stdout().lock(), "{database}: schema version {version}"),
-            None => writeln!(std::io::stdout().lock(), "{}: schema version {version}", arguments.data.display()),
-        };
-        store.close().await;
-        said.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
+        let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
+        writeln!(std::io::stdout().lock(), "{}: schema version {}", migrated.store, migrated.version)
+            .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
+        Ok(End::Done)
     })
 }

@@ -1,8 +1,7 @@
 //! Byte strings to dense codes, in the order in which they are first seen: the dictionary of a column under construction.
 //!
 //! Nearly every field of a table repeats a value seen before, so a small direct-mapped cache stands before the hash table.
-//! It is keyed by a value's first and last eight bytes and its length, which for values of at most sixteen bytes is the
-//! value itself. Its hash is fixed and an adversary may fill it with collisions; that costs a look-up in the hash table,
+//! It is keyed by a value's ends and its length, which for values of at most sixteen bytes is the value itself. Its hash is fixed and an adversary may fill it with collisions; that costs a look-up in the hash table,
 //! whose own hash is keyed at random.
 
 use ahash::RandomState;
@@ -18,18 +17,66 @@ const CACHE_LIMIT: usize = 1 << 12;
 /// Memory for a distinct value beside its bytes: its end, its place in the hash table, a count that others keep.
 pub(super) const VALUE_OVERHEAD: usize = 24;
 
-/// First eight bytes, last eight bytes (they overlap in short values), length, code.
+/// A value of at most sixteen bytes as it is, filled up with zeros; of a longer one the first and the last eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends(u128);
+
+/// By length, the bytes of a value that are its own.
+const OWN: [u128; 17] = {
+    let mut own = [u128::MAX; 17];
+    let mut length = 0;
+    while length < 16 {
+        own[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    own
+};
+
+impl Ends {
+    /// The ends of `value`.
+    #[must_use]
+    pub fn of(value: &[u8]) -> Self {
+        let mut ends = [0; 16];
+        if value.len() <= 16 {
+            ends[..value.len()].copy_from_slice(value);
+        } else {
+            ends[..8].copy_from_slice(&value[..8]);
+            ends[8..].copy_from_slice(&value[value.len() - 8..]);
+        }
+        Self(u128::from_le_bytes(ends))
+    }
+
+    /// The ends of the value at `start..end` of `buffer`, without a branch on its length where the buffer goes on behind it:
+    /// lengths change from field to field, and no processor guesses them.
+    #[inline]
+    pub(super) fn within(buffer: &[u8], start: usize, end: usize) -> Self {
+        match (buffer[start..].first_chunk(), OWN.get(end - start)) {
+            (Some(chunk), Some(own)) => Self(u128::from_le_bytes(*chunk) & own),
+            _ => Self::of(&buffer[start..end]),
+        }
+    }
+
+    /// A place in a cache of so many `slots`, a power of two.
+    #[inline]
+    #[must_use]
+    pub const fn slot(self, slots: usize) -> usize {
+        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+        let (first, last) = (self.0 as u64, (self.0 >> 64) as u64);
+        let product = (first ^ last.rotate_left(23)) as u128 * ODD as u128;
+        (product ^ product >> 64) as usize & (slots - 1)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Slot {
-    first: u64,
-    last: u64,
+    ends: Ends,
     length: u32,
     code: u32,
 }
 
 impl Slot {
     /// No value has this length: longer ones are not cached.
-    const VACANT: Self = Self { first: 0, last: 0, length: u32::MAX, code: 0 };
+    const VACANT: Self = Self { ends: Ends(0), length: u32::MAX, code: 0 };
 }
 
 /// Assigns codes 0, 1, 2, ... to distinct byte strings.
@@ -58,20 +105,26 @@ impl Interner {
     ///
     /// # Panics
     /// When there would be more than 2^32 distinct values.
-    #[inline]
     pub fn intern(&mut self, value: &[u8]) -> u32 {
-        let (first, last) = ends(value);
-        let index = slot(first, last, self.cache.len());
-        let cached = self.cache[index];
-        let alike = cached.first == first && cached.last == last && cached.length as usize == value.len();
+        self.intern_with(value, Ends::of(value))
+    }
+
+    /// The same for a value whose ends are at hand.
+    ///
+    /// # Panics
+    /// When there would be more than 2^32 distinct values.
+    #[inline]
+    pub fn intern_with(&mut self, value: &[u8], ends: Ends) -> u32 {
+        let cached = self.cache[ends.slot(self.cache.len())];
+        let alike = cached.ends == ends && cached.length as usize == value.len();
         if alike && (value.len() <= 16 || self.values.get(cached.code as usize) == value) {
             return cached.code;
         }
-        self.look_up(value, first, last)
+        self.look_up(value, ends)
     }
 
     #[inline(never)]
-    fn look_up(&mut self, value: &[u8], first: u64, last: u64) -> u32 {
+    fn look_up(&mut self, value: &[u8], ends: Ends) -> u32 {
         let Self { values, table, hasher, .. } = self;
         let hash = hasher.hash_one(value) as u32;
         let code = match table.find(spread(hash), |&(known, code)| known == hash && values.get(code as usize) == value)
@@ -90,8 +143,8 @@ impl Interner {
             }
         };
         if value.len() < u32::MAX as usize {
-            let index = slot(first, last, self.cache.len());
-            self.cache[index] = Slot { first, last, length: value.len() as u32, code };
+            let index = ends.slot(self.cache.len());
+            self.cache[index] = Slot { ends, length: value.len() as u32, code };
         }
         code
     }
@@ -143,28 +196,6 @@ const fn spread(hash: u32) -> u64 {
     (hash as u64) << 32 | hash as u64
 }
 
-/// The first and the last eight bytes; shorter values are spread over both such that, together with the length, they
-/// tell the value.
-#[inline]
-fn ends(value: &[u8]) -> (u64, u64) {
-    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
-    } else if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
-    } else if let [a, .., z] = value {
-        (u64::from(*a) << 8 | u64::from(value[value.len() / 2]), u64::from(*z))
-    } else {
-        (value.first().map_or(0, |&byte| u64::from(byte)), 0)
-    }
-}
-
-#[inline]
-fn slot(first: u64, last: u64, slots: usize) -> usize {
-    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let product = u128::from(first ^ last.rotate_left(23)) * u128::from(ODD);
-    (product ^ product >> 64) as usize & (slots - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -187,6 +218,16 @@ mod tests {
             prop_assert_eq!(interner.len(), codes.len());
             for (value, code) in &codes {
                 prop_assert_eq!(interner.values().get(*code as usize), &value[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn ends_do_not_depend_on_what_stands_behind_a_value() {
+        let buffer: Vec<u8> = (1..=60).collect();
+        for start in 0..40 {
+            for end in start..=60 {
+                assert_eq!(Ends::within(&buffer, start, end), Ends::of(&buffer[start..end]));
             }
         }
     }

@@ -18,7 +18,7 @@ pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
 pub use domain::{Arena, Domain};
-pub use interner::Interner;
+pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use table::{Codes, Column, Counts, Table};

@@ -2,16 +2,25 @@
 //! away anyway; versatile publishing, Theorem 3.2).
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use ahash::RandomState;
 
 use super::rule::Rule;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table};
+use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::with_codes;
 
 /// Rows per determinant value, on average, below which an exact dependency is taken for coincidence.
 const ROWS_PER_VALUE: usize = 20;
+
+/// A candidate is first tried on so many rows.
+const SAMPLE: usize = 1 << 11;
+
+/// Groups are found in an array up to so many combinations of codes, by hashing above.
+const DENSE: u64 = 1 << 12;
+
+/// One row in so many is few.
+const FEW: u64 = 16;
 
 /// `determinant` determines `dependent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,22 +41,50 @@ pub enum Effect {
 }
 
 /// The minimal dependencies with one or two determinants that hold exactly in `table`, with at least 20 rows per determinant
-/// value on average and a dependent attribute that is not constant.
+/// value on average, neither side constant.
+///
+/// Every pair of attributes against every other one is too much to try on all rows, so that a candidate must first survive
+/// a sample taken from all over the table: what fails there fails. Of the others most depend on few rows, see [`Whole`].
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn discover(table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
-    let attrs: Vec<Attr> = table.attributes().iter().collect();
-    let singles = attrs.iter().map(|&a| AttrSet::one(a));
+    discover_by(SAMPLE, table, control)
+}
+
+fn discover_by(sample: usize, table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
+    let rows = table.rows();
+    let most = rows / ROWS_PER_VALUE;
+    let values = |attr: Attr| table.column(attr).domain.len();
+    let varied: Vec<Attr> = table.attributes().iter().filter(|&attr| values(attr) > 1).collect();
+    // a pair has at least as many values as each of its attributes
+    let frequent: Vec<Attr> = varied.iter().copied().filter(|&attr| values(attr) <= most).collect();
+    let singles = frequent.iter().map(|&a| AttrSet::one(a));
     let pairs =
-        attrs.iter().enumerate().flat_map(|(i, &a)| attrs[i + 1..].iter().map(move |&b| AttrSet::one(a).with(b)));
+        frequent.iter().enumerate().flat_map(|(i, &a)| frequent[i + 1..].iter().map(move |&b| AttrSet::one(a).with(b)));
+
+    let sampled = rows.min(sample);
+    let spread: Vec<u32> = (0..sampled).map(|i| (i * rows / sampled) as u32).collect();
+    let sample = table.reordered(&spread);
+    let mut grouped = Groups::default();
+    let mut whole = Whole::new(table);
     let mut found: Vec<Dependency> = Vec::new();
     for determinant in singles.chain(pairs) {
         control.check()?;
-        for &dependent in &attrs {
-            let minimal = !found.iter().any(|d| d.dependent == dependent && d.determinant.is_subset(determinant));
-            let constant = table.column(dependent).domain.len() < 2;
-            if !determinant.contains(dependent) && minimal && !constant && holds(table, determinant, dependent) {
+        if !grouped.group(&sample, determinant, most, control)? {
+            continue;
+        }
+        let known = found.iter().filter(|known| known.determinant.is_subset(determinant));
+        let known: AttrSet = known.map(|known| known.dependent).chain(determinant.iter()).collect();
+        let candidates = varied.iter().filter(|&&dependent| !known.contains(dependent));
+        let surviving: Vec<Attr> =
+            candidates.copied().filter(|&dependent| grouped.determine(&sample.column(dependent).codes)).collect();
+        if surviving.is_empty() || !whole.groups.group(table, determinant, most, control)? {
+            continue;
+        }
+        for dependent in surviving {
+            control.check()?;
+            if whole.determines(dependent) {
                 found.push(Dependency { determinant, dependent });
             }
         }
@@ -55,28 +92,103 @@ pub fn discover(table: &Table, control: &Control) -> Result<Vec<Dependency>, Can
     Ok(found)
 }
 
-/// Whether every value of the determinant occurs with one value of the dependent attribute, and is frequent enough. Ends at
-/// the first counter-example.
-fn holds(table: &Table, determinant: AttrSet, dependent: Attr) -> bool {
-    let most_values = table.rows() / ROWS_PER_VALUE;
-    let mut image: HashMap<u64, u32, RandomState> = HashMap::default();
-    let codes = |attr: Attr| &table.column(attr).codes;
-    let columns: Vec<_> = determinant.iter().map(codes).collect();
-    for row in 0..table.rows() {
-        let key = columns.iter().fold(0u64, |key, codes| key << 32 | u64::from(codes.get(row)));
-        let value = codes(dependent).get(row);
-        match image.entry(key) {
-            Entry::Occupied(known) if *known.get() != value => return false,
-            Entry::Occupied(_) => {}
-            Entry::Vacant(new) => {
-                new.insert(value);
-                if image.len() > most_values {
-                    return false;
-                }
+/// Rows put together by their values of a determinant.
+#[derive(Default)]
+struct Groups {
+    /// The group of each row.
+    of_row: Vec<u32>,
+    /// The first row of each group, and how many rows it has.
+    first: Vec<u32>,
+    size: Vec<u32>,
+    /// Per combination of codes the group, raised by 1; all 0 between uses.
+    dense: Vec<u32>,
+    sparse: HashMap<u64, u32, RandomState>,
+}
+
+impl Groups {
+    /// Groups the rows of `table`; false when there are more than `most` groups.
+    fn group(
+        &mut self,
+        table: &Table,
+        determinant: AttrSet,
+        most: usize,
+        control: &Control,
+    ) -> Result<bool, Cancelled> {
+        let columns: Vec<_> = determinant.iter().map(|attr| table.column(attr)).collect();
+        let width = columns.get(1).map_or(1, |column| column.domain.len() as u64);
+        let combinations = columns[0].domain.len() as u64 * width;
+        let is_dense = combinations <= DENSE;
+        self.of_row.clear();
+        self.first.clear();
+        self.size.clear();
+        self.sparse.clear();
+        self.dense.clear();
+        self.dense.resize(if is_dense { combinations as usize } else { 0 }, 0);
+        for row in 0..table.rows() {
+            if row % Control::STRIDE == 0 {
+                control.check()?;
             }
+            let code = u64::from(columns[0].codes.get(row)) * width;
+            let code = code + columns.get(1).map_or(0, |column| u64::from(column.codes.get(row)));
+            let slot = if is_dense { &mut self.dense[code as usize] } else { self.sparse.entry(code).or_default() };
+            if *slot == 0 {
+                if self.first.len() == most {
+                    return Ok(false);
+                }
+                self.first.push(row as u32);
+                self.size.push(0);
+                *slot = self.first.len() as u32;
+            }
+            self.of_row.push(*slot - 1);
+            self.size[*slot as usize - 1] += 1;
         }
+        Ok(true)
     }
-    true
+
+    /// Whether the rows of each group have one code. Ends at the first counter-example.
+    fn determine(&self, codes: &Codes) -> bool {
+        with_codes!(codes, codes => {
+            self.of_row.iter().zip(codes).all(|(&group, &code)| codes[self.first[group as usize] as usize] == code)
+        })
+    }
+}
+
+/// The groups of the whole table. Where nearly all rows have the same value, a sample finds no counter-example and only
+/// the other rows decide: each group that one of them stands in must hold nothing else.
+struct Whole<'a> {
+    table: &'a Table,
+    groups: Groups,
+    /// Per attribute that was asked for, the rows without its most frequent value; none when they are too many.
+    others: Vec<Option<Option<Vec<u32>>>>,
+    /// Rows seen of each group; all 0 between uses.
+    seen: Vec<u32>,
+}
+
+impl<'a> Whole<'a> {
+    fn new(table: &'a Table) -> Self {
+        Self { table, groups: Groups::default(), others: vec![None; table.attributes().len()], seen: Vec::new() }
+    }
+
+    /// Whether the rows of each group have one value of `dependent`.
+    fn determines(&mut self, dependent: Attr) -> bool {
+        let column = self.table.column(dependent);
+        let others = self.others[dependent.index()].get_or_insert_with(|| {
+            let counts = column.counts();
+            let (top, count) = (0..).zip(&counts).max_by_key(|&(_, count)| count)?;
+            let few = counts.iter().sum::<u64>() - count <= self.table.rows() as u64 / FEW;
+            few.then(|| (0..self.table.rows() as u32).filter(|&row| column.codes.get(row as usize) != top).collect())
+        });
+        let Some(others) = others else { return self.groups.determine(&column.codes) };
+        let Groups { of_row, first, size, .. } = &self.groups;
+        self.seen.resize(first.len().max(self.seen.len()), 0);
+        let group = |&row: &u32| of_row[row as usize] as usize;
+        let code = |row: u32| column.codes.get(row as usize);
+        others.iter().for_each(|row| self.seen[group(row)] += 1);
+        let alike = |row| self.seen[group(row)] == size[group(row)] && code(first[group(row)]) == code(*row);
+        let determined = others.iter().all(alike);
+        others.iter().for_each(|row| self.seen[group(row)] = 0);
+        determined
+    }
 }
 
 /// Everything that `known` determines, itself included.
@@ -147,6 +259,62 @@ mod tests {
         assert!(!found.contains(&dependency(&[0, 5], 1)), "not minimal");
         // twenty combinations of 0 and 5 over 200 rows are ten rows each: too few
         assert!(!found.contains(&dependency(&[0, 5], 4)));
+    }
+
+    /// By definition, on all rows.
+    fn holds(table: &Table, determinant: AttrSet, dependent: Attr) -> bool {
+        let mut image = HashMap::new();
+        let key = |row| determinant.iter().map(|attr| table.column(attr).codes.get(row)).collect::<Vec<_>>();
+        let code = |row| table.column(dependent).codes.get(row);
+        let alike = (0..table.rows()).all(|row| *image.entry(key(row)).or_insert(code(row)) == code(row));
+        alike && image.len() <= table.rows() / ROWS_PER_VALUE
+    }
+
+    #[test]
+    fn exactly_what_the_definition_says_is_found() {
+        // sorted, sparse and rare columns; counter-examples that stand in one row only
+        let functions: [&dyn Fn(u32) -> u32; 12] = [
+            &|i| i / 20,
+            &|i| i / 40,
+            &|i| u32::from(i == 150),
+            &|i| u32::from(i > 150),
+            &|i| i / 100,
+            &|i| i / 100 ^ u32::from(i == 150),
+            &|i| i % 3,
+            &|i| (i % 3 + i / 100) % 3,
+            &|i| u32::from((140..160).contains(&i)),
+            &|i| u32::from((140..160).contains(&i)) * (1 + u32::from(i >= 150)),
+            &|i| u32::from(i % 3 == 0 && i < 100),
+            &|_| 0,
+        ];
+        let table = table(&functions);
+        let attrs: Vec<Attr> = table.attributes().iter().collect();
+        let determines = |set: AttrSet, b: Attr| {
+            let constant = |attr| table.column(attr).domain.len() < 2;
+            !set.contains(b) && !constant(b) && !set.iter().any(constant) && holds(&table, set, b)
+        };
+        let mut expected = Vec::new();
+        for &b in &attrs {
+            for (i, &x) in attrs.iter().enumerate() {
+                let single = |x| determines(AttrSet::one(x), b);
+                if single(x) {
+                    expected.push((AttrSet::one(x), b));
+                }
+                let pairs = attrs[..i].iter().filter(|&&y| !single(x) && !single(y));
+                let pairs = pairs.map(|&y| AttrSet::one(x).with(y)).filter(|&pair| determines(pair, b));
+                expected.extend(pairs.map(|pair| (pair, b)));
+            }
+        }
+        let order = |&(set, b): &(AttrSet, Attr)| (set.iter().map(|a| a.0).collect::<Vec<_>>(), b.0);
+        expected.sort_by_key(order);
+        assert!(expected.len() > 10, "{}", expected.len());
+        // from hardly a sample to all rows
+        for sample in [1, 16, 500] {
+            let found = discover_by(sample, &table, &Control::default()).unwrap();
+            let mut found: Vec<_> = found.into_iter().map(|d| (d.determinant, d.dependent)).collect();
+            found.sort_by_key(order);
+            assert_eq!(found, expected, "{sample}");
+        }
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::microdata::{Attr, AttrSet, Column, Table};
 use crate::privacy::{self, Guard, Ineligible, Rule, Schema, Status};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Because, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected, Publication,
-    PublishedColumn, PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness,
-    Witness,
+    Because, BucketColumn, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected,
+    Publication, PublishedColumn, PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName,
+    TableWitness, Witness,
 };
 use crate::random::Streams;
 
@@ -202,8 +202,8 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
-        let order = arrange::canonical_order(self.table, &attrs, None, self.control)?;
-        Ok((vec![self.part("rows", &attrs, &order, None)], Standing::Plain, TableWitness::Plain))
+        let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
+        Ok((vec![self.part("rows", &attrs, columns, None)], Standing::Plain, TableWitness::Plain))
     }
 
     fn bucketized(
@@ -217,29 +217,29 @@ impl Maker<'_> {
         let mut stream = streams.stream(&format!("{name}/assign"));
         let assignment = largest_l(self.table.column(sensitive), l, &mut stream, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
-        let labels_of_rows = labels.of_rows(&assignment);
+        let buckets = assignment.buckets;
+        let labels_of_rows = labels.of_rows(assignment);
+        let groups = arrange::Groups::new(&labels_of_rows, buckets);
         let known = attributes.without(sensitive);
         let parts = [("qi", known), ("sa", AttrSet::one(sensitive))].map(|(part, attributes)| {
             let attrs: Vec<Attr> = attributes.iter().collect();
-            let groups = Some((labels_of_rows.as_slice(), assignment.buckets));
-            let order = arrange::canonical_order(self.table, &attrs, groups, self.control)?;
-            Ok(self.part(part, &attrs, &order, Some(&labels_of_rows)))
+            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
+            Ok(self.part(part, &attrs, columns, Some(Labels::column(groups.sizes()))))
         });
         let parts = parts.into_iter().collect::<Result<_, _>>()?;
         let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: vec![guarantee] };
         Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
     }
 
-    fn part(&self, name: &str, attrs: &[Attr], order: &[u32], labels: Option<&[u32]>) -> (Part, PartContents) {
-        let columns: Vec<Column> = attrs
-            .iter()
-            .map(|&attr| {
-                let column = self.table.column(attr);
-                Column { domain: column.domain.clone(), codes: column.codes.gather(order) }
-            })
-            .collect();
+    fn part(
+        &self,
+        name: &str,
+        attrs: &[Attr],
+        columns: Vec<Column>,
+        buckets: Option<BucketColumn>,
+    ) -> (Part, PartContents) {
         let null = match &columns[..] {
-            [only] if labels.is_none() && only.domain.has_missing() => Some(null_marker(&only.domain)),
+            [only] if buckets.is_none() && only.domain.has_missing() => Some(null_marker(&only.domain)),
             _ => None,
         };
         let description = Part {
@@ -253,11 +253,10 @@ impl Maker<'_> {
                 })
                 .collect(),
             rows: RowMeaning::Tuples,
-            bucketed: labels.is_some(),
-            len: order.len() as u64,
+            bucketed: buckets.is_some(),
+            len: self.table.rows() as u64,
             null,
         };
-        let buckets = labels.map(|labels| Labels::column(labels, order));
         (description, PartContents { buckets, columns })
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Config, LogFormat};
+use guardian::config::{Config, LogFormat, StoreOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -247,6 +247,7 @@ impl Server {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             data: home.path().join("data"),
+            store: StoreOptions { url: None, database_url: None, master_key: None },
             workers: 1,
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
@@ -304,7 +305,10 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    command.env_remove("RUST_LOG").stdin(Stdio::null());
+    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
     command
 }
 

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::harness::guardian;
+
 struct Server(Child);
 
 impl Drop for Server {
@@ -25,7 +27,7 @@ fn the_session_of_the_readme_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_guardian"))
+    let mut server = guardian()
         .args(["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(folder.path().join("data"))
         .stdout(Stdio::piped())
@@ -50,7 +52,7 @@ fn the_session_of_the_readme_works() {
 #[test]
 fn the_demo_publishes_both_tables() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = Command::new(env!("CARGO_BIN_EXE_guardian"))
+    let ran = guardian()
         .args(["demo", "--exit", "--listen", "127.0.0.1:0", "--data"])
         .arg(folder.path().join("data"))
         .output()

@@ -16,15 +16,20 @@ impl Labels {
         Self(labels)
     }
 
-    /// The label of each row.
+    /// The label of each row, in place of its bucket.
     #[must_use]
-    pub fn of_rows(&self, assignment: &Assignment) -> Vec<u32> {
-        assignment.bucket_of.iter().map(|&bucket| self.0[bucket as usize]).collect()
+    pub fn of_rows(&self, assignment: Assignment) -> Vec<u32> {
+        let mut labels = assignment.bucket_of;
+        labels.iter_mut().for_each(|bucket| *bucket = self.0[*bucket as usize]);
+        labels
     }
 
-    /// The `bucket` column of a part whose rows, in canonical order, are `order`: the only constructor of such a column.
+    /// The `bucket` column of a part in canonical order, given how many rows each label has: the only constructor of such a
+    /// column.
     #[must_use]
-    pub fn column(labels_of_rows: &[u32], order: &[u32]) -> BucketColumn {
-        BucketColumn::from_secret_labels(order.iter().map(|&row| labels_of_rows[row as usize]).collect())
+    pub fn column(sizes: impl Iterator<Item = usize>) -> BucketColumn {
+        let mut labels = Vec::new();
+        (1..).zip(sizes).for_each(|(label, rows)| labels.extend(std::iter::repeat_n(label, rows)));
+        BucketColumn::from_secret_labels(labels)
     }
 }

@@ -31,8 +31,6 @@ mod error;
 mod listen;
 mod pool;
 mod queue;
-#[cfg(test)]
-mod races;
 mod releases;
 #[cfg(test)]
 pub(crate) mod tests;

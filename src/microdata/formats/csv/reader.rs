@@ -127,12 +127,12 @@ impl<R: Read> CsvReader<R> {
                 return Err(ragged(&record, self.columns.len()));
             }
             let null = self.null.as_deref().unwrap_or_default();
-            for (index, ((field, quoted), column)) in record.iter().zip(&mut self.columns).enumerate() {
+            for (index, ((field, quoted, ends), column)) in record.iter_with_ends().zip(&mut self.columns).enumerate() {
                 let code = if !quoted && (field.is_empty() || field == null) {
                     0
                 } else {
                     let known = column.interner.len() as u32;
-                    let code = column.interner.intern(field);
+                    let code = column.interner.intern_with(field, ends);
                     if code == known {
                         let kind = self.kinds[index].unwrap_or(AttributeType::Text);
                         if !kind.admits(field) {

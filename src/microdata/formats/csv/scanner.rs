@@ -13,7 +13,7 @@ use std::io::{self, Read};
 
 use super::error::{Fault, ScanError};
 use super::marks::{BLOCK, Marks, QUOTE};
-use crate::microdata::Limits;
+use crate::microdata::{Ends, Limits};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 const BUFFER: usize = 128 << 10;
@@ -94,6 +94,16 @@ impl<'a> Record<'a> {
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], bool)> + use<'a> {
         let buffer = self.buffer;
         self.fields.iter().map(move |field| (&buffer[field.start as usize..field.end as usize], field.quoted))
+    }
+
+    /// The same, with the ends of the bytes.
+    #[inline]
+    pub fn iter_with_ends(&self) -> impl Iterator<Item = (&'a [u8], bool, Ends)> + use<'a> {
+        let buffer = self.buffer;
+        self.fields.iter().map(move |field| {
+            let (start, end) = (field.start as usize, field.end as usize);
+            (&buffer[start..end], field.quoted, Ends::within(buffer, start, end))
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! The suite that every store passes, and what only a server can show. Each test has a database of its own on the server that
 //! `DATABASE_URL` names.
 
+mod races;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

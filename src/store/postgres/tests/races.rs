@@ -10,15 +10,16 @@ use sqlx::Executor;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::PostgresStore;
-use super::tests::database;
+use super::{PostgresStore, database};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::jobs::{
     Assignment, CancelOutcome, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Queue, Releases, Runner,
     Signals, Stop, Store, WorkerConfig, Workers, Written,
 };
-use crate::store::conformance::{LEASE, at, claim, commit_of, dataset, enqueue, job, new_job, problems, token};
+use crate::store::conformance::{
+    LEASE, at, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems, token,
+};
 use crate::vault::Vault;
 
 const NEVER: Duration = Duration::from_secs(3600);
@@ -160,6 +161,31 @@ async fn a_job_ends_or_goes_back_but_not_both() {
             other => panic!("{other:?} in round {round}"),
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_are_not_dropped_under_a_commit_that_is_under_way() {
+    let database = database!();
+    let (here, there) = (database.store().await, database.store().await);
+    let id = enqueue(&*here, 1).await.id;
+    let (claimed, _) = claim(&*here, at(1)).await;
+    here.put_part_chunk(id, 1, &part_chunk(0, 0, 1)).await.unwrap();
+    // a commit whose worker lost its connection: it has written everything, and the server is about to end it
+    let mut commit = here.begin().await.unwrap();
+    sqlx::query("SELECT id FROM jobs WHERE id = $1 FOR UPDATE").bind(id).execute(&mut *commit).await.unwrap();
+    let release = "INSERT INTO releases SELECT id, id, attempt, tenant, series, dataset_id, reuse_key, reuse_key, method, submitted_at,
+                   'published' FROM jobs WHERE id = $1";
+    sqlx::query(release).bind(claimed.job.id).execute(&mut *commit).await.unwrap();
+    let dropping = tokio::spawn(async move { there.drop_attempt(id, 1).await });
+    // until it waits for the commit
+    let waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waits).fetch_one(&here.pool).await.unwrap() == 0 {
+        assert!(!dropping.is_finished(), "dropped under the commit");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    commit.commit().await.unwrap();
+    dropping.await.unwrap().unwrap();
+    assert!(here.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap().is_some());
 }
 
 /// Tells when it starts, then waits until it is stopped.
