@@ -206,7 +206,12 @@ impl Service {
             keys,
         };
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
-        let router = api::router(App { desk, limits, max_upload_bytes: config.max_upload_bytes });
+        let router = api::router(App {
+            desk,
+            limits,
+            spool: config.data.as_path().into(),
+            max_upload_bytes: config.max_upload_bytes,
+        });
         let stop = base.stopping.clone();
         let serving =
             axum::serve(listener, router.clone()).with_graceful_shutdown(async move { stop.cancelled().await });

@@ -43,7 +43,7 @@ pub(super) struct Dataset {
 #[derive(Serialize, ToSchema)]
 struct DatasetColumn {
     name: String,
-    /// `integer`, `decimal` or `text`
+    /// `integer`, `decimal` or `text`, and from typed formats `boolean`, `date` or `timestamp`
     r#type: crate::microdata::AttributeType,
     /// Distinct values, a missing one not counted; null above the limit, and the column can then only be dropped.
     distinct: Option<u64>,

@@ -1,11 +1,13 @@
 //! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
 //! in `jobs`.
 
+mod archive;
 mod datasets;
 mod events;
 mod extract;
 mod guard;
 mod health;
+mod intake;
 mod jobs;
 mod listing;
 mod openapi;
@@ -13,7 +15,11 @@ mod parts;
 mod plans;
 mod releases;
 mod respond;
+mod stream;
 mod upload;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, Request};
@@ -41,6 +47,8 @@ pub struct App {
     pub desk: Desk,
     /// What uploads may hold.
     pub limits: Limits,
+    /// The folder for uploads that are read from their end; what is put there has no name.
+    pub spool: Arc<Path>,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
 }

@@ -4,7 +4,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{App, datasets, events, health, jobs, parts, plans, releases, upload};
+use super::{App, archive, datasets, events, health, jobs, parts, plans, releases, upload};
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -38,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(releases::get))
         .routes(routes!(releases::report))
         .routes(routes!(parts::get))
+        .routes(routes!(archive::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

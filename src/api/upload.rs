@@ -1,29 +1,23 @@
 //! Uploading a table: the body flows through a channel to a blocking thread that parses and stores it.
 
-use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
-
 use axum::Json;
-use axum::body::{Body, BodyDataStream};
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::{Buf, Bytes};
-use futures_util::StreamExt;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
-use utoipa::IntoParams;
+use tokio::task::JoinHandle;
+use utoipa::{IntoParams, ToSchema};
 
+use super::App;
 use super::datasets::Dataset;
 use super::extract::{Query, drain};
-use super::{App, DRAINED_BYTES};
-use crate::jobs::{self, UploadRequest};
+use super::intake::{Feeder, intake};
+use crate::jobs::{self, DatasetRecord, UploadRequest};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{Encoding, LimitExceeded};
+use crate::microdata::formats::{Encoding, InputFormat};
 use crate::problem::{Kind, Problem, ProblemDocument};
 
 /// What is said of an upload.
@@ -45,158 +39,175 @@ pub(super) struct UploadQuery {
     same_people: Option<bool>,
     /// Why `same_people` is stated, 1 to 500 characters.
     reason: Option<String>,
-    /// One character, or `tab`; detected when not given.
+    /// Of CSV: one character, or `tab`; detected when not given.
     delimiter: Option<String>,
-    /// A further text that, unquoted, stands for a missing value.
+    /// Of CSV: a further text that, unquoted, stands for a missing value.
     null: Option<String>,
-    /// Types of columns, such as `age:integer,zip:text`; inferred when not given.
+    /// Types of columns, such as `age:integer,zip:text`; that of the file, or inferred, when not given.
     types: Option<String>,
+}
+
+/// A form with one file.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes a form that is read as a stream")]
+struct UploadForm {
+    /// The table. Its content type, or else the end of its file name, tells the format.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
 }
 
 /// Uploads a table
 ///
-/// CSV (RFC 4180) with a header, in UTF-8; plain, gzip or zstd. An unquoted empty field is a missing value, a quoted one the
-/// empty string.
+/// CSV (RFC 4180) with a header, NDJSON with one flat object a line, Parquet, or an Arrow IPC stream; plain, gzip or zstd; as
+/// the body, or as the part `file` of a form. In CSV an unquoted empty field is a missing value, a quoted one the empty string.
+/// Text is UTF-8. Floats become the shortest decimals that read as the same number.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", params(UploadQuery),
-    request_body(content = String, content_type = "text/csv"),
+    request_body(content(
+        (String = "text/csv"),
+        (String = "application/x-ndjson"),
+        (Vec<u8> = "application/vnd.apache.parquet"),
+        (Vec<u8> = "application/vnd.apache.arrow.stream"),
+        (UploadForm = "multipart/form-data"))),
     responses(
         (status = 201, body = Dataset, headers(("Location" = String))),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
     query: Result<Query<UploadQuery>, Problem>,
-    headers: HeaderMap,
-    body: Body,
+    mut request: Request,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let (mut request, digest) = match query.and_then(|Query(query)| announced(query, &headers)) {
+    let (upload, packed) = match query.and_then(|Query(query)| announced(query, request.headers())) {
         Ok(announced) => announced,
         Err(problem) => {
-            drain(body.into_data_stream()).await;
+            drain(request.into_body().into_data_stream()).await;
             return Err(problem);
         }
     };
-    request.limits = app.limits.clone();
-
-    let (sender, receiver) = mpsc::channel(4);
-    let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: digest.is_some().then(Sha256::new) }));
-    let reader = BodyReader {
-        receiver,
-        current: Bytes::new(),
-        ended: false,
-        meter: Arc::clone(&meter),
-        limit: app.max_upload_bytes,
+    let dataset = match packed {
+        None => {
+            // what an upload may hold is counted as it is read
+            DefaultBodyLimit::disable().apply(&mut request);
+            let form = Multipart::from_request(request, &()).await;
+            from_form(&app, upload, form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?).await?
+        }
+        Some(packed) => {
+            let body = request.into_body().into_data_stream();
+            let taking = Taking::begin(&app, upload, packed);
+            let complete = taking.feeder.feed(body).await;
+            taking.end(complete).await?
+        }
     };
-    let (desk, handle) = (app.desk.clone(), Handle::current());
-    let taking = tokio::task::spawn_blocking(move || {
-        let received = || meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref());
-        jobs::upload(&desk, &handle, request, reader, &received)
-    });
-    let (taken, ()) = tokio::join!(taking, pump(body.into_data_stream(), sender));
-    let dataset = taken.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))??;
     let location = format!("/v1/datasets/{}", dataset.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
 }
 
-/// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
-enum Flow {
-    Bytes(Bytes),
-    Broken,
-    End,
-}
+const NO_FORM: &str = "the body is not the form that Content-Type states";
 
-async fn pump(mut body: BodyDataStream, sender: mpsc::Sender<Flow>) {
-    let mut drained = 0;
-    while let Some(piece) = body.next().await {
-        let Ok(piece) = piece else {
-            // the receiver learns of it, or has given up already
-            let _ = sender.send(Flow::Broken).await;
-            return;
-        };
-        let len = piece.len();
-        if sender.send(Flow::Bytes(piece)).await.is_err() {
-            drained += len;
-            if drained > DRAINED_BYTES {
-                return;
-            }
-        }
+/// What query and headers say of the body; of a form, how its file is packed is said inside.
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<(UploadRequest, Option<Packed>), Problem> {
+    let essence = essence(headers.get(header::CONTENT_TYPE));
+    if essence.as_deref() != Some("multipart/form-data") {
+        let format = essence.map_or(Some(InputFormat::Csv), |essence| InputFormat::of_media_type(&essence));
+        let format = format.ok_or_else(unsupported)?;
+        let upload = requested(query)?;
+        csv_alone(&upload, format)?;
+        return Ok((upload, Some(Packed { format, encoding: encoding(headers)?, digest: stated_digest(headers)? })));
     }
-    let _ = sender.send(Flow::End).await;
-}
-
-/// What was received so far.
-struct Meter {
-    bytes: u64,
-    hash: Option<Sha256>,
-}
-
-impl Meter {
-    /// The bytes received, when they are those that the client meant to send.
-    fn judge(&mut self, stated: Option<&[u8]>) -> Result<u64, Problem> {
-        match (self.hash.take().map(Digest::finalize), stated) {
-            (Some(computed), Some(stated)) if computed.as_slice() != stated => Err(Problem::new(
-                Kind::DigestMismatch,
-                "the SHA-256 of the body is not the one that Content-Digest states",
-            )),
-            _ => Ok(self.bytes),
-        }
+    let upload = requested(query)?;
+    if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
+        let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
     }
+    if headers.contains_key("content-digest") {
+        let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
+        return Err(Problem::new(Kind::MalformedRequest, detail));
+    }
+    Ok((upload, None))
 }
 
-/// The body on the parsing thread.
-struct BodyReader {
-    receiver: mpsc::Receiver<Flow>,
-    current: Bytes,
-    ended: bool,
-    meter: Arc<Mutex<Meter>>,
-    limit: u64,
+/// How the bytes of a table are packed.
+struct Packed {
+    format: InputFormat,
+    encoding: Option<Encoding>,
+    digest: Option<Vec<u8>>,
 }
 
-impl Read for BodyReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() && !self.ended {
-            match self.receiver.blocking_recv() {
-                Some(Flow::Bytes(bytes)) => {
-                    let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-                    meter.bytes += bytes.len() as u64;
-                    if meter.bytes > self.limit {
-                        let found = meter.bytes;
-                        return Err(io::Error::other(LimitExceeded {
-                            what: "bytes of the body",
-                            limit: self.limit,
-                            found,
-                        }));
-                    }
-                    if let Some(hash) = &mut meter.hash {
-                        hash.update(&bytes);
-                    }
-                    self.current = bytes;
-                }
-                Some(Flow::End) => self.ended = true,
-                Some(Flow::Broken) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        let len = buffer.len().min(self.current.len());
-        self.current.copy_to_slice(&mut buffer[..len]);
-        Ok(len)
+/// A table that a blocking thread takes in while it is fed.
+struct Taking {
+    feeder: Feeder,
+    thread: JoinHandle<Result<DatasetRecord, Problem>>,
+}
+
+impl Taking {
+    fn begin(app: &App, mut request: UploadRequest, packed: Packed) -> Self {
+        request.format = packed.format;
+        request.encoding = packed.encoding;
+        request.limits = app.limits.clone();
+        request.spool = app.spool.to_path_buf();
+        let digest = packed.digest;
+        let (feeder, meter, reader) = intake(app.max_upload_bytes, digest.is_some());
+        let (desk, handle) = (app.desk.clone(), Handle::current());
+        let thread = tokio::task::spawn_blocking(move || {
+            jobs::upload(&desk, &handle, request, reader, &|| meter.judge(digest.as_deref()))
+        });
+        Self { feeder, thread }
+    }
+
+    async fn end(self, complete: bool) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(complete).await;
+        self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
     }
 }
 
-/// What query and headers say of the body.
-fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<(UploadRequest, Option<Vec<u8>>), Problem> {
-    must_be_csv(headers)?;
-    let mut request = requested(query)?;
-    request.encoding = encoding(headers)?;
-    Ok((request, stated_digest(headers)?))
+/// Takes in the one file of a form.
+async fn from_form(app: &App, request: UploadRequest, mut form: Multipart) -> Result<DatasetRecord, Problem> {
+    let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+    let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
+    let file = form.next_field().await.map_err(malformed)?.ok_or_else(one_file)?;
+    if file.name() != Some("file") {
+        return Err(one_file());
+    }
+    let stated = essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+    let (name, packing) = match file.file_name().unwrap_or_default() {
+        name if name.ends_with(".gz") => (&name[..name.len() - 3], Some(Encoding::Gzip)),
+        name if name.ends_with(".zst") => (&name[..name.len() - 4], Some(Encoding::Zstd)),
+        name => (name, None),
+    };
+    let packed = Packed {
+        format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
+        encoding: encoding(file.headers())?.or(packing),
+        digest: stated_digest(file.headers())?,
+    };
+    csv_alone(&request, packed.format)?;
+    let taking = Taking::begin(app, request, packed);
+    let complete = taking.feeder.feed(file).await;
+    // only what nothing follows is complete
+    let alone = !complete || matches!(form.next_field().await, Ok(None));
+    match taking.end(complete && alone).await {
+        Err(_) if !alone => Err(one_file()),
+        taken => taken,
+    }
 }
 
-fn must_be_csv(headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(stated) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let essence = stated.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "text/csv" {
-        Ok(())
-    } else {
-        Err(Problem::new(Kind::UnsupportedMediaType, "send Content-Type: text/csv, with the file as the body"))
+/// A media type without its parameters, in lower case.
+fn essence(stated: Option<&HeaderValue>) -> Option<String> {
+    let stated = stated?.to_str().unwrap_or_default();
+    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn unsupported() -> Problem {
+    let types = InputFormat::ALL.map(InputFormat::media_type).join(", ");
+    let detail = format!("send {types}, with the file as the body or as the part `file` of multipart/form-data");
+    Problem::new(Kind::UnsupportedMediaType, detail)
+}
+
+/// What is said of the text of a table must have a text to be said of.
+fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
+    let said = request.options.delimiter.is_some() || request.options.null.is_some();
+    if said && format != InputFormat::Csv {
+        return Err(Problem::new(Kind::MalformedRequest, "delimiter and null belong to text/csv"));
     }
+    Ok(())
 }
 
 fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {

@@ -1,6 +1,7 @@
 //! Taking in a table: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
@@ -8,8 +9,8 @@ use uuid::Uuid;
 
 use super::{DatasetRecord, Desk, StoreError, TENANT, problem_of};
 use crate::microdata::formats::compression::decoder;
-use crate::microdata::formats::csv::{CsvOptions, CsvReader};
-use crate::microdata::formats::{Encoding, IngestError, Limits};
+use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits};
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
 use crate::vault::ContentHasher;
@@ -29,15 +30,19 @@ pub struct UploadRequest {
     pub max_rows_per_subject: Option<u64>,
     /// Whether the dataset speaks of people that other series speak of, where that is stated, and why.
     pub same_people: Option<(bool, String)>,
+    /// What the table is written in.
+    pub format: InputFormat,
     /// How the bytes are packed.
     pub encoding: Option<Encoding>,
-    /// How the CSV is to be understood.
+    /// How text is to be understood; the types hold for every format.
     pub options: CsvOptions,
     /// What is accepted.
     pub limits: Limits,
+    /// Where a file is kept that is read from its end.
+    pub spool: PathBuf,
 }
 
-/// Takes in a CSV table, on a blocking thread. Either the dataset is there afterwards or nothing of it is.
+/// Takes in a table, on a blocking thread. Either the dataset is there afterwards or nothing of it is.
 ///
 /// # Errors
 /// What is wrong with the table, or the store's problem.
@@ -70,7 +75,7 @@ fn take_in(
     let limits = &request.limits;
     let encoding = request.encoding.unwrap_or(Encoding::Identity);
     let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
-    let mut reader = CsvReader::open(decoded, request.options.clone(), limits)?;
+    let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
@@ -85,10 +90,10 @@ fn take_in(
         rows += u64::from(chunk.rows);
         chunks += 1;
     }
-    let kinds = reader.kinds().to_vec();
+    let kinds = reader.kinds();
     drop(reader);
     if rows == 0 {
-        return Err(Problem::new(Kind::EmptyTable, "the table has a header and no records"));
+        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
     }
     let bytes = received()?;
 
@@ -118,7 +123,7 @@ fn take_in(
         created_at,
         rows,
         bytes,
-        format: "text/csv".to_owned(),
+        format: request.format.media_type().to_owned(),
         content_hash: content.finish(template, &profiles),
         chunks,
         columns,

@@ -69,7 +69,7 @@ catalogue! {
     MethodNotAllowed, "method-not-allowed", 405, "method not allowed",
         "use a method that the Allow header lists";
     NotAcceptable, "not-acceptable", 406, "no acceptable format",
-        "ask for text/csv, application/json or application/x-ndjson";
+        "ask for a format that the detail lists";
     Conflict, "conflict", 409, "the resource is in another state",
         "read the resource again and act on its present state";
     CompositionViolated, "composition-violated", 409, "an earlier release and this one together break a rule",

@@ -276,6 +276,11 @@ impl Server {
         self.service.router()
     }
 
+    /// The folder of the store.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
     pub(crate) async fn stop(self) {
         self.service.shutdown().await;
     }

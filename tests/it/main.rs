@@ -12,6 +12,7 @@ mod faults_specification;
 mod faults_upload;
 mod figures;
 mod flow;
+mod formats;
 mod harness;
 mod house;
 mod ledger;
