@@ -1,30 +1,20 @@
 //! Every format that a table may be sent in: the same table is the same in all of them.
 
 use std::collections::HashMap;
-use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, Decimal128Builder, Int32Builder, StringBuilder, StringDictionaryBuilder,
-    TimestampMicrosecondBuilder,
-};
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Decimal128Type, Int8Type, Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use bytes::Bytes;
-use guardian::microdata::{format_date, format_timestamp};
+use arrow_array::builder::{Decimal128Builder, StringDictionaryBuilder};
+use arrow_array::types::{Int8Type, Int32Type};
+use arrow_array::{ArrayRef, ListArray, RecordBatch};
+use arrow_schema::{Field, Schema};
 use guardian::vault::Secret;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::harness::{Answer, MARKER, Server, part_path, text};
+use super::harness::{Answer, MARKER, Server, text};
 
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
