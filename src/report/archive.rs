@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chrono::{DateTime, Datelike, Timelike};
 use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
@@ -107,13 +106,12 @@ fn pretty(value: &impl serde::Serialize) -> io::Result<Vec<u8>> {
 
 /// A time as zip files hold it, in UTC; the earliest one for what they cannot hold.
 fn moment(rfc3339: &str) -> zip::DateTime {
-    let told = DateTime::parse_from_rfc3339(rfc3339).ok().map(|moment| moment.naive_utc()).and_then(|moment| {
-        let (date, time) = (moment.date(), moment.time());
-        let year = u16::try_from(date.year()).ok()?;
-        let (hour, minute, second) = (time.hour() as u8, time.minute() as u8, time.second() as u8);
-        zip::DateTime::from_date_and_time(year, date.month() as u8, date.day() as u8, hour, minute, second).ok()
-    });
-    told.unwrap_or_default()
+    let number = |from: usize, to: usize| rfc3339.get(from..to)?.parse::<u16>().ok();
+    let told = || {
+        let small = |from: usize| number(from, from + 2).map(|number| number as u8);
+        zip::DateTime::from_date_and_time(number(0, 4)?, small(5)?, small(8)?, small(11)?, small(14)?, small(17)?).ok()
+    };
+    told().unwrap_or_default()
 }
 
 /// The parts of a release as a Frictionless Tabular Data Package.

@@ -34,7 +34,8 @@ pub fn readme(manifest: &Manifest) -> String {
     text.heading("How to read the files");
     text.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text. A file of one column writes its missing values as the marker that is named above.");
     text.paragraph("", "Rows are sorted; their order says nothing of the order of the original.");
-    if manifest.tables.iter().flat_map(|table| &table.parts).any(|part| part.bucketed) {
+    let bucketed = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| part.bucketed);
+    if bucketed {
         text.paragraph("", "Buckets: the parts of a bucketized table are tied by the column `bucket` alone. Every row of one part belongs to some row of the other part with the same bucket, and which one is not told: each is as likely as any other. To count, spread a bucket's rows evenly: a row of one part stands with each value of the other part as often as the value's share of the bucket says.");
     }
 
@@ -46,10 +47,15 @@ pub fn readme(manifest: &Manifest) -> String {
         "That a combination occurs in a bucket does not show that it occurs in the original; that it does not occur in a bucket shows that none of the bucket's rows has it.",
         "Associations between attributes that stand on different sides of a bucket are weakened by design.",
     ] {
-        text.paragraph("- ", warning);
+        if bucketed || !warning.contains("bucket") {
+            text.paragraph("- ", warning);
+        }
     }
 
     text.heading("What is promised");
+    if report.rules.is_empty() {
+        text.paragraph("", "No rule was stated.");
+    }
     for rule in &report.rules {
         text.paragraph("- ", &format!("{rule}."));
     }

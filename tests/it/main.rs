@@ -13,6 +13,7 @@ mod faults_upload;
 mod figures;
 mod flow;
 mod formats;
+mod formats_out;
 mod harness;
 mod house;
 mod ledger;
