@@ -9,6 +9,7 @@ use futures_util::{Stream, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
 use super::{App, releases};
@@ -51,12 +52,13 @@ enum Format {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<App>,
+    Who(caller): Who,
     PartPath { release, table, part }: PartPath,
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let format = negotiate(query.format.as_deref(), &headers)?;
-    let (release, manifest) = releases::read(&app, release).await?;
+    let (release, manifest) = releases::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
     let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if format == Format::Json {

@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
+use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain};
 use super::{App, DRAINED_BYTES};
@@ -64,6 +65,7 @@ pub(super) struct UploadQuery {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
+    Who(caller): Who,
     query: Result<Query<UploadQuery>, Problem>,
     headers: HeaderMap,
     body: Body,
@@ -89,7 +91,7 @@ pub(super) async fn create(
     let (desk, handle) = (app.desk.clone(), Handle::current());
     let taking = tokio::task::spawn_blocking(move || {
         let received = || meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref());
-        jobs::upload(&desk, &handle, request, reader, &received)
+        jobs::upload(&desk, &caller, &handle, request, reader, &received)
     });
     let (taken, ()) = tokio::join!(taking, pump(body.into_data_stream(), sender));
     let dataset = taken.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))??;

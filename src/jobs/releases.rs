@@ -158,12 +158,13 @@ pub trait Releases: Send + Sync {
     /// the end of waiting jobs with the same reuse key, which get this release.
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
-    /// A release by its id.
-    async fn release(&self, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
+    /// A tenant's release by its id.
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
 
-    /// A page of releases, newest first.
+    /// A page of a tenant's releases, newest first.
     async fn releases(
         &self,
+        tenant: &str,
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,

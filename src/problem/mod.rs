@@ -60,6 +60,10 @@ catalogue! {
         "send one JSON object in UTF-8";
     DigestMismatch, "digest-mismatch", 400, "the body does not match its Content-Digest",
         "upload the file again; it was damaged on the way";
+    Unauthenticated, "unauthenticated", 401, "no valid key",
+        "send a key that works as Authorization: Bearer TOKEN";
+    Forbidden, "forbidden", 403, "the key may not do this",
+        "use a key with the scope that the problem names";
     ForeignOrigin, "foreign-origin", 403, "request from a foreign origin",
         "call the service from its own pages or from a program, not from another site's page";
     HostRefused, "host-refused", 403, "the Host name is not served",

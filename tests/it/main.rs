@@ -14,6 +14,7 @@ mod figures;
 mod flow;
 mod harness;
 mod house;
+mod identity;
 mod ledger;
 mod library;
 mod outside;

@@ -8,7 +8,7 @@ use super::*;
 use crate::control::Phase;
 use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
 use crate::publication::PublishedBytes;
-use crate::store::conformance::{self, at};
+use crate::store::conformance::{self, TENANT, at};
 use crate::store::sqlite::SqliteStore;
 
 /// No tick comes while a test lasts.
@@ -153,7 +153,7 @@ async fn a_job_is_run_from_the_queue_to_a_release() {
     assert_eq!((job.attempt, job.started_at), (1, Some(at(0))));
     let chunk = bench.store.part_chunk(id, 1, "t1.qi.csv", 1).await.unwrap().unwrap();
     assert!(crate::jobs::decompress(&chunk.payload).unwrap() == rows(1));
-    assert!(bench.store.release(job.release.unwrap()).await.unwrap().is_some());
+    assert!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().is_some());
     workers.shutdown().await;
 }
 
@@ -195,7 +195,7 @@ async fn a_running_job_is_cancelled_by_request() {
     });
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    assert_eq!(bench.store.request_cancel(id, at(1)).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(bench.store.request_cancel(TENANT, id, at(1)).await.unwrap(), CancelOutcome::Requested);
     bench.signals.cancel_requested();
     let job = bench.reaches(id, JobStatus::Cancelled).await;
     assert_eq!(job.problem, None);
@@ -209,7 +209,7 @@ async fn a_request_of_another_process_is_found_by_the_tick() {
     let workers = bench.start(SOON, |_, control| until_stopped(control));
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    bench.store.request_cancel(id, at(1)).await.unwrap();
+    bench.store.request_cancel(TENANT, id, at(1)).await.unwrap();
     bench.reaches(id, JobStatus::Cancelled).await;
     workers.shutdown().await;
 }
@@ -245,7 +245,7 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     bench.clock.advance(WorkerConfig::default().lease);
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!(job.attempt, 2);
-    assert_eq!(bench.store.release(job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
+    assert_eq!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
     workers.shutdown().await;
     assert_eq!(bench.store.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap(), None);
     assert!(bench.store.part_chunk(id, 2, "t1.qi.csv", 0).await.unwrap().is_some());

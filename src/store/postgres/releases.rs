@@ -104,14 +104,15 @@ impl Releases for PostgresStore {
         retried("commit", || self.try_commit(&commit)).await
     }
 
-    async fn release(&self, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
         let row: Option<ReleaseRow> =
-            sqlx::query_as(sql::RELEASE).bind(id).fetch_optional(&self.pool).await.map_err(failed)?;
+            sqlx::query_as(sql::RELEASE).bind(id).bind(tenant).fetch_optional(&self.pool).await.map_err(failed)?;
         row.map(ReleaseRecord::try_from).transpose()
     }
 
     async fn releases(
         &self,
+        tenant: &str,
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,
@@ -123,6 +124,7 @@ impl Releases for PostgresStore {
             .bind(&filter.method)
             .bind(&filter.status)
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;

@@ -114,14 +114,15 @@ impl Releases for SqliteStore {
         Ok(CommitOutcome::Committed)
     }
 
-    async fn release(&self, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
         let row: Option<ReleaseRow> =
-            sqlx::query_as(sql::RELEASE).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+            sqlx::query_as(sql::RELEASE).bind(id).bind(tenant).fetch_optional(&self.reader).await.map_err(failed)?;
         row.map(ReleaseRecord::try_from).transpose()
     }
 
     async fn releases(
         &self,
+        tenant: &str,
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,
@@ -133,6 +134,7 @@ impl Releases for SqliteStore {
             .bind(&filter.method)
             .bind(&filter.status)
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;

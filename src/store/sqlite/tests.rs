@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::SqliteStore;
 use crate::jobs::{Datasets, JobEnd, Queue, Releases, Store, StoreError, Written, problem_of};
 use crate::problem::Kind;
-use crate::store::conformance::{self, Bench, at};
+use crate::store::conformance::{self, Bench, TENANT, at};
 
 struct SqliteBench(Arc<SqliteStore>);
 
@@ -61,7 +61,7 @@ async fn what_was_written_is_there_after_a_restart() {
     drop(store);
     let store = SqliteStore::open(home.path()).await.unwrap();
     assert_eq!(conformance::job(&store, job.id).await, job);
-    assert!(store.release(release).await.unwrap().is_some());
+    assert!(store.release(TENANT, release).await.unwrap().is_some());
 }
 
 #[tokio::test]
