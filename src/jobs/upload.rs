@@ -63,7 +63,6 @@ pub fn upload(
     Ok(dataset)
 }
 
-#[expect(clippy::too_many_arguments, reason = "one caller, above")]
 fn take_in(
     desk: &Desk,
     caller: &Caller,
