@@ -79,7 +79,11 @@ impl Listener {
                 let name = if self.status == Some(status) { "progress" } else { "status" };
                 self.seen = Some(number);
                 self.status = Some(status);
-                let event = Event::default().event(name).id(number.to_string()).json_data(Job::from(job)).ok()?;
+                let event = Event::default()
+                    .event(name)
+                    .id(number.to_string())
+                    .json_data(Job::seen_by(&self.caller, job))
+                    .ok()?;
                 return Some((Ok(event), self));
             }
             if self.ended {

@@ -16,9 +16,9 @@ use super::access::Who;
 use super::extract::{Document, Id, Query};
 use super::listing::{self, Listing};
 use crate::control::Progress;
-use crate::identity::Caller;
+use crate::identity::{Caller, Scope};
 use crate::jobs::{JobFilter, JobRecord, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
 /// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
@@ -93,13 +93,18 @@ struct JobLinks {
     release: Option<String>,
 }
 
-impl From<JobRecord> for Job {
-    fn from(record: JobRecord) -> Self {
+impl Job {
+    /// The job as a caller may see it: without counts of the data unless the key opens these.
+    pub(super) fn seen_by(caller: &Caller, record: JobRecord) -> Self {
         let links = JobLinks {
             this: format!("/v1/jobs/{}", record.id),
             events: format!("/v1/jobs/{}/events", record.id),
             release: record.release.map(|release| format!("/v1/releases/{release}")),
         };
+        let mut problem = record.problem;
+        if !caller.may(Scope::DatasetsInspect) {
+            problem.iter_mut().for_each(hide_counts);
+        }
         let mut specification = record.specification;
         if let Value::Object(members) = &mut specification {
             members.insert("dataset".to_owned(), record.dataset.to_string().into());
@@ -118,7 +123,7 @@ impl From<JobRecord> for Job {
             specification,
             release: record.release,
             reused: record.reused,
-            problem: record.problem,
+            problem,
             links,
         }
     }
@@ -166,9 +171,9 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(status: StatusCode, job: JobRecord) -> Located {
+fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
-    (status, [(header::LOCATION, location)], Json(job.into()))
+    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, job)))
 }
 
 /// Submits a job
@@ -186,13 +191,17 @@ pub(super) async fn submit(
     Document(document): Document,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.desk.submit(&caller, &document).await?;
+    let job = app.desk.submit(&caller, &document).await;
+    let job = job.map_err(|problem| match caller.may(Scope::DatasetsInspect) {
+        true => problem,
+        false => problem.without_counts(),
+    })?;
     if wait.is_zero() {
-        return Ok(located(StatusCode::ACCEPTED, job));
+        return Ok(located(&caller, StatusCode::ACCEPTED, job));
     }
     let job = read_after(&app, &caller, job.id, wait).await?;
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(status, job))
+    Ok(located(&caller, status, job))
 }
 
 /// Which jobs to list.
@@ -228,7 +237,7 @@ pub(super) async fn list(
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(job.into()))?))
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, job)))?))
 }
 
 /// One job
@@ -240,7 +249,7 @@ pub(super) async fn get(
     Id(id): Id,
     Query(wait): Query<Wait>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(read_after(&app, &caller, id, wait.duration()?).await?.into()))
+    Ok(Json(Job::seen_by(&caller, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
 
 /// Asks a job to stop
@@ -251,5 +260,5 @@ pub(super) async fn get(
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn cancel(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Located, Problem> {
     app.desk.cancel(&caller, id).await?;
-    Ok(located(StatusCode::ACCEPTED, read(&app, &caller, id).await?))
+    Ok(located(&caller, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
 }

@@ -125,7 +125,7 @@ fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<Format, Pro
 
 /// A chunk, decompressed, under the row it begins with.
 async fn chunk(app: &App, release: &ReleaseRecord, file: &str, number: u32) -> Result<Option<Bytes>, StoreError> {
-    let found = app.desk.store.part_chunk(release.job, release.attempt, file, number).await?;
+    let found = app.desk.store.part_chunk(&release.tenant, release.job, release.attempt, file, number).await?;
     found.map(|found| unpacked(&found)).transpose()
 }
 
@@ -169,7 +169,8 @@ async fn page(app: &App, release: &ReleaseRecord, part: &ManifestPart, query: &P
     let mut body = rows.json_head();
     let mut next = first;
     while next < end {
-        let found = app.desk.store.part_chunk_at_row(release.job, release.attempt, &part.file, next).await;
+        let found =
+            app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, next).await;
         let found = found.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|error| match error {
             StoreError::NotFound => problem_of(&StoreError::corrupt("a chunk of a part is missing")),
             other => problem_of(&other),

@@ -95,7 +95,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn shelf(&self) -> PartShelf {
         let Assignment { handle, store, job, attempt, .. } = self.assignment;
-        PartShelf::new(handle.clone(), store.clone(), job.id, *attempt)
+        PartShelf::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
     fn commit(&self, id: Uuid, released: Released, ledger_version: i64) -> Result<Commit, Stop> {

@@ -236,6 +236,21 @@ async fn what_was_done_is_written_down() {
     store.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_of_the_data_are_for_those_who_may_inspect_it() {
+    let guarded = Guarded::start().await;
+    let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
+    let dataset = pipeline.dataset(HOSPITAL).await;
+    let mut document = json!({"method": hospital_method()});
+    document["method"]["default_guarantee"]["l"] = 7.into();
+    let told = officer.job(&dataset, document.clone()).await.fault("/method/rules/0", "rule-ineligible");
+    assert!(told["largest_l"].is_u64(), "{told}");
+    let hidden = pipeline.job(&dataset, document).await.fault("/method/rules/0", "rule-ineligible");
+    assert_eq!((&hidden["largest_l"], &hidden["requested"]), (&Value::Null, &told["requested"]));
+    assert_ne!(hidden["detail"], told["detail"]);
+    guarded.server.stop().await;
+}
+
 fn keys(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = run(guardian().arg("keys").args(arguments).arg("--data").arg(data));
     let text = |bytes| String::from_utf8(bytes).unwrap();

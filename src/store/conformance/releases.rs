@@ -137,11 +137,11 @@ pub(crate) async fn part_chunks_are_found_by_number_and_row(bench: &impl Bench) 
     }
     assert!(is_conflict(&store.put_part_chunk(id, 1, &chunks[0]).await));
     let file = "t1.qi.csv";
-    assert_eq!(store.part_chunk(id, 1, file, 1).await.unwrap().as_ref(), Some(&chunks[1]));
-    assert_eq!(store.part_chunk(id, 1, file, 3).await.unwrap(), None);
-    assert_eq!(store.part_chunk(id, 1, "t1.sa.csv", 0).await.unwrap(), None);
+    assert_eq!(store.part_chunk(TENANT, id, 1, file, 1).await.unwrap().as_ref(), Some(&chunks[1]));
+    assert_eq!(store.part_chunk(TENANT, id, 1, file, 3).await.unwrap(), None);
+    assert_eq!(store.part_chunk(TENANT, id, 1, "t1.sa.csv", 0).await.unwrap(), None);
     for (row, number) in [(0, Some(0)), (3, Some(0)), (4, Some(1)), (7, Some(1)), (8, Some(2)), (9, None)] {
-        let found = store.part_chunk_at_row(id, 1, file, row).await.unwrap();
+        let found = store.part_chunk_at_row(TENANT, id, 1, file, row).await.unwrap();
         assert_eq!(found.map(|chunk| chunk.number), number, "row {row}");
     }
 }
@@ -199,8 +199,8 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     let hour = Duration::from_secs(3600);
     assert_eq!(store.sweep(now, hour).await.unwrap(), Swept { attempts: 2, uploads: 0 });
     assert_eq!(bench.count("part_chunks").await, 2);
-    assert!(store.part_chunk(released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
-    assert!(store.part_chunk(running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert!(store.part_chunk(TENANT, released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert!(store.part_chunk(TENANT, running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
     assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), Swept { attempts: 0, uploads: 1 });
     assert!(store.get_column_chunk(kept, 0, 0).await.unwrap().is_some());
     assert_eq!(bench.count("column_chunks").await, 1);

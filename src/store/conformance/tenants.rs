@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, claim, commit_of, dataset_record, job, new_job};
+use super::{Bench, TENANT, at, claim, commit_of, dataset_record, job, new_job, part_chunk};
 use crate::jobs::{CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError};
 
 const OTHER: &str = "other";
@@ -15,6 +15,7 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
     let running = store.enqueue(new_job(dataset, 1)).await.unwrap().id;
     let (claimed, token) = claim(&*store, at(1)).await;
     assert_eq!(claimed.job.id, running);
+    store.put_part_chunk(running, 1, &part_chunk(0, 0, 4)).await.unwrap();
     let commit = commit_of(&claimed.job, token, 0, at(2));
     let release = commit.release.id;
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
@@ -33,6 +34,9 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
         assert!(store.jobs(OTHER, &filter, None, 9).await.unwrap().items.is_empty());
         assert_eq!(store.jobs(TENANT, &filter, None, 9).await.unwrap().items.len(), 2);
     }
+    assert!(store.part_chunk(OTHER, running, 1, "t1.qi.csv", 0).await.unwrap().is_none());
+    assert!(store.part_chunk_at_row(OTHER, running, 1, "t1.qi.csv", 0).await.unwrap().is_none());
+    assert!(store.part_chunk(TENANT, running, 1, "t1.qi.csv", 0).await.unwrap().is_some());
     assert!(store.release(OTHER, release).await.unwrap().is_none());
     for filter in [ReleaseFilter::default(), ReleaseFilter { dataset: Some(dataset), ..ReleaseFilter::default() }] {
         assert!(store.releases(OTHER, &filter, None, 9).await.unwrap().items.is_empty());

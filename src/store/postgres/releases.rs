@@ -62,22 +62,24 @@ impl Releases for PostgresStore {
 
     async fn part_chunk(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
         number: u32,
     ) -> Result<Option<PartChunkRecord>, StoreError> {
-        self.chunk(sql::PART_CHUNK, job, attempt, file, i64::from(number)).await
+        self.chunk(sql::PART_CHUNK, tenant, job, attempt, file, i64::from(number)).await
     }
 
     async fn part_chunk_at_row(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
         row: u64,
     ) -> Result<Option<PartChunkRecord>, StoreError> {
-        let chunk = self.chunk(sql::PART_CHUNK_AT_ROW, job, attempt, file, stored(row)?).await?;
+        let chunk = self.chunk(sql::PART_CHUNK_AT_ROW, tenant, job, attempt, file, stored(row)?).await?;
         Ok(chunk.filter(|chunk| row - chunk.first_row < u64::from(chunk.rows)))
     }
 
@@ -157,6 +159,7 @@ impl PostgresStore {
     async fn chunk(
         &self,
         sql: &'static str,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
@@ -167,6 +170,7 @@ impl PostgresStore {
             .bind(i64::from(attempt))
             .bind(file)
             .bind(at)
+            .bind(tenant)
             .fetch_optional(&self.pool)
             .await
             .map_err(failed)?;

@@ -185,7 +185,7 @@ async fn parts_are_not_dropped_under_a_commit_that_is_under_way() {
     }
     commit.commit().await.unwrap();
     dropping.await.unwrap().unwrap();
-    assert!(here.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert!(here.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap().is_some());
 }
 
 /// Tells when it starts, then waits until it is stopped.
