@@ -74,3 +74,12 @@ pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
     assert_eq!((oldest.items, oldest.next), (vec![first], None));
     assert_eq!(store.audit("other", None, 9).await.unwrap().items, [foreign]);
 }
+
+pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
+    let store = bench.store();
+    let entry = AuditEntry::of(&Caller::local(), Action::Plan, Uuid::now_v7(), at(1));
+    store.append_audit(&entry).await.unwrap();
+    assert!(bench.refuses("UPDATE audit_log SET action = 'nothing'").await);
+    assert!(bench.refuses("DELETE FROM audit_log").await);
+    assert_eq!(store.audit(&entry.tenant, None, 9).await.unwrap().items, [entry]);
+}

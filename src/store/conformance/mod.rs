@@ -28,6 +28,9 @@ pub(crate) trait Bench: Send + Sync {
 
     /// How many rows a table has, for what the traits do not show.
     async fn count(&self, table: &'static str) -> i64;
+
+    /// Whether the database itself refuses a statement.
+    async fn refuses(&self, sql: &'static str) -> bool;
 }
 
 /// Whose the fixtures are.
@@ -219,7 +222,8 @@ macro_rules! conformance {
                 a_key_is_read_as_it_was_written
                 a_revoked_key_stays_revoked
                 keys_are_listed_by_tenant
-                the_audit_log_is_read_by_tenant;
+                the_audit_log_is_read_by_tenant
+                the_audit_log_only_grows;
             tenants:
                 what_is_anothers_is_not_there
                 a_job_needs_a_dataset_of_its_tenant;

@@ -23,6 +23,10 @@ impl Bench for SqliteBench {
         let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
         sqlx::query_scalar(sql).fetch_one(&self.0.reader).await.unwrap()
     }
+
+    async fn refuses(&self, sql: &'static str) -> bool {
+        sqlx::query(sql).execute(&self.0.writer).await.is_err()
+    }
 }
 
 mod stamped {
