@@ -7,6 +7,7 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 
 use super::App;
+use super::access::Who;
 use super::extract::Id;
 use super::parts::{known, tell, unchanged};
 use super::{releases, stream};
@@ -21,8 +22,13 @@ use crate::problem::{Problem, ProblemDocument};
         (status = 200, headers(("ETag" = String)), content((Vec<u8> = "application/zip"))),
         (status = 304, description = "the archive has the ETag that If-None-Match names"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn get(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Problem> {
-    let (release, manifest) = releases::read(&app, id).await?;
+pub(super) async fn get(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (release, manifest) = releases::read(&app, &caller, id).await?;
     let mut hash = Sha256::new();
     hash.update(release.manifest.to_string());
     hash.update(release.report.to_string());

@@ -1,6 +1,7 @@
 //! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
 //! in `jobs`.
 
+mod access;
 mod archive;
 mod datasets;
 mod events;
@@ -51,20 +52,24 @@ pub struct App {
     pub spool: Arc<Path>,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
+    /// Whether callers must send a key; else only loopback names are served, to whoever asks.
+    pub keys_required: bool,
 }
 
 /// The service.
 pub fn router(app: App) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
     let (routes, document) = openapi::routes().split_for_parts();
+    let guarded = guard::Served { any_host: app.keys_required };
     routes
+        .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
         .with_state(app)
         .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
         .fallback(|| async { Problem::new(Kind::NotFound, "there is no such path") })
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
         })
-        .layer(middleware::from_fn(guard::loopback_names_only))
+        .layer(middleware::from_fn_with_state(guarded, guard::from_where))
         .layer(CatchPanicLayer::custom(respond::panicked))
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
             // the query may hold what a caller calls things; the path holds ids only

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
 use super::stream::{self, fault, unpacked};
@@ -66,6 +67,7 @@ const FORMATS: [(&str, &str, Format); 5] = [
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<App>,
+    Who(caller): Who,
     PartPath { release, table, part }: PartPath,
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
@@ -80,7 +82,7 @@ pub(super) async fn get(
         }
         Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts")),
     };
-    let (release, manifest) = releases::read(&app, release).await?;
+    let (release, manifest) = releases::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
     let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
     if counts && counted(&part).is_none() {
@@ -190,7 +192,7 @@ async fn chunk_at(
     part: &ManifestPart,
     row: u64,
 ) -> Result<PartChunkRecord, Problem> {
-    let found = app.desk.store.part_chunk_at_row(release.job, release.attempt, &part.file, row).await;
+    let found = app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
         Err(StoreError::NotFound) => Err(problem_of(&StoreError::corrupt("a chunk of a part is missing"))),
         found => found.map_err(|error| problem_of(&error)),

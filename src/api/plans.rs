@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::App;
+use super::access::Who;
 use super::extract::Document;
 use super::jobs::JobDocument;
 use crate::engine::Plan;
@@ -14,6 +15,10 @@ use crate::problem::{Problem, ProblemDocument};
 /// Answers 200 also when the job would be refused: `feasible` is then false and `problems` holds the refusal.
 #[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = JobDocument,
     responses((status = 200, body = Plan), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn create(State(app): State<App>, Document(document): Document) -> Result<Json<Plan>, Problem> {
-    app.desk.plan(&document).await.map(Json)
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    Document(document): Document,
+) -> Result<Json<Plan>, Problem> {
+    app.desk.plan(&caller, &document).await.map(Json)
 }

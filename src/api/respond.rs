@@ -25,6 +25,10 @@ impl IntoResponse for Problem {
         if self.kind == Kind::Unavailable {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
         }
+        if self.kind == Kind::Unauthenticated {
+            let challenge = HeaderValue::from_static("Bearer realm=\"guardian\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
         response
     }
 }

@@ -46,7 +46,7 @@ pub(super) async fn scales(
     let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
     let mut number = 0;
     loop {
-        let found = app.desk.store.part_chunk(release.job, release.attempt, &part.file, number).await;
+        let found = app.desk.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
         let Some(chunk) = found.map_err(|error| problem_of(&error))? else { return Ok(Some(scales)) };
         let looked = blocking(move || {
             scales.look(&decompress(&chunk.payload)?, chunk.number == 0)?;
@@ -68,7 +68,12 @@ pub(super) fn part(
     stream::try_unfold(begun, |(app, release, file, mut number, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
-            let found = app.desk.store.part_chunk(release.job, release.attempt, &file, number).await.map_err(cut)?;
+            let found = app
+                .desk
+                .store
+                .part_chunk(&release.tenant, release.job, release.attempt, &file, number)
+                .await
+                .map_err(cut)?;
             let last = found.is_none();
             let rendered = blocking(move || {
                 let bytes = match found {
@@ -126,7 +131,12 @@ pub(super) async fn archive(
                 return Ok(Some((Bytes::from(bytes), packing)));
             };
             let Packing { app, release, .. } = &packing;
-            let found = app.desk.store.part_chunk(release.job, release.attempt, &file, number).await.map_err(cut)?;
+            let found = app
+                .desk
+                .store
+                .part_chunk(&release.tenant, release.job, release.attempt, &file, number)
+                .await
+                .map_err(cut)?;
             let Some(chunk) = found else { continue };
             packing.current = Some((file.clone(), number + 1));
             let bytes;

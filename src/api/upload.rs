@@ -11,9 +11,11 @@ use tokio::task::JoinHandle;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
+use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain};
 use super::intake::{Feeder, intake};
+use crate::identity::Caller;
 use crate::jobs::{self, DatasetRecord, UploadRequest};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
@@ -73,6 +75,7 @@ struct UploadForm {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
+    Who(caller): Who,
     query: Result<Query<UploadQuery>, Problem>,
     mut request: Request,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
@@ -88,11 +91,11 @@ pub(super) async fn create(
             // what an upload may hold is counted as it is read
             DefaultBodyLimit::disable().apply(&mut request);
             let form = Multipart::from_request(request, &()).await;
-            from_form(&app, upload, form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?).await?
+            from_form(&app, caller, upload, form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?).await?
         }
         Some(packed) => {
             let body = request.into_body().into_data_stream();
-            let taking = Taking::begin(&app, upload, packed);
+            let taking = Taking::begin(&app, caller, upload, packed);
             let complete = taking.feeder.feed(body).await;
             taking.end(complete).await?
         }
@@ -139,7 +142,7 @@ struct Taking {
 }
 
 impl Taking {
-    fn begin(app: &App, mut request: UploadRequest, packed: Packed) -> Self {
+    fn begin(app: &App, caller: Caller, mut request: UploadRequest, packed: Packed) -> Self {
         request.format = packed.format;
         request.encoding = packed.encoding;
         request.limits = app.limits.clone();
@@ -148,7 +151,7 @@ impl Taking {
         let (feeder, meter, reader) = intake(app.max_upload_bytes, digest.is_some());
         let (desk, handle) = (app.desk.clone(), Handle::current());
         let thread = tokio::task::spawn_blocking(move || {
-            jobs::upload(&desk, &handle, request, reader, &|| meter.judge(digest.as_deref()))
+            jobs::upload(&desk, &caller, &handle, request, reader, &|| meter.judge(digest.as_deref()))
         });
         Self { feeder, thread }
     }
@@ -160,7 +163,12 @@ impl Taking {
 }
 
 /// Takes in the one file of a form.
-async fn from_form(app: &App, request: UploadRequest, mut form: Multipart) -> Result<DatasetRecord, Problem> {
+async fn from_form(
+    app: &App,
+    caller: Caller,
+    request: UploadRequest,
+    mut form: Multipart,
+) -> Result<DatasetRecord, Problem> {
     let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
     let file = form.next_field().await.map_err(malformed)?.ok_or_else(one_file)?;
@@ -179,7 +187,7 @@ async fn from_form(app: &App, request: UploadRequest, mut form: Multipart) -> Re
         digest: stated_digest(file.headers())?,
     };
     csv_alone(&request, packed.format)?;
-    let taking = Taking::begin(app, request, packed);
+    let taking = Taking::begin(app, caller, request, packed);
     let complete = taking.feeder.feed(file).await;
     // only what nothing follows is complete
     let alone = !complete || matches!(form.next_field().await, Ok(None));

@@ -10,6 +10,7 @@ mod datasets;
 mod desk;
 mod disclosures;
 mod error;
+mod keys;
 mod load;
 mod page;
 mod publish;
@@ -25,9 +26,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use datasets::{DatasetRecord, Datasets};
-pub use desk::{Desk, KeySource, TENANT};
+pub use desk::{Desk, KeySource};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
+pub use keys::{Action, AuditEntry, Keys};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use publish::Publisher;
 pub use queue::{
@@ -43,9 +45,9 @@ pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys {}
 
-impl<T: Datasets + Queue + Releases + Disclosures> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

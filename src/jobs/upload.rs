@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{DatasetRecord, Desk, StoreError, TENANT, problem_of};
+use super::{Action, DatasetRecord, Desk, StoreError, problem_of};
+use crate::identity::Caller;
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits};
@@ -48,24 +49,28 @@ pub struct UploadRequest {
 /// What is wrong with the table, or the store's problem.
 pub fn upload(
     desk: &Desk,
+    caller: &Caller,
     handle: &Handle,
     request: UploadRequest,
     body: impl Read + Send + 'static,
     received: &dyn Fn() -> Result<u64, Problem>,
 ) -> Result<DatasetRecord, Problem> {
     let id = Uuid::now_v7();
-    let taken = take_in(desk, handle, id, request, body, received);
+    let taken = take_in(desk, caller, handle, id, request, body, received);
     if taken.is_err() {
         // what stays behind is swept at the next start
         if let Err(error) = handle.block_on(desk.store.discard_upload(id)) {
             tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
         }
     }
-    taken
+    let dataset = taken?;
+    handle.block_on(desk.note(caller, Action::Upload, dataset.id))?;
+    Ok(dataset)
 }
 
 fn take_in(
     desk: &Desk,
+    caller: &Caller,
     handle: &Handle,
     id: Uuid,
     request: UploadRequest,
@@ -79,7 +84,7 @@ fn take_in(
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
-    let template = desk.vault.content_hasher(TENANT);
+    let template = desk.vault.content_hasher(&caller.tenant);
     let mut content = ContentHash::new(template.clone(), &names);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
@@ -112,7 +117,7 @@ fn take_in(
     let created_at: DateTime<Utc> = desk.clock.now();
     let dataset = DatasetRecord {
         id,
-        tenant: TENANT.to_owned(),
+        tenant: caller.tenant.clone(),
         name: request.name,
         series: request.series.unwrap_or_else(|| id.to_string()),
         same_people: request.same_people.as_ref().map(|(same, _)| *same),

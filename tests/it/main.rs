@@ -16,6 +16,7 @@ mod formats;
 mod formats_out;
 mod harness;
 mod house;
+mod identity;
 mod ledger;
 mod library;
 mod outside;

@@ -28,6 +28,7 @@ mod datasets;
 mod disclosures;
 mod document;
 mod error;
+mod keys;
 mod listen;
 mod pool;
 mod queue;

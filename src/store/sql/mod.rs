@@ -3,6 +3,7 @@
 
 pub(super) mod datasets;
 pub(super) mod disclosures;
+pub(super) mod keys;
 pub(super) mod pins;
 pub(super) mod queue;
 pub(super) mod releases;

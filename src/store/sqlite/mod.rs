@@ -6,6 +6,7 @@
 mod datasets;
 mod disclosures;
 mod error;
+mod keys;
 mod pool;
 mod queue;
 mod releases;

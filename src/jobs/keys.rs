@@ -1,0 +1,106 @@
+//! API keys and the audit log, as they are stored.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{Cursor, Page, StoreError};
+use crate::identity::{ApiKey, Caller};
+
+/// What is written to the audit log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A table was uploaded.
+    Upload,
+    /// A dataset's rows were destroyed.
+    Purge,
+    /// A dry run was answered, which tells counts of the data.
+    Plan,
+    /// A job was submitted.
+    Submit,
+    /// A job was asked to stop.
+    Cancel,
+    /// A key was made.
+    CreateKey,
+    /// A key was revoked.
+    RevokeKey,
+}
+
+impl Action {
+    /// The name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Upload => "dataset.upload",
+            Self::Purge => "dataset.purge",
+            Self::Plan => "plan",
+            Self::Submit => "job.submit",
+            Self::Cancel => "job.cancel",
+            Self::CreateKey => "key.create",
+            Self::RevokeKey => "key.revoke",
+        }
+    }
+}
+
+/// One line of the audit log: ids and names of actions, never a value of the data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AuditEntry {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Whose data it was about.
+    pub tenant: String,
+    /// The key that did it; none without authentication and from the command line.
+    pub key: Option<Uuid>,
+    /// What was done.
+    pub action: String,
+    /// The id of what it was done to.
+    pub object: String,
+    /// More, such as the scopes of a new key.
+    pub detail: Option<String>,
+}
+
+impl AuditEntry {
+    /// What `caller` did.
+    #[must_use]
+    pub fn of(caller: &Caller, action: Action, object: Uuid, at: DateTime<Utc>) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            at,
+            tenant: caller.tenant.clone(),
+            key: caller.key,
+            action: action.name().to_owned(),
+            object: object.to_string(),
+            detail: None,
+        }
+    }
+}
+
+/// Keeps API keys, and an audit log that only grows.
+#[async_trait]
+pub trait Keys: Send + Sync {
+    /// Keeps a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken.
+    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError>;
+
+    /// A key by its id, working or not.
+    async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
+
+    /// The keys of a tenant, or of all, oldest first.
+    async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
+
+    /// Ends a key; a second time changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such key.
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError>;
+
+    /// Writes a line of the audit log.
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError>;
+
+    /// A page of a tenant's audit log, newest first.
+    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError>;
+}

@@ -1,0 +1,35 @@
+//! API keys and the audit log.
+
+macro_rules! key_columns {
+    () => {
+        "id, tenant, name, scopes, hash, created_at, expires_at, revoked_at"
+    };
+}
+
+macro_rules! audit_columns {
+    () => {
+        "id, recorded_at, tenant, key_id, action, object, detail"
+    };
+}
+
+pub(crate) const INSERT_KEY: &str =
+    concat!("-- insert_key\nINSERT INTO api_keys (", key_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
+
+pub(crate) const KEY: &str = concat!("-- key\nSELECT ", key_columns!(), " FROM api_keys WHERE id = $1");
+
+pub(crate) const KEYS: &str =
+    concat!("-- keys\nSELECT ", key_columns!(), " FROM api_keys WHERE ($1 IS NULL OR tenant = $1) ORDER BY id");
+
+pub(crate) const REVOKE_KEY: &str = concat!(
+    "-- revoke_key\nUPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
+    key_columns!()
+);
+
+pub(crate) const APPEND_AUDIT: &str =
+    concat!("-- append_audit\nINSERT INTO audit_log (", audit_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7)");
+
+pub(crate) const AUDIT: &str = concat!(
+    "-- audit\nSELECT ",
+    audit_columns!(),
+    " FROM audit_log WHERE tenant = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+);

@@ -1,0 +1,73 @@
+//! API keys and the audit log.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{SqliteStore, failed};
+use crate::identity::ApiKey;
+use crate::jobs::{AuditEntry, Cursor, Keys, Page, StoreError};
+use crate::store::rows::{AuditRow, KeyRow, before};
+use crate::store::sql::keys as sql;
+
+#[async_trait]
+impl Keys for SqliteStore {
+    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError> {
+        sqlx::query(sql::INSERT_KEY)
+            .bind(key.id)
+            .bind(&key.tenant)
+            .bind(&key.name)
+            .bind(key.scopes.to_string())
+            .bind(key.hash.bytes().as_slice())
+            .bind(key.created_at)
+            .bind(key.expires_at)
+            .bind(key.revoked_at)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+        let row: Option<KeyRow> =
+            sqlx::query_as(sql::KEY).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+        row.map(ApiKey::try_from).transpose()
+    }
+
+    async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
+        let rows: Vec<KeyRow> = sqlx::query_as(sql::KEYS).bind(tenant).fetch_all(&self.reader).await.map_err(failed)?;
+        rows.into_iter().map(ApiKey::try_from).collect()
+    }
+
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError> {
+        let row: Option<KeyRow> =
+            sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&self.writer).await.map_err(failed)?;
+        row.ok_or(StoreError::NotFound)?.try_into()
+    }
+
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        sqlx::query(sql::APPEND_AUDIT)
+            .bind(entry.id)
+            .bind(entry.at)
+            .bind(&entry.tenant)
+            .bind(entry.key)
+            .bind(&entry.action)
+            .bind(&entry.object)
+            .bind(&entry.detail)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError> {
+        let rows: Vec<AuditRow> = sqlx::query_as(sql::AUDIT)
+            .bind(tenant)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.reader)
+            .await
+            .map_err(failed)?;
+        Ok(Page::of(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
+    }
+}
