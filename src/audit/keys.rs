@@ -57,7 +57,6 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Keys of tuples: per column its codes and, where codes are not ranks, the rank of each.
-    #[expect(clippy::useless_conversion, reason = "codes are of three widths, the widest as it should be")]
     pub(super) fn pack<'c>(
         layout: &Layout,
         rows: usize,

@@ -94,7 +94,6 @@ macro_rules! words {
 words!(u32, u64, u128);
 
 /// The tuples of `columns` as words.
-#[expect(clippy::useless_conversion, reason = "codes are of three widths, the widest as it should be")]
 fn packed<W: Word>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
     let mut words = vec![W::default(); rows];
     for column in columns.iter().filter(|column| width(column) > 0) {

@@ -88,6 +88,7 @@ const ROUTES: &[Route] = &[
     ("GET", "/v1/releases/{id}", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/report", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}", Some(Scope::ReleasesRead), READERS, 200, 404),
+    ("GET", "/v1/releases/{id}/archive", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/healthz", None, &Preset::ALL, 200, 200),
     ("GET", "/readyz", None, &Preset::ALL, 200, 200),
 ];
