@@ -10,9 +10,15 @@ use clap::{Args, ValueEnum};
 /// The options of a service.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
-    /// The address to listen on; loopback only, as long as there is no authentication
+    /// The address to listen on; loopback only, unless --auth keys
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`
+    #[arg(long, env = "GUARDIAN_AUTH", value_enum, default_value_t = Auth::None)]
+    pub auth: Auth,
+    /// When there is no key yet, make one that may do everything and write it to this file, which must not exist
+    #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
+    pub bootstrap_key_file: Option<PathBuf>,
     /// The folder of the embedded store and of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
@@ -133,6 +139,15 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
+/// Who may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Auth {
+    /// Whoever reaches the loopback address.
+    None,
+    /// Whoever sends a key.
+    Keys,
+}
+
 /// How to write the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum LogFormat {
@@ -155,11 +170,11 @@ impl Config {
     /// A sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         self.store.database()?;
-        if self.listen.ip().is_loopback() {
+        if self.auth == Auth::Keys || self.listen.ip().is_loopback() {
             Ok(())
         } else {
             Err(format!(
-                "{} is not a loopback address; without authentication nothing else is served",
+                "{} is not a loopback address; without authentication nothing else is served; see --auth keys",
                 self.listen.ip()
             ))
         }

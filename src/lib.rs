@@ -10,6 +10,7 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod engine;
+pub mod identity;
 pub mod jobs;
 pub mod ledger;
 pub mod microdata;

@@ -1,6 +1,8 @@
 //! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
 //! store.
 
+pub mod keys;
+
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, App};
 use crate::clock::Clock;
-use crate::config::{Config, StoreOptions, WorkerOptions};
+use crate::config::{Auth, Config, StoreOptions, WorkerOptions};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
 };
@@ -57,6 +59,12 @@ pub enum StartError {
         .0.display()
     )]
     KeyMissing(PathBuf),
+    /// The first key cannot be made, or its file is there already.
+    #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
+    BootstrapKey(PathBuf, io::Error),
+    /// The operating system has no randomness to give.
+    #[error("no key can be drawn: {0}")]
+    Randomness(getrandom::Error),
     /// The address cannot be listened on.
     #[error("{0} cannot be listened on: {1}")]
     Listen(SocketAddr, io::Error),
@@ -110,7 +118,7 @@ impl Base {
         } else {
             // this process alone has the store: whatever is leased was lost with an earlier one
             shared.expire_all_leases(clock.now()).await?;
-            shared.lapse_keys(clock.now()).await?;
+            shared.lapse_repeats(clock.now()).await?;
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
@@ -200,6 +208,9 @@ impl Service {
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
         let base = Base::open(&config.store, &config.data).await?;
+        if let Some(file) = &config.bootstrap_key_file {
+            keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
+        }
         let workers = base.start_workers(config.workers, config.grace());
         let desk = Desk {
             store: base.store.shared(),
@@ -216,12 +227,15 @@ impl Service {
             tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
         }
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
+        let keys_required = config.auth == Auth::Keys;
         let router = api::router(App {
             desk,
             limits,
+            spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
+            keys_required,
         });
         let stop = base.stopping.clone();
         let serving =
@@ -266,7 +280,7 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(SWEEP_INTERVAL) => {}
         }
-        if let Err(error) = store.expire_keys(clock.now() - KEYS_KEPT).await {
+        if let Err(error) = store.expire_repeats(clock.now() - KEYS_KEPT).await {
             tracing::warn!(error = %error, "the keys of old requests are removed later");
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {

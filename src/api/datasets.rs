@@ -8,11 +8,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
+use super::access::Who;
 use super::extract::{Id, Query};
 use super::listing::{self, Listing, Paging};
-use crate::jobs::{DatasetRecord, ReleaseFilter, StoreError, problem_of};
+use crate::jobs::{DatasetRecord, ReleaseFilter, problem_of};
 use crate::microdata::ColumnProfile;
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Problem, ProblemDocument};
 use crate::report::Ratio;
 
 /// An uploaded table.
@@ -43,7 +44,7 @@ pub(super) struct Dataset {
 #[derive(Serialize, ToSchema)]
 struct DatasetColumn {
     name: String,
-    /// `integer`, `decimal` or `text`
+    /// `integer`, `decimal` or `text`, and from typed formats `boolean`, `date` or `timestamp`
     r#type: crate::microdata::AttributeType,
     /// Distinct values, a missing one not counted; null above the limit, and the column can then only be dropped.
     distinct: Option<u64>,
@@ -89,18 +90,19 @@ impl Dataset {
     responses((status = 200, body = Listing<Dataset>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(app): State<App>,
+    Who(caller): Who,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Listing<Dataset>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
-    let page = app.desk.store.datasets(cursor, listing::limit(paging.limit)?).await;
+    let page = app.desk.store.datasets(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
     Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, Dataset::of)?))
 }
 
 /// One dataset, with the counts of its columns
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = Dataset), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn get(State(app): State<App>, Id(id): Id) -> Result<Json<Dataset>, Problem> {
-    Ok(Json(Dataset::of(app.desk.dataset(id).await?)?))
+pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Dataset>, Problem> {
+    Ok(Json(Dataset::of(app.desk.dataset(&caller, id).await?)?))
 }
 
 /// The receipt of a purge.
@@ -117,17 +119,13 @@ pub(super) struct PurgeReceipt {
 /// Destroys the rows of a dataset; its releases and the ledger stay
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = PurgeReceipt), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn purge(State(app): State<App>, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
+pub(super) async fn purge(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
     let store = &app.desk.store;
-    app.desk.dataset(id).await?;
-    let purged = store.purge_dataset(id, app.desk.clock.now()).await.map_err(|error| match error {
-        StoreError::NotFound => Problem::new(Kind::NotFound, "there is no such dataset"),
-        other => problem_of(&other),
-    })?;
+    let purged = app.desk.purge(&caller, id).await?;
     let filter = ReleaseFilter { dataset: Some(id), ..ReleaseFilter::default() };
     let (mut releases_kept, mut cursor) = (Vec::new(), None);
     loop {
-        let page = store.releases(&filter, cursor, 1000).await.map_err(|error| problem_of(&error))?;
+        let page = store.releases(&caller.tenant, &filter, cursor, 1000).await.map_err(|error| problem_of(&error))?;
         releases_kept.extend(page.items.iter().map(|release| release.id));
         cursor = page.next;
         if cursor.is_none() {

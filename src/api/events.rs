@@ -15,8 +15,10 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::App;
+use super::access::Who;
 use super::extract::Id;
 use super::jobs::{Job, read};
+use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
 use crate::problem::{Kind, Problem, ProblemDocument};
 
@@ -34,6 +36,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn stream_events(
     State(app): State<App>,
+    Who(caller): Who,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
@@ -46,13 +49,14 @@ pub(super) async fn stream_events(
         }
     };
     let changes = app.desk.signals.changes();
-    read(&app, id).await?;
-    let listener = Listener { app, id, seen, status: None, changes, ended: false };
+    read(&app, &caller, id).await?;
+    let listener = Listener { app, caller, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
     app: App,
+    caller: Caller,
     id: Uuid,
     seen: Option<u64>,
     status: Option<JobStatus>,
@@ -67,7 +71,7 @@ impl Listener {
                 return None;
             }
             // a store that cannot answer ends the stream; the client comes back with the last id
-            let job = read(&self.app, self.id).await.ok()?;
+            let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);
             let status = job.status;
             self.ended = status.is_terminal();
@@ -75,7 +79,11 @@ impl Listener {
                 let name = if self.status == Some(status) { "progress" } else { "status" };
                 self.seen = Some(number);
                 self.status = Some(status);
-                let event = Event::default().event(name).id(number.to_string()).json_data(Job::from(job)).ok()?;
+                let event = Event::default()
+                    .event(name)
+                    .id(number.to_string())
+                    .json_data(Job::seen_by(&self.caller, job))
+                    .ok()?;
                 return Some((Ok(event), self));
             }
             if self.ended {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
+use crate::identity::DEFAULT_TENANT;
 use crate::jobs::problem_of;
 use crate::problem::{Problem, ProblemDocument};
 
@@ -26,6 +27,6 @@ pub(super) async fn healthz() -> Json<Health> {
 #[utoipa::path(get, path = "/readyz", tag = "operation",
     responses((status = 200, body = Health), (status = 503, body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {
-    app.desk.store.datasets(None, 1).await.map_err(|error| problem_of(&error))?;
+    app.desk.store.datasets(DEFAULT_TENANT, None, 1).await.map_err(|error| problem_of(&error))?;
     Ok(Json(Health { status: "ok" }))
 }

@@ -12,11 +12,13 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
+use super::access::Who;
 use super::extract::{Document, Id, Query, idempotency_key};
 use super::listing::{self, Listing};
 use crate::control::Progress;
-use crate::jobs::{CancelOutcome, JobFilter, JobRecord, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::identity::{Caller, Scope};
+use crate::jobs::{JobFilter, JobRecord, problem_of};
+use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
 /// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
@@ -93,13 +95,18 @@ struct JobLinks {
     release: Option<String>,
 }
 
-impl From<JobRecord> for Job {
-    fn from(record: JobRecord) -> Self {
+impl Job {
+    /// The job as a caller may see it: without counts of the data unless the key opens these.
+    pub(super) fn seen_by(caller: &Caller, record: JobRecord) -> Self {
         let links = JobLinks {
             this: format!("/v1/jobs/{}", record.id),
             events: format!("/v1/jobs/{}/events", record.id),
             release: record.release.map(|release| format!("/v1/releases/{release}")),
         };
+        let mut problem = record.problem;
+        if !caller.may(Scope::DatasetsInspect) {
+            problem.iter_mut().for_each(hide_counts);
+        }
         let mut specification = record.specification;
         if let Value::Object(members) = &mut specification {
             members.insert("dataset".to_owned(), record.dataset.to_string().into());
@@ -118,7 +125,7 @@ impl From<JobRecord> for Job {
             specification,
             release: record.release,
             reused: record.reused,
-            problem: record.problem,
+            problem,
             links,
         }
     }
@@ -143,17 +150,17 @@ impl Wait {
     }
 }
 
-pub(super) async fn read(app: &App, id: Uuid) -> Result<JobRecord, Problem> {
-    let job = app.desk.store.job(id).await.map_err(|error| problem_of(&error))?;
+pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobRecord, Problem> {
+    let job = app.desk.store.job(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
     job.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such job"))
 }
 
 /// The job once it has ended, or as it is when the time is up.
-async fn read_after(app: &App, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
+async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
     let deadline = tokio::time::Instant::now() + wait;
     let mut changes = app.desk.signals.changes();
     loop {
-        let job = read(app, id).await?;
+        let job = read(app, caller, id).await?;
         let now = tokio::time::Instant::now();
         if job.status.is_terminal() || now >= deadline {
             return Ok(job);
@@ -166,9 +173,9 @@ async fn read_after(app: &App, id: Uuid, wait: Duration) -> Result<JobRecord, Pr
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(status: StatusCode, job: JobRecord) -> Located {
+fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
-    (status, [(header::LOCATION, location)], Json(job.into()))
+    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, job)))
 }
 
 /// Submits a job
@@ -187,18 +194,23 @@ fn located(status: StatusCode, job: JobRecord) -> Located {
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn submit(
     State(app): State<App>,
+    Who(caller): Who,
     Query(wait): Query<Wait>,
     headers: HeaderMap,
     Document(document): Document,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.desk.submit_once(document, idempotency_key(&headers)?).await?;
+    let job = app.desk.submit_once(&caller, document, idempotency_key(&headers)?).await;
+    let job = job.map_err(|problem| match caller.may(Scope::DatasetsInspect) {
+        true => problem,
+        false => problem.without_counts(),
+    })?;
     if wait.is_zero() {
-        return Ok(located(StatusCode::ACCEPTED, job));
+        return Ok(located(&caller, StatusCode::ACCEPTED, job));
     }
-    let job = read_after(&app, job.id, wait).await?;
+    let job = read_after(&app, &caller, job.id, wait).await?;
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(status, job))
+    Ok(located(&caller, status, job))
 }
 
 /// Which jobs to list.
@@ -224,20 +236,29 @@ pub(super) struct JobQuery {
 /// The jobs
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
     responses((status = 200, body = Listing<Job>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn list(State(app): State<App>, Query(query): Query<JobQuery>) -> Result<Json<Listing<Job>>, Problem> {
+pub(super) async fn list(
+    State(app): State<App>,
+    Who(caller): Who,
+    Query(query): Query<JobQuery>,
+) -> Result<Json<Listing<Job>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = listing::cursor(query.cursor.as_deref())?;
-    let page = app.desk.store.jobs(&filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(job.into()))?))
+    let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, job)))?))
 }
 
 /// One job
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path), Wait),
     responses((status = 200, body = Job), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn get(State(app): State<App>, Id(id): Id, Query(wait): Query<Wait>) -> Result<Json<Job>, Problem> {
-    Ok(Json(read_after(&app, id, wait.duration()?).await?.into()))
+pub(super) async fn get(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    Query(wait): Query<Wait>,
+) -> Result<Json<Job>, Problem> {
+    Ok(Json(Job::seen_by(&caller, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
 
 /// Asks a job to stop
@@ -246,14 +267,7 @@ pub(super) async fn get(State(app): State<App>, Id(id): Id, Query(wait): Query<W
         (status = 202, description = "asked to stop", body = Job, headers(("Location" = String))),
         (status = 409, description = "it has ended", body = ProblemDocument, content_type = "application/problem+json"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn cancel(State(app): State<App>, Id(id): Id) -> Result<Located, Problem> {
-    let outcome = app.desk.store.request_cancel(id, app.desk.clock.now()).await;
-    match outcome.map_err(|error| problem_of(&error))? {
-        CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
-        CancelOutcome::Terminal(status) => {
-            return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
-        }
-        CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => app.desk.signals.cancel_requested(),
-    }
-    Ok(located(StatusCode::ACCEPTED, read(&app, id).await?))
+pub(super) async fn cancel(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Located, Problem> {
+    app.desk.cancel(&caller, id).await?;
+    Ok(located(&caller, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
 }

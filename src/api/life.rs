@@ -6,8 +6,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::access::Who;
 use super::extract::{Document, Id};
 use super::{App, releases};
+use crate::identity::Caller;
 use crate::jobs::Act;
 use crate::problem::{Kind, Problem, ProblemDocument};
 use crate::report::Manifest;
@@ -21,14 +23,20 @@ pub(super) struct Reason {
     reason: String,
 }
 
-async fn act(app: &App, id: Uuid, act: Act, Document(document): Document) -> Result<Json<Manifest>, Problem> {
+async fn act(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    act: Act,
+    Document(document): Document,
+) -> Result<Json<Manifest>, Problem> {
     let malformed =
         || Problem::new(Kind::MalformedBody, "send {\"reason\": \"…\"}, a text of 1 to 500 characters, alone");
     let Reason { reason } = serde_json::from_value(document).map_err(|_| malformed())?;
     if reason.trim().is_empty() || reason.chars().count() > 500 || reason.contains('\0') {
         return Err(malformed());
     }
-    releases::manifest(&app.desk.act(id, act, reason).await?).map(Json)
+    releases::manifest(&app.desk.act(caller, id, act, reason).await?).map(Json)
 }
 
 /// Publishes a held release
@@ -37,8 +45,13 @@ async fn act(app: &App, id: Uuid, act: Act, Document(document): Document) -> Res
         (status = 200, body = Manifest),
         (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn approve(State(app): State<App>, Id(id): Id, document: Document) -> Result<Json<Manifest>, Problem> {
-    act(&app, id, Act::Approve, document).await
+pub(super) async fn approve(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    document: Document,
+) -> Result<Json<Manifest>, Problem> {
+    act(&app, &caller, id, Act::Approve, document).await
 }
 
 /// Gives up a held release
@@ -50,8 +63,13 @@ pub(super) async fn approve(State(app): State<App>, Id(id): Id, document: Docume
         (status = 200, body = Manifest),
         (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn reject(State(app): State<App>, Id(id): Id, document: Document) -> Result<Json<Manifest>, Problem> {
-    act(&app, id, Act::Reject, document).await
+pub(super) async fn reject(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    document: Document,
+) -> Result<Json<Manifest>, Problem> {
+    act(&app, &caller, id, Act::Reject, document).await
 }
 
 /// Ends the serving of a published release
@@ -65,8 +83,9 @@ pub(super) async fn reject(State(app): State<App>, Id(id): Id, document: Documen
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn withdraw(
     State(app): State<App>,
+    Who(caller): Who,
     Id(id): Id,
     document: Document,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, id, Act::Withdraw, document).await
+    act(&app, &caller, id, Act::Withdraw, document).await
 }

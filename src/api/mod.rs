@@ -1,11 +1,14 @@
 //! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
 //! in `jobs`.
 
+mod access;
+mod archive;
 mod datasets;
 mod events;
 mod extract;
 mod guard;
 mod health;
+mod intake;
 mod jobs;
 mod life;
 mod listing;
@@ -15,7 +18,11 @@ mod places;
 mod plans;
 mod releases;
 mod respond;
+mod stream;
 mod upload;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, Request};
@@ -44,26 +51,32 @@ pub struct App {
     pub desk: Desk,
     /// What uploads may hold.
     pub limits: Limits,
+    /// The folder for uploads that are read from their end; what is put there has no name.
+    pub spool: Arc<Path>,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
     /// Bounds uploads under way.
     pub uploads: Places,
     /// Bounds plans under way.
     pub plans: Places,
+    /// Whether callers must send a key; else only loopback names are served, to whoever asks.
+    pub keys_required: bool,
 }
 
 /// The service.
 pub fn router(app: App) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
     let (routes, document) = openapi::routes().split_for_parts();
+    let guarded = guard::Served { any_host: app.keys_required };
     routes
+        .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
         .with_state(app)
         .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
         .fallback(|| async { Problem::new(Kind::NotFound, "there is no such path") })
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
         })
-        .layer(middleware::from_fn(guard::loopback_names_only))
+        .layer(middleware::from_fn_with_state(guarded, guard::from_where))
         .layer(CatchPanicLayer::custom(respond::panicked))
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
             // the query may hold what a caller calls things; the path holds ids only

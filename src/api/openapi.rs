@@ -1,10 +1,13 @@
 //! The OpenAPI document, made from the handlers. A copy stands in `openapi/openapi.json`; a test holds them equal.
 
-use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{App, datasets, events, health, jobs, life, parts, plans, releases, upload};
+use super::access::{Access, access};
+use super::{App, archive, datasets, events, health, jobs, life, parts, plans, releases, upload};
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -27,6 +30,45 @@ struct Description;
 
 /// Every route with its description.
 pub(super) fn routes() -> OpenApiRouter<App> {
+    let mut routes = described();
+    Keys.modify(routes.get_openapi_mut());
+    routes
+}
+
+/// Says of every operation which scope it needs, from the table that the service goes by.
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("An API key. Only a service with `--auth keys` asks for one."));
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(scheme.build()));
+        for (path, item) in &mut document.paths.paths {
+            let operations = [
+                ("GET", &mut item.get),
+                ("POST", &mut item.post),
+                ("PUT", &mut item.put),
+                ("DELETE", &mut item.delete),
+            ];
+            for (method, operation) in operations {
+                if let (Some(operation), Some(Access::Needs(scope))) = (operation, access(method, path)) {
+                    let needs = format!("the key has not the scope `{}`", scope.name());
+                    operation.security = Some(vec![SecurityRequirement::new("key", [scope.name()])]);
+                    for (status, what) in [("401", "no key, or one that does not work"), ("403", &needs)] {
+                        let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+                        let response = ResponseBuilder::new().description(what);
+                        let response = response.content("application/problem+json", problem).build();
+                        operation.responses.responses.insert(status.to_owned(), response.into());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn described() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(upload::create, datasets::list))
         .routes(routes!(datasets::get, datasets::purge))
@@ -41,6 +83,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(life::reject))
         .routes(routes!(life::withdraw))
         .routes(routes!(parts::get))
+        .routes(routes!(archive::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

@@ -2,27 +2,29 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::{Stream, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
+use super::stream::{self, fault, unpacked};
 use super::{App, releases};
-use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, decompress, problem_of};
+use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem, ProblemDocument};
-use crate::report::{ManifestPart, PartRows};
+use crate::report::{CountsPage, ForeignCursor, ManifestPart, PartFormat, PartRows, Rendering, counted};
 
 /// How to give the rows.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PartQuery {
-    /// `csv`, `ndjson` or `json`; goes before the Accept header.
+    /// `csv`, `ndjson`, `json`, `parquet` or `arrow`; goes before the Accept header.
     format: Option<String>,
+    /// `counts`: distinct rows, with how often each occurs in a last column `count`. `linked` is not supported yet.
+    view: Option<String>,
     /// The most rows of a page of JSON, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
@@ -32,92 +34,148 @@ pub(super) struct PartQuery {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
-    Csv,
-    Ndjson,
+    Streamed(PartFormat),
+    /// In pages.
     Json,
 }
 
+/// The formats: parameter, media type and the end of a file's name.
+const FORMATS: [(&str, &str, Format); 5] = [
+    ("csv", "text/csv", Format::Streamed(PartFormat::Csv)),
+    ("ndjson", "application/x-ndjson", Format::Streamed(PartFormat::Ndjson)),
+    ("json", "application/json", Format::Json),
+    ("parquet", "application/vnd.apache.parquet", Format::Streamed(PartFormat::Parquet)),
+    ("arrow", "application/vnd.apache.arrow.stream", Format::Streamed(PartFormat::Arrow)),
+];
+
 /// The rows of a part
 ///
-/// CSV and NDJSON are streamed whole; JSON comes in pages.
+/// CSV, NDJSON, Parquet and Arrow are streamed whole; JSON comes in pages. In Parquet and Arrow, `bucket` is INT32, integers are
+/// INT64, decimals are DECIMAL with as many places as the part needs (text when that is more than 38 digits), dates are DATE,
+/// timestamps are in microseconds UTC, text has a dictionary in each row group or batch, and a missing value is null. There is
+/// no metadata beside the schema.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
     params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery),
     responses(
-        (status = 200, content(
+        (status = 200, headers(("ETag" = String)), content(
             (String = "text/csv"),
             (String = "application/x-ndjson"),
-            (serde_json::Value = "application/json"))),
+            (serde_json::Value = "application/json"),
+            (Vec<u8> = "application/vnd.apache.parquet"),
+            (Vec<u8> = "application/vnd.apache.arrow.stream"))),
         (status = 304, description = "the part has the ETag that If-None-Match names"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn get(
     State(app): State<App>,
+    Who(caller): Who,
     PartPath { release, table, part }: PartPath,
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let format = negotiate(query.format.as_deref(), &headers)?;
-    let (release, manifest) = releases::read(&app, release).await?;
+    let (suffix, media_type, format) = negotiate(query.format.as_deref(), &headers)?;
+    let counts = match query.view.as_deref() {
+        None => false,
+        Some("counts") => true,
+        Some("linked") => {
+            let detail = "view=linked is not supported yet; read the parts and tie them by bucket";
+            return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
+        }
+        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts")),
+    };
+    let (release, manifest) = releases::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
     let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
-    if release.status == "held" {
-        // before the first byte: what was read cannot be taken back by a rejection
-        let marked = app.desk.store.mark_read(release.id, app.desk.clock.now()).await;
-        if !marked.map_err(|error| problem_of(&error))? {
-            return Err(releases::gone());
+    if counts && counted(&part).is_none() {
+        let detail = "the part has a column named count, so that its distinct rows cannot be counted in one";
+        return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
+    }
+    releases::open(&app, &release).await?;
+    let view = if counts { "-counts" } else { "" };
+    let streamed = match format {
+        Format::Json => {
+            let page =
+                format!("{suffix}{view}-{}-{}", query.cursor.as_deref().unwrap_or("0"), listing::limit(query.limit)?);
+            let etag = etag(&part, &page);
+            if known(&headers, &etag) {
+                return Ok(unchanged(etag));
+            }
+            let mut response = page_of(&app, &release, &part, counts, &query).await?;
+            tell(&mut response, [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag)]);
+            return Ok(response);
         }
-    }
-    if format == Format::Json {
-        return page(&app, &release, &part, &query).await;
-    }
+        Format::Streamed(streamed) => streamed,
+    };
     if query.limit.is_some() || query.cursor.is_some() {
         return Err(Problem::new(Kind::MalformedRequest, "limit and cursor belong to format=json"));
     }
-    let suffix = if format == Format::Csv { "csv" } else { "ndjson" };
-    let etag = format!("\"{}-{suffix}\"", part.sha256);
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if known.split(',').any(|candidate| candidate.trim() == etag || candidate.trim() == "*") {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
-    }
-    let media_type = match format {
-        Format::Csv => "text/csv; charset=utf-8; header=present",
-        _ => "application/x-ndjson",
-    };
-    let attachment = format!("attachment; filename=\"{}\"", part.file.replace(".csv", &format!(".{suffix}")));
-    let mut response = Response::new(Body::from_stream(rows(app, release, part, format)));
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, media_type),
-        (header::ETAG, etag.as_str()),
-        (header::CONTENT_DISPOSITION, attachment.as_str()),
-    ] {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(name, value);
+    let (etag, media_type) = match streamed {
+        PartFormat::Csv => (etag(&part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
+        PartFormat::Ndjson => (etag(&part, &format!("ndjson{view}")), media_type),
+        // another version may write the same rows in other bytes
+        PartFormat::Parquet | PartFormat::Arrow => {
+            (etag(&part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
         }
+    };
+    if known(&headers, &etag) {
+        return Ok(unchanged(etag));
     }
+    let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
+    let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
+    let file = part.file.clone();
+    let scales = stream::scales(&app, &release, &part, streamed).await?;
+    let rendering = Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| fault(&error))?;
+    let body = stream::part(app, release, file, rendering.ok_or_else(no_such_part)?);
+    let mut response = Response::new(Body::from_stream(body));
+    let stated =
+        [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
+    tell(&mut response, stated);
     Ok(response)
 }
 
-/// The format asked for: the parameter, else the most preferred of the Accept header that is served, else CSV.
-fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<Format, Problem> {
-    let unacceptable = || Problem::new(Kind::NotAcceptable, "parts are served as csv, ndjson and json");
-    if let Some(parameter) = parameter {
-        return match parameter {
-            "csv" => Ok(Format::Csv),
-            "ndjson" => Ok(Format::Ndjson),
-            "json" => Ok(Format::Json),
-            _ => Err(unacceptable()),
-        };
+fn etag(part: &ManifestPart, representation: &str) -> String {
+    format!("\"{}-{representation}\"", part.sha256)
+}
+
+/// Whether the client has what bears `etag`.
+pub(super) fn known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut candidates = known.split(',').map(str::trim);
+    candidates.any(|candidate| candidate.strip_prefix("W/").unwrap_or(candidate) == etag || candidate == "*")
+}
+
+/// 304
+pub(super) fn unchanged(etag: String) -> Response {
+    (StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response()
+}
+
+/// Sets headers.
+pub(super) fn tell<const N: usize>(response: &mut Response, stated: [(HeaderName, &str); N]) {
+    for (name, value) in stated {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(name, value);
+        }
     }
-    let Some(accept) = headers.get(header::ACCEPT) else { return Ok(Format::Csv) };
+}
+
+/// The format asked for: the parameter, else the most preferred of the Accept header that is served, else CSV.
+fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<(&'static str, &'static str, Format), Problem> {
+    let unacceptable = || Problem::new(Kind::NotAcceptable, "parts are served as csv, ndjson, json, parquet and arrow");
+    if let Some(parameter) = parameter {
+        return FORMATS.into_iter().find(|(name, ..)| *name == parameter).ok_or_else(unacceptable);
+    }
+    let [csv, _, json, ..] = FORMATS;
+    let Some(accept) = headers.get(header::ACCEPT) else { return Ok(csv) };
     let accept = accept.to_str().unwrap_or_default().to_ascii_lowercase();
-    let mut best: Option<(u32, Format)> = None;
+    let mut best = None;
     for range in accept.split(',') {
         let mut members = range.split(';').map(str::trim);
         let format = match members.next().unwrap_or_default() {
-            "text/csv" | "text/*" | "*/*" => Format::Csv,
-            "application/x-ndjson" => Format::Ndjson,
-            "application/json" | "application/*" => Format::Json,
-            _ => continue,
+            "text/*" | "*/*" => csv,
+            "application/*" => json,
+            named => match FORMATS.into_iter().find(|(_, media_type, _)| *media_type == named) {
+                Some(format) => format,
+                None => continue,
+            },
         };
         let weight = members.find_map(|member| member.strip_prefix("q=")).and_then(|q| q.parse::<f32>().ok());
         let weight = (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0) as u32;
@@ -128,57 +186,57 @@ fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<Format, Pro
     best.map(|(_, format)| format).ok_or_else(unacceptable)
 }
 
-/// A chunk, decompressed, under the row it begins with.
-async fn chunk(app: &App, release: &ReleaseRecord, file: &str, number: u32) -> Result<Option<Bytes>, StoreError> {
-    let found = app.desk.store.part_chunk(release.job, release.attempt, file, number).await?;
-    found.map(|found| unpacked(&found)).transpose()
+/// The chunk that holds a row.
+async fn chunk_at(
+    app: &App,
+    release: &ReleaseRecord,
+    part: &ManifestPart,
+    row: u64,
+) -> Result<PartChunkRecord, Problem> {
+    let found = app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
+    match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
+        Err(StoreError::NotFound) => Err(problem_of(&StoreError::corrupt("a chunk of a part is missing"))),
+        found => found.map_err(|error| problem_of(&error)),
+    }
 }
 
-fn unpacked(chunk: &PartChunkRecord) -> Result<Bytes, StoreError> {
-    decompress(&chunk.payload).map(Bytes::from).map_err(StoreError::corrupt)
+fn foreign() -> Problem {
+    Problem::new(Kind::MalformedRequest, "cursor is not one of this list")
 }
 
-/// All rows. An error in the middle cuts the body, so that no client takes what it has for the whole.
-fn rows(
-    app: App,
-    release: ReleaseRecord,
-    part: ManifestPart,
-    format: Format,
-) -> impl Stream<Item = Result<Bytes, StoreError>> {
-    stream::try_unfold((app, release, part, 0u32), move |(app, release, part, number)| async move {
-        let Some(csv) = chunk(&app, &release, &part.file, number).await.inspect_err(|error| {
-            // logged here: the answer is under way and can only be cut
-            let _ = problem_of(error);
-        })?
-        else {
-            return Ok(None);
-        };
-        let bytes = match format {
-            Format::Csv => csv,
-            _ => Bytes::from(PartRows::new(&part).ndjson(&csv, number == 0).map_err(StoreError::corrupt)?),
-        };
-        Ok(Some((bytes, (app, release, part, number + 1))))
-    })
-}
-
-/// One page of JSON. The cursor is the number of the page's first row.
-async fn page(app: &App, release: &ReleaseRecord, part: &ManifestPart, query: &PartQuery) -> Result<Response, Problem> {
+/// One page of JSON. The cursor is the number of a row of the part.
+async fn page_of(
+    app: &App,
+    release: &ReleaseRecord,
+    part: &ManifestPart,
+    counts: bool,
+    query: &PartQuery,
+) -> Result<Response, Problem> {
     let limit = u64::from(listing::limit(query.limit)?);
-    let foreign = || Problem::new(Kind::MalformedRequest, "cursor is not one of this list");
     let first: u64 = query.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| foreign())?;
     if first > 0 && first >= part.rows {
         return Err(foreign());
     }
+    if counts {
+        counts_page(app, release, part, first, limit).await
+    } else {
+        page(app, release, part, first, limit).await
+    }
+}
+
+async fn page(
+    app: &App,
+    release: &ReleaseRecord,
+    part: &ManifestPart,
+    first: u64,
+    limit: u64,
+) -> Result<Response, Problem> {
     let end = part.rows.min(first + limit);
     let rows = PartRows::new(part);
     let mut body = rows.json_head();
     let mut next = first;
     while next < end {
-        let found = app.desk.store.part_chunk_at_row(release.job, release.attempt, &part.file, next).await;
-        let found = found.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|error| match error {
-            StoreError::NotFound => problem_of(&StoreError::corrupt("a chunk of a part is missing")),
-            other => problem_of(&other),
-        })?;
+        let found = chunk_at(app, release, part, next).await?;
         let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
         let chunk_end = found.first_row + u64::from(found.rows);
         let range = next - found.first_row..end.min(chunk_end) - found.first_row;
@@ -188,5 +246,29 @@ async fn page(app: &App, release: &ReleaseRecord, part: &ManifestPart, query: &P
     }
     let cursor = (end < part.rows).then(|| end.to_string());
     rows.json_tail(cursor.as_deref(), &mut body);
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(body.into_response())
+}
+
+async fn counts_page(
+    app: &App,
+    release: &ReleaseRecord,
+    part: &ManifestPart,
+    first: u64,
+    limit: u64,
+) -> Result<Response, Problem> {
+    let shown = counted(part).ok_or_else(foreign)?;
+    let mut page = CountsPage::new(part, first, limit);
+    while let Some(row) = page.wanted().filter(|row| *row < part.rows) {
+        let found = chunk_at(app, release, part, row).await?;
+        let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
+        let looked = page.chunk(&csv, found.first_row).map_err(|error| fault(&error))?;
+        looked.map_err(|ForeignCursor| foreign())?;
+    }
+    let (csv, written, next) = page.finish();
+    let rows = PartRows::new(&shown);
+    let mut body = rows.json_head();
+    let rendered = rows.json_rows(&csv, false, 0..written, true, &mut body);
+    rendered.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    rows.json_tail(next.map(|next| next.to_string()).as_deref(), &mut body);
+    Ok(body.into_response())
 }

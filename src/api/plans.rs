@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::App;
+use super::access::Who;
 use super::extract::Document;
 use super::jobs::JobDocument;
 use crate::engine::Plan;
@@ -14,7 +15,11 @@ use crate::problem::{Problem, ProblemDocument};
 /// Answers 200 also when the job would be refused: `feasible` is then false and `problems` holds the refusal.
 #[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = JobDocument,
     responses((status = 200, body = Plan), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn create(State(app): State<App>, Document(document): Document) -> Result<Json<Plan>, Problem> {
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    Document(document): Document,
+) -> Result<Json<Plan>, Problem> {
     let _place = app.plans.take()?;
-    app.desk.plan(&document).await.map(Json)
+    app.desk.plan(&caller, &document).await.map(Json)
 }

@@ -8,8 +8,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
+use super::access::Who;
 use super::extract::{Id, Query};
 use super::listing::{self, Listing};
+use crate::identity::{Caller, Scope};
 use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem, ProblemDocument};
 use crate::report::{Manifest, PublicReport};
@@ -50,12 +52,13 @@ pub(super) struct ReleaseQuery {
     responses((status = 200, body = Listing<ReleaseItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(app): State<App>,
+    Who(caller): Who,
     Query(query): Query<ReleaseQuery>,
 ) -> Result<Json<Listing<ReleaseItem>>, Problem> {
     let filter =
         ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
     let cursor = listing::cursor(query.cursor.as_deref())?;
-    let page = app.desk.store.releases(&filter, cursor, listing::limit(query.limit)?).await;
+    let page = app.desk.store.releases(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
     let item = |release: ReleaseRecord| {
         Ok(ReleaseItem {
             id: release.id,
@@ -69,9 +72,10 @@ pub(super) async fn list(
     Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, item)?))
 }
 
-/// A release that is served, and its manifest.
-pub(super) async fn read(app: &App, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
-    let release = app.desk.store.release(id).await.map_err(|error| problem_of(&error))?;
+/// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
+pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
+    let release = app.desk.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+    let release = release.filter(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
     let release = release.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
     if !release.is_served() {
         return Err(gone());
@@ -80,7 +84,19 @@ pub(super) async fn read(app: &App, id: Uuid) -> Result<(ReleaseRecord, Manifest
     Ok((release, manifest))
 }
 
-pub(super) fn gone() -> Problem {
+/// Notes that rows of a release are about to be given, before the first byte: what was read cannot be taken back by a rejection.
+///
+/// # Errors
+/// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
+pub(super) async fn open(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+    if release.status != "held" {
+        return Ok(());
+    }
+    let marked = app.desk.store.mark_read(&release.tenant, release.id, app.desk.clock.now()).await;
+    if marked.map_err(|error| problem_of(&error))? { Ok(()) } else { Err(gone()) }
+}
+
+fn gone() -> Problem {
     Problem::new(Kind::Gone, "the release was rejected or withdrawn")
 }
 
@@ -95,14 +111,18 @@ pub(super) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
 /// The manifest of a release
 #[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = Manifest), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn get(State(app): State<App>, Id(id): Id) -> Result<Json<Manifest>, Problem> {
-    Ok(Json(read(&app, id).await?.1))
+pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Manifest>, Problem> {
+    Ok(Json(read(&app, &caller, id).await?.1))
 }
 
 /// What a release promises and why, in words
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = PublicReport), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn report(State(app): State<App>, Id(id): Id) -> Result<Json<PublicReport>, Problem> {
-    let (release, _) = read(&app, id).await?;
+pub(super) async fn report(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+) -> Result<Json<PublicReport>, Problem> {
+    let (release, _) = read(&app, &caller, id).await?;
     serde_json::from_value(release.report).map(Json).map_err(|error| problem_of(&StoreError::corrupt(error)))
 }

@@ -26,6 +26,10 @@ impl IntoResponse for Problem {
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.kind == Kind::Unauthenticated {
+            let challenge = HeaderValue::from_static("Bearer realm=\"guardian\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
         response
     }
 }

@@ -1,30 +1,29 @@
 //! Uploading a table: the body flows through a channel to a blocking thread that parses and stores it.
 
-use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
 
 use axum::Json;
-use axum::body::{Body, BodyDataStream};
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::{Buf, Bytes};
-use futures_util::StreamExt;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use utoipa::IntoParams;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinHandle;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::App;
+use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain, idempotency_key};
-use super::{App, DRAINED_BYTES};
-use crate::jobs::{self, Begun, Claim, DatasetRecord, KeyRecord, UploadRequest, problem_of};
+use super::intake::{BodyReader, Feeder, SharedMeter, intake};
+use crate::identity::Caller;
+use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{Encoding, LimitExceeded};
+use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::problem::{Kind, Problem, ProblemDocument};
 
 /// What is said of an upload.
@@ -46,258 +45,294 @@ pub(super) struct UploadQuery {
     same_people: Option<bool>,
     /// Why `same_people` is stated, 1 to 500 characters.
     reason: Option<String>,
-    /// One character, or `tab`; detected when not given.
+    /// Of CSV: one character, or `tab`; detected when not given.
     delimiter: Option<String>,
-    /// A further text that, unquoted, stands for a missing value.
+    /// Of CSV: a further text that, unquoted, stands for a missing value.
     null: Option<String>,
-    /// Types of columns, such as `age:integer,zip:text`; inferred when not given.
+    /// Types of columns, such as `age:integer,zip:text`; that of the file, or inferred, when not given.
     types: Option<String>,
+}
+
+/// A form with one file.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes a form that is read as a stream")]
+struct UploadForm {
+    /// The table. Its content type, or else the end of its file name, tells the format.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
 }
 
 /// Uploads a table
 ///
-/// CSV (RFC 4180) with a header, in UTF-8; plain, gzip or zstd. An unquoted empty field is a missing value, a quoted one the
-/// empty string.
+/// CSV (RFC 4180) with a header, NDJSON with one flat object a line, Parquet, or an Arrow IPC stream; plain, gzip or zstd; as
+/// the body, or as the part `file` of a form. In CSV an unquoted empty field is a missing value, a quoted one the empty string.
+/// Text is UTF-8. Floats become the shortest decimals that read as the same number.
 ///
-/// With an `Idempotency-Key` a repeat of the same query and bytes is answered with the dataset of the first request, and
-/// stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at all when its
-/// upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
+/// With an `Idempotency-Key` a repeat of the same query, format and bytes of the table is answered with the dataset of the first
+/// request, and stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at
+/// all when its upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
     params(UploadQuery, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
-    request_body(content = String, content_type = "text/csv"),
+    request_body(content(
+        (String = "text/csv"),
+        (String = "application/x-ndjson"),
+        (Vec<u8> = "application/vnd.apache.parquet"),
+        (Vec<u8> = "application/vnd.apache.arrow.stream"),
+        (UploadForm = "multipart/form-data"))),
     responses(
         (status = 201, body = Dataset, headers(("Location" = String))),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn create(
     State(app): State<App>,
+    Who(caller): Who,
     RawQuery(raw_query): RawQuery,
     query: Result<Query<UploadQuery>, Problem>,
-    headers: HeaderMap,
-    body: Body,
+    mut request: Request,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let admitted = match query.and_then(|Query(query)| announced(query, &headers)) {
-        Ok(announced) => admit(&app, announced, raw_query.unwrap_or_default()).await,
+    let admitted = match query.and_then(|Query(query)| announced(query, request.headers())) {
+        Ok(announced) => admit(&app, caller, announced, raw_query.unwrap_or_default()).await,
         Err(problem) => Err(problem),
     };
-    let admitted = match admitted {
+    let (admitted, packed) = match admitted {
         Ok(admitted) => admitted,
         Err(problem) => {
-            drain(body.into_data_stream()).await;
+            drain(request.into_body().into_data_stream()).await;
             return Err(problem);
         }
     };
-    let dataset = match admitted {
-        Admitted::Repeat(repeat) => repeat.compare(&app, body.into_data_stream()).await?,
-        Admitted::First(first) => take_in(&app, first, body.into_data_stream()).await?,
+    let dataset = match packed {
+        None => {
+            // what an upload may hold is counted as it is read
+            DefaultBodyLimit::disable().apply(&mut request);
+            let mut waiting = Some(admitted);
+            let taken = match Multipart::from_request(request, &()).await {
+                Ok(form) => from_form(&app, &mut waiting, form).await,
+                Err(_) => Err(Problem::new(Kind::MalformedRequest, NO_FORM)),
+            };
+            if let Some(Admitted { begun: Some(Begun::First(claim)), .. }) = waiting {
+                claim.give_up().await;
+            }
+            taken?
+        }
+        Some(packed) => {
+            let body = request.into_body().into_data_stream();
+            let taking = Taking::begin(&app, admitted, packed);
+            let complete = taking.feeder.feed(body).await;
+            taking.end(complete).await?
+        }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
 }
 
 /// An upload whose body may come.
-enum Admitted {
-    First(Box<First>),
-    Repeat(Repeat),
-}
-
-/// An upload to be taken in.
-struct First {
+struct Admitted {
+    caller: Caller,
     request: UploadRequest,
-    digest: Option<Vec<u8>>,
     query: String,
-    claim: Option<Claim>,
+    begun: Option<Begun>,
+    /// As long as a thread works on it, also when the caller has gone.
     place: OwnedSemaphorePermit,
 }
 
-/// An upload that was taken in before, as its key says.
-struct Repeat {
-    first: KeyRecord,
-    digest: Option<Vec<u8>>,
+async fn admit(
+    app: &App,
+    caller: Caller,
+    announced: Announced,
     query: String,
-    _place: OwnedSemaphorePermit,
-}
-
-async fn admit(app: &App, announced: Announced, query: String) -> Result<Admitted, Problem> {
-    let Announced { mut request, digest, key } = announced;
+) -> Result<(Admitted, Option<Packed>), Problem> {
+    let Announced { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
+    request.spool = app.spool.to_path_buf();
     let place = app.uploads.take()?;
-    let claim = match key {
+    let begun = match key {
         None => None,
-        Some(key) => match app.desk.begin_upload(key).await? {
-            Begun::First(claim) => Some(claim),
-            Begun::Repeat(first) => return Ok(Admitted::Repeat(Repeat { first, digest, query, _place: place })),
-        },
+        Some(key) => Some(app.desk.begin_upload(&caller, key).await?),
     };
-    Ok(Admitted::First(Box::new(First { request, digest, query, claim, place })))
+    Ok((Admitted { caller, request, query, begun, place }, packed))
 }
 
-async fn take_in(app: &App, first: Box<First>, body: BodyDataStream) -> Result<DatasetRecord, Problem> {
-    let First { request, digest, query, claim, place } = *first;
-    let (sender, receiver) = mpsc::channel(4);
-    let hashed = digest.is_some() || claim.is_some();
-    let meter = Arc::new(Mutex::new(Meter { bytes: 0, hash: hashed.then(Sha256::new) }));
-    let reader = BodyReader {
-        receiver,
-        current: Bytes::new(),
-        ended: false,
-        meter: Arc::clone(&meter),
-        limit: app.max_upload_bytes,
-    };
-    let (desk, handle) = (app.desk.clone(), Handle::current());
-    let taking = tokio::task::spawn_blocking(move || {
-        // as long as the thread works, also when the caller has gone
-        let _place = place;
+const NO_FORM: &str = "the body is not the form that Content-Type states";
+
+/// What query and headers say of the body; of a form, how its file is packed is said inside.
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Problem> {
+    let key = idempotency_key(headers)?;
+    let essence = essence(headers.get(header::CONTENT_TYPE));
+    if essence.as_deref() != Some("multipart/form-data") {
+        let format = essence.map_or(Some(InputFormat::Csv), |essence| InputFormat::of_media_type(&essence));
+        let format = format.ok_or_else(unsupported)?;
+        let upload = requested(query)?;
+        csv_alone(&upload, format)?;
+        let packed = Packed { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
+        return Ok(Announced { request: upload, packed: Some(packed), key });
+    }
+    let upload = requested(query)?;
+    if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
+        let detail = "a form is sent as it is; state the Content-Encoding of the file in the headers of its part";
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    }
+    if headers.contains_key("content-digest") {
+        let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
+        return Err(Problem::new(Kind::MalformedRequest, detail));
+    }
+    Ok(Announced { request: upload, packed: None, key })
+}
+
+/// What query and headers say of an upload.
+struct Announced {
+    request: UploadRequest,
+    /// Not said of a form.
+    packed: Option<Packed>,
+    key: Option<String>,
+}
+
+/// How the bytes of a table are packed.
+struct Packed {
+    format: InputFormat,
+    encoding: Option<Encoding>,
+    digest: Option<Vec<u8>>,
+}
+
+/// A table that a blocking thread takes in while it is fed.
+struct Taking {
+    feeder: Feeder,
+    thread: JoinHandle<Result<DatasetRecord, Problem>>,
+}
+
+impl Taking {
+    fn begin(app: &App, admitted: Admitted, packed: Packed) -> Self {
+        let Admitted { caller, mut request, query, begun, place } = admitted;
+        request.format = packed.format;
+        request.encoding = packed.encoding;
+        let hashed = packed.digest.is_some() || begun.is_some();
+        let (feeder, meter, reader) = intake(app.max_upload_bytes, hashed);
+        let (desk, handle) = (app.desk.clone(), Handle::current());
+        let body = Sent { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
+        let thread = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            match begun {
+                None => body.take_in(request, reader, None),
+                Some(Begun::First(claim)) => body.take_in(request, reader, Some(claim)),
+                Some(Begun::Repeat(first)) => body.compare(&first, reader),
+            }
+        });
+        Self { feeder, thread }
+    }
+
+    async fn end(self, complete: bool) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(complete).await;
+        self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
+    }
+}
+
+/// What is sent, on the blocking thread.
+struct Sent {
+    desk: Desk,
+    caller: Caller,
+    handle: Handle,
+    query: String,
+    format: InputFormat,
+    digest: Option<Vec<u8>>,
+    meter: SharedMeter,
+}
+
+impl Sent {
+    /// The bytes received, when they are those that the client meant to send, and the hash of the whole request where one is kept.
+    fn judge(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
+        let (bytes, hash) = self.meter.judge(self.digest.as_deref())?;
+        let pieces = |hash: [u8; 32]| {
+            let pieces = [self.query.as_bytes(), self.format.media_type().as_bytes(), &hash];
+            self.desk.request_hash(&self.caller, &pieces)
+        };
+        Ok((bytes, hash.map(pieces)))
+    }
+
+    fn take_in(
+        &self,
+        request: UploadRequest,
+        reader: BodyReader,
+        claim: Option<Claim>,
+    ) -> Result<DatasetRecord, Problem> {
         let received = || {
-            let (bytes, hash) = meter.lock().unwrap_or_else(PoisonError::into_inner).judge(digest.as_deref())?;
-            if let (Some(claim), Some(hash)) = (&claim, hash) {
-                let content = desk.request_hash(&[query.as_bytes(), &hash]);
-                handle.block_on(claim.note(&content))?;
+            let (bytes, content) = self.judge()?;
+            if let (Some(claim), Some(content)) = (&claim, content) {
+                self.handle.block_on(claim.note(&content))?;
             }
             Ok(bytes)
         };
         let id = claim.as_ref().map_or_else(Uuid::now_v7, Claim::resource);
-        let taken = jobs::upload(&desk, &handle, id, request, reader, &received);
+        let taken = jobs::upload(&self.desk, &self.caller, &self.handle, id, request, reader, &received);
         if let (Err(_), Some(claim)) = (&taken, claim) {
-            handle.block_on(claim.give_up());
+            self.handle.block_on(claim.give_up());
         }
         taken
-    });
-    let (taken, ()) = tokio::join!(taking, pump(body, sender));
-    taken.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
-}
+    }
 
-impl Repeat {
     /// Reads the body to its end, holds it against the first one and gives that one's dataset.
-    async fn compare(self, app: &App, mut body: BodyDataStream) -> Result<DatasetRecord, Problem> {
-        let mut meter = Meter { bytes: 0, hash: Some(Sha256::new()) };
-        while let Some(piece) = body.next().await {
-            let broken = |_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete");
-            meter.add(&piece.map_err(broken)?);
-            if meter.bytes > app.max_upload_bytes {
-                drain(body).await;
-                let detail = format!("an upload may have {} bytes", app.max_upload_bytes);
-                let problem = Problem::new(Kind::TooLarge, detail);
-                return Err(problem.with("limit", app.max_upload_bytes).with("found", meter.bytes));
-            }
-        }
-        let (_, hash) = meter.judge(self.digest.as_deref())?;
-        self.first.judge(&app.desk.request_hash(&[self.query.as_bytes(), &hash.unwrap_or_default()]))?;
-        let dataset = app.desk.store.dataset(self.first.resource).await.map_err(|error| problem_of(&error))?;
+    fn compare(&self, first: &RepeatRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
+        io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
+        let (_, content) = self.judge()?;
+        first.judge(&content.unwrap_or_default())?;
+        let dataset = self.handle.block_on(self.desk.store.dataset(&self.caller.tenant, first.resource));
+        let dataset = dataset.map_err(|error| problem_of(&error))?;
         dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))
     }
 }
 
-/// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
-enum Flow {
-    Bytes(Bytes),
-    Broken,
-    End,
-}
-
-async fn pump(mut body: BodyDataStream, sender: mpsc::Sender<Flow>) {
-    let mut drained = 0;
-    while let Some(piece) = body.next().await {
-        let Ok(piece) = piece else {
-            // the receiver learns of it, or has given up already
-            let _ = sender.send(Flow::Broken).await;
-            return;
-        };
-        let len = piece.len();
-        if sender.send(Flow::Bytes(piece)).await.is_err() {
-            drained += len;
-            if drained > DRAINED_BYTES {
-                return;
-            }
-        }
+/// Takes in the one file of a form.
+async fn from_form(app: &App, waiting: &mut Option<Admitted>, mut form: Multipart) -> Result<DatasetRecord, Problem> {
+    let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+    let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
+    let file = form.next_field().await.map_err(malformed)?.ok_or_else(one_file)?;
+    if file.name() != Some("file") {
+        return Err(one_file());
     }
-    let _ = sender.send(Flow::End).await;
-}
-
-/// What was received so far.
-struct Meter {
-    bytes: u64,
-    hash: Option<Sha256>,
-}
-
-impl Meter {
-    fn add(&mut self, bytes: &Bytes) {
-        self.bytes += bytes.len() as u64;
-        if let Some(hash) = &mut self.hash {
-            hash.update(bytes);
-        }
-    }
-
-    /// The bytes received and, where asked for, their hash, when they are those that the client meant to send.
-    fn judge(&mut self, stated: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
-        let computed: Option<[u8; 32]> = self.hash.take().map(|hash| hash.finalize().into());
-        match (&computed, stated) {
-            (Some(computed), Some(stated)) if computed.as_slice() != stated => Err(Problem::new(
-                Kind::DigestMismatch,
-                "the SHA-256 of the body is not the one that Content-Digest states",
-            )),
-            _ => Ok((self.bytes, computed)),
-        }
+    let stated = essence(file.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+    let (name, packing) = match file.file_name().unwrap_or_default() {
+        name if name.ends_with(".gz") => (&name[..name.len() - 3], Some(Encoding::Gzip)),
+        name if name.ends_with(".zst") => (&name[..name.len() - 4], Some(Encoding::Zstd)),
+        name => (name, None),
+    };
+    let packed = Packed {
+        format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
+        encoding: encoding(file.headers())?.or(packing),
+        digest: stated_digest(file.headers())?,
+    };
+    let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
+    let admitted = admitted.ok_or_else(misplaced)?;
+    let taking = Taking::begin(app, admitted, packed);
+    let complete = taking.feeder.feed(file).await;
+    // only what nothing follows is complete
+    let alone = !complete || matches!(form.next_field().await, Ok(None));
+    match taking.end(complete && alone).await {
+        Err(_) if !alone => Err(one_file()),
+        taken => taken,
     }
 }
 
-/// The body on the parsing thread.
-struct BodyReader {
-    receiver: mpsc::Receiver<Flow>,
-    current: Bytes,
-    ended: bool,
-    meter: Arc<Mutex<Meter>>,
-    limit: u64,
+/// A media type without its parameters, in lower case.
+fn essence(stated: Option<&HeaderValue>) -> Option<String> {
+    let stated = stated?.to_str().unwrap_or_default();
+    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-impl Read for BodyReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() && !self.ended {
-            match self.receiver.blocking_recv() {
-                Some(Flow::Bytes(bytes)) => {
-                    let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-                    meter.add(&bytes);
-                    if meter.bytes > self.limit {
-                        let found = meter.bytes;
-                        return Err(io::Error::other(LimitExceeded {
-                            what: "bytes of the body",
-                            limit: self.limit,
-                            found,
-                        }));
-                    }
-                    self.current = bytes;
-                }
-                Some(Flow::End) => self.ended = true,
-                Some(Flow::Broken) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        let len = buffer.len().min(self.current.len());
-        self.current.copy_to_slice(&mut buffer[..len]);
-        Ok(len)
+fn unsupported() -> Problem {
+    let types = InputFormat::ALL.map(InputFormat::media_type).join(", ");
+    let detail = format!("send {types}, with the file as the body or as the part `file` of multipart/form-data");
+    Problem::new(Kind::UnsupportedMediaType, detail)
+}
+
+/// What is said of the text of a table must have a text to be said of.
+fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
+    let said = request.options.delimiter.is_some() || request.options.null.is_some();
+    if said && format != InputFormat::Csv {
+        return Err(misplaced());
     }
+    Ok(())
 }
 
-/// What query and headers say of the body.
-struct Announced {
-    request: UploadRequest,
-    digest: Option<Vec<u8>>,
-    key: Option<String>,
-}
-
-fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Problem> {
-    must_be_csv(headers)?;
-    let mut request = requested(query)?;
-    request.encoding = encoding(headers)?;
-    Ok(Announced { request, digest: stated_digest(headers)?, key: idempotency_key(headers)? })
-}
-
-fn must_be_csv(headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(stated) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let essence = stated.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "text/csv" {
-        Ok(())
-    } else {
-        Err(Problem::new(Kind::UnsupportedMediaType, "send Content-Type: text/csv, with the file as the body"))
-    }
+fn misplaced() -> Problem {
+    Problem::new(Kind::MalformedRequest, "delimiter and null belong to text/csv")
 }
 
 fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {

@@ -65,14 +65,7 @@ impl Keys {
         let mut keys = Self { words: layout.words, data: vec![0; rows * layout.words] };
         for (&(word, shift), (codes, ranks)) in layout.places.iter().zip(columns) {
             let cells = keys.data[word.min(rows)..].iter_mut().step_by(layout.words);
-            with_codes!(codes, codes => match ranks {
-                None => for (cell, &code) in cells.zip(codes) {
-                    *cell |= u32::from(code) << shift;
-                },
-                Some(ranks) => for (cell, &code) in cells.zip(codes) {
-                    *cell |= ranks[code as usize] << shift;
-                },
-            });
+            with_codes!(codes, codes => place(cells, codes, ranks, shift));
         }
         keys
     }
@@ -127,6 +120,19 @@ impl Keys {
     /// Sorts all rows.
     pub(super) fn sort(&mut self) {
         with_rows!(self, as_chunks_mut, rows => rows.sort_unstable());
+    }
+}
+
+/// Puts codes, or their ranks, into the words of `cells` from the bit at `shift` on.
+fn place<'k, C: Copy + Into<u32>>(
+    cells: impl Iterator<Item = &'k mut u32>,
+    codes: &[C],
+    ranks: Option<&[u32]>,
+    shift: u32,
+) {
+    match ranks {
+        None => cells.zip(codes).for_each(|(cell, &code)| *cell |= code.into() << shift),
+        Some(ranks) => cells.zip(codes).for_each(|(cell, &code)| *cell |= ranks[code.into() as usize] << shift),
     }
 }
 

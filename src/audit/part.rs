@@ -6,7 +6,7 @@ use super::reading::{PartReader, ReadError};
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
-use crate::microdata::{Attr, Codes};
+use crate::microdata::{Attr, Codes, Ends};
 use crate::publication::{Part, PublishedTable};
 use crate::with_codes;
 
@@ -84,6 +84,9 @@ pub(super) fn read(
     }
 }
 
+/// Codes are gathered in batches of so many rows, which stay in the nearest cache.
+const BATCH: usize = 1 << 10;
+
 /// A column while it is read.
 struct Growing<'a> {
     dictionary: Dictionary<'a>,
@@ -137,10 +140,11 @@ fn rows(
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
             let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(Control::STRIDE) }
+            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(BATCH) }
         })
         .collect();
     let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));
+    let (mut before, mut last) = ((Ends::of(b""), 0, false), None);
     let mut rows = 0_usize;
     loop {
         let record = match next(&mut reader)? {
@@ -154,7 +158,14 @@ fn rows(
         }
         let mut fields = record.iter_with_ends();
         if let Some(labels) = &mut labels {
-            let Some(label) = fields.next().and_then(|(text, quoted, _)| label(text, quoted)) else {
+            let Some(label) = fields.next().and_then(|(text, quoted, ends)| {
+                // most rows have the label of the row before; the ends tell a short text whole
+                let seen = (ends, text.len(), quoted);
+                if seen != before || text.len() > 16 {
+                    (before, last) = (seen, label(text, quoted));
+                }
+                last
+            }) else {
                 let detail = format!("row {rows} has a label that is no number from 1");
                 return Ok(Err(Unreadable(CheckName::Order, detail)));
             };
@@ -169,8 +180,10 @@ fn rows(
             let code = if missing { column.dictionary.missing() } else { column.dictionary.code(bytes, ends) };
             column.batch.push(code);
         }
-        if rows.is_multiple_of(Control::STRIDE) {
+        if rows.is_multiple_of(BATCH) {
             columns.iter_mut().for_each(Growing::flush);
+        }
+        if rows.is_multiple_of(Control::STRIDE) {
             control.advance(Control::STRIDE as u64)?;
         }
     }

@@ -7,7 +7,7 @@ use super::part::{self, ReadColumn, ReadPart};
 use super::rules::Largest;
 use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, Codes, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, Protected, PublishedTable, Standing};
 use crate::with_codes;
 
@@ -161,16 +161,26 @@ type Tallies = AHashMap<(u64, u64), u64>;
 
 fn tallies(part: &ReadPart, sensitive: Attr, buckets: &Buckets) -> Option<Tallies> {
     let column = part.columns.iter().find(|column| column.attribute == sensitive)?;
-    let mut codes: Vec<u32> = vec![0; part.rows];
-    let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-    for (&label, code) in part.labels.as_ref()?.iter().zip(column.codes.iter()) {
-        let place = &mut next[label as usize - 1];
-        codes[*place] = code;
-        *place += 1;
-    }
+    let labels = part.labels.as_ref()?;
+    let scattered;
+    let codes = if labels.is_sorted() {
+        &column.codes
+    } else {
+        let mut codes: Vec<u32> = vec![0; part.rows];
+        let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
+        for (&label, code) in labels.iter().zip(column.codes.iter()) {
+            let place = &mut next[label as usize - 1];
+            codes[*place] = code;
+            *place += 1;
+        }
+        scattered = Codes::U32(codes);
+        &scattered
+    };
     let mut tallies = Tallies::new();
+    let mut bucket: Vec<u32> = Vec::new();
     for range in buckets.ranges().filter(|range| !range.is_empty()) {
-        let bucket = &mut codes[range];
+        bucket.clear();
+        bucket.extend(range.map(|row| codes.get(row)));
         bucket.sort_unstable();
         let count = bucket.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
         *tallies.entry((count as u64, bucket.len() as u64)).or_default() += 1;

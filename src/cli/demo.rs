@@ -10,7 +10,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::{End, serve};
-use crate::config::Config;
+use crate::config::{Auth, Config};
 use crate::telemetry;
 
 /// How to show it.
@@ -50,6 +50,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     // examples do not go into a database that merely stands in the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;
+    // and are published by a client without a key
+    config.auth = Auth::None;
     let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {

@@ -1,6 +1,7 @@
 //! Reading a table and a specification from files.
 
 use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 use serde_json::Value;
@@ -8,8 +9,8 @@ use serde_json::Value;
 use super::End;
 use crate::control::{Control, Phase};
 use crate::microdata::formats::compression::{decoder, sniff};
-use crate::microdata::formats::csv::{CsvOptions, CsvReader};
-use crate::microdata::formats::{IngestError, Limits};
+use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::{self, IngestError, InputFormat, Limits};
 use crate::microdata::{ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
@@ -29,7 +30,7 @@ pub(super) fn document(path: &Path) -> Result<Value, End> {
     })
 }
 
-/// Reads the columns of a CSV file that the document uses and checks the document against them.
+/// Reads the columns of a file that the document uses and checks the document against them.
 pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Job, End> {
     let file = File::open(path).map_err(|error| End::io(path, &error))?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
@@ -37,13 +38,19 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
     control.begin(Phase::Load, size).map_err(|_| End::interrupted())?;
     let counted = Counted { file, control: control.clone() };
     let (encoding, sniffed) = sniff(counted).map_err(|error| End::io(path, &error))?;
-    let decoded = decoder(sniffed, encoding, &limits).map_err(|error| End::io(path, &error))?;
+    let mut decoded = decoder(sniffed, encoding, &limits).map_err(|error| End::io(path, &error))?;
     let ingest = |error: IngestError| match error {
         IngestError::Io(_) if control.check().is_err() => End::interrupted(),
         IngestError::Io(error) => End::io(path, &error),
+        IngestError::Spool(error) => End::io(&std::env::temp_dir(), &error),
         other => End::Refused(Box::new(other.into())),
     };
-    let mut reader = CsvReader::open(decoded, CsvOptions::default(), &limits).map_err(ingest)?;
+    let mut beginning = Vec::new();
+    decoded.by_ref().take(8).read_to_end(&mut beginning).map_err(|error| ingest(error.into()))?;
+    let format = InputFormat::of_beginning(&beginning);
+    let whole = Cursor::new(beginning).chain(decoded);
+    let reader = formats::open(format, whole, CsvOptions::default(), &limits, &std::env::temp_dir());
+    let mut reader = reader.map_err(ingest)?;
     let names = reader.names().to_vec();
 
     // what the document uses does not depend on what the columns hold: only these are built
@@ -63,13 +70,14 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
         }
     }
     if rows == 0 {
-        return Err(End::Refused(Box::new(Problem::new(Kind::EmptyTable, "the file has a header and no records"))));
+        return Err(End::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
     }
 
+    let kinds = reader.kinds();
     let mut facts = unseen;
     let mut built = Vec::new();
     for (at, builder) in columns {
-        match builder.map(|builder| builder.finish(None)) {
+        match builder.map(|builder| builder.finish(kinds[at])) {
             None => facts[at].overflow = true,
             Some(column) => {
                 facts[at] = ColumnFacts::from(&ColumnProfile::of(&names[at], &column));
@@ -100,7 +108,7 @@ struct Counted {
     control: Control,
 }
 
-impl std::io::Read for Counted {
+impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.control.advance(read as u64).map_err(std::io::Error::other)?;

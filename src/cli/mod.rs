@@ -4,6 +4,7 @@ mod demo;
 mod folder;
 mod input;
 mod interrupt;
+mod keys;
 mod migrate;
 mod progress;
 mod publish;
@@ -30,6 +31,9 @@ pub enum Command {
     Worker(WorkerOptions),
     /// Brings the tables of a store up to date and says their version
     Migrate(migrate::Arguments),
+    /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -70,6 +74,7 @@ pub fn run(command: Command) -> End {
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),
         Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::Keys(command) => keys::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

@@ -18,7 +18,7 @@ use crate::telemetry;
 /// What to publish and where to.
 #[derive(Args)]
 pub struct Arguments {
-    /// The table: CSV, plain, gzip or zstd
+    /// The table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
     #[arg(long)]
     input: PathBuf,
     /// The specification: the document of a job, without `dataset`

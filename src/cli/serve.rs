@@ -18,7 +18,7 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let service = start(config).await?;
         let address = service.address();
         let store = service.database().map_or_else(
-            || format!("embedded store in {}: for one process on a loopback address", config.data.display()),
+            || format!("embedded store in {}: for one process", config.data.display()),
             |database| format!("store {database}: shared with every process that is given it and the same master key"),
         );
         let mut out = std::io::stdout().lock();

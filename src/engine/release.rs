@@ -127,11 +127,11 @@ fn publish_and_write(
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
-    let mut written = Vec::new();
+    let (mut written, mut csv) = (Vec::new(), Vec::new());
     for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
         let mut parts = Vec::new();
         for (part, cells) in table.parts.iter().zip(cells) {
-            parts.push(write_part(&table.name, part, cells, store, control)?);
+            parts.push(write_part(&table.name, part, cells, &mut csv, store, control)?);
         }
         written.push(parts);
     }

@@ -24,11 +24,12 @@ pub trait PartStore: PublishedBytes {
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Writes one part and returns its hash.
+/// Writes one part and returns its hash. `csv` is room to work in.
 pub(super) fn write_part(
     table: &TableName,
     part: &Part,
     contents: &PartContents,
+    csv: &mut Vec<u8>,
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<WrittenPart, Stopped> {
@@ -42,14 +43,14 @@ pub(super) fn write_part(
     let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
 
     let mut hash = Sha256::new();
-    let mut csv = Vec::new();
-    header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut csv);
+    csv.clear();
+    header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, csv);
     for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
         let range = first..(first + CHUNK_ROWS).min(rows);
         let len = range.len();
-        writer.write(labels, range, &mut csv);
+        writer.write(labels, range, csv);
         hash.update(&csv);
-        store.put(&file, number as u32, first as u64, len as u32, &csv)?;
+        store.put(&file, number as u32, first as u64, len as u32, csv)?;
         csv.clear();
         control.advance(len as u64)?;
     }

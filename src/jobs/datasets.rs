@@ -90,15 +90,20 @@ pub trait Datasets: Send + Sync {
     /// Removes the chunks of a failed upload; never those of a visible dataset.
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;
 
-    /// A dataset by its id, purged or not.
-    async fn dataset(&self, id: Uuid) -> Result<Option<DatasetRecord>, StoreError>;
+    /// A tenant's dataset by its id, purged or not.
+    async fn dataset(&self, tenant: &str, id: Uuid) -> Result<Option<DatasetRecord>, StoreError>;
 
-    /// A page of datasets, newest first.
-    async fn datasets(&self, cursor: Option<Cursor>, limit: u32) -> Result<Page<DatasetRecord>, StoreError>;
+    /// A page of a tenant's datasets, newest first.
+    async fn datasets(
+        &self,
+        tenant: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<DatasetRecord>, StoreError>;
 
-    /// Destroys the rows of a dataset and marks it; its record stays. A second purge changes nothing.
+    /// Destroys the rows of a tenant's dataset and marks it; its record stays. A second purge changes nothing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such dataset.
-    async fn purge_dataset(&self, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError>;
+    async fn purge_dataset(&self, tenant: &str, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError>;
 }

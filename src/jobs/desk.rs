@@ -8,18 +8,19 @@ use uuid::Uuid;
 
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
-use super::{DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, problem_of};
+use super::{
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
+    problem_of,
+};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
+use crate::identity::{ApiKey, Caller, Token};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
 use crate::vault::{Secret, Vault, VaultError};
-
-/// The tenant of everything, until there are several.
-pub const TENANT: &str = "default";
 
 /// Where release keys come from.
 pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -49,13 +50,63 @@ struct Opened {
 }
 
 impl Desk {
+    /// Whoever sends a token; `None` when its key is unknown, expired or revoked.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
+        let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
+        let admitted = key.filter(|key: &ApiKey| key.admits(token, self.clock.now()));
+        Ok(admitted.as_ref().map(Caller::of))
+    }
+
+    /// Writes to the audit log what a caller did.
+    ///
+    /// # Errors
+    /// The store's problem: what cannot be recorded is not answered.
+    pub async fn note(&self, caller: &Caller, action: Action, object: Uuid) -> Result<(), Problem> {
+        let entry = AuditEntry::of(caller, action, object, self.clock.now());
+        self.store.append_audit(&entry).await.map_err(|error| problem_of(&error))
+    }
+
+    /// Destroys the rows of a dataset.
+    ///
+    /// # Errors
+    /// `not-found`, `gone` when it was purged before, or the store's problem.
+    pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
+        self.dataset(caller, id).await?;
+        let purged = self.store.purge_dataset(&caller.tenant, id, self.clock.now()).await;
+        let purged = purged.map_err(|error| match error {
+            StoreError::NotFound => no_such_dataset(),
+            other => problem_of(&other),
+        })?;
+        self.note(caller, Action::Purge, id).await?;
+        Ok(purged)
+    }
+
+    /// Asks a job to stop.
+    ///
+    /// # Errors
+    /// `not-found`, `conflict` when it has ended, or the store's problem.
+    pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
+        let outcome = self.store.request_cancel(&caller.tenant, id, self.clock.now()).await;
+        match outcome.map_err(|error| problem_of(&error))? {
+            CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
+            CancelOutcome::Terminal(status) => {
+                return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
+            }
+            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => self.signals.cancel_requested(),
+        }
+        self.note(caller, Action::Cancel, id).await
+    }
+
     /// A dataset that is there.
     ///
     /// # Errors
     /// `not-found`, `gone` when it was purged, or the store's problem.
-    pub async fn dataset(&self, id: Uuid) -> Result<DatasetRecord, Problem> {
-        let dataset = self.store.dataset(id).await.map_err(|error| problem_of(&error))?;
-        let dataset = dataset.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such dataset"))?;
+    pub async fn dataset(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
+        let dataset = self.store.dataset(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
+        let dataset = dataset.ok_or_else(no_such_dataset)?;
         if dataset.purged_at.is_some() {
             return Err(Problem::new(
                 Kind::Gone,
@@ -65,9 +116,9 @@ impl Desk {
         Ok(dataset)
     }
 
-    async fn open(&self, document: &Value) -> Result<Opened, Problem> {
+    async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
-        let dataset = self.dataset(id).await?;
+        let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
         let facts = facts_of(&profiles);
         let record_key = dataset.record_key.clone().unwrap_or_default();
@@ -81,8 +132,8 @@ impl Desk {
     /// # Errors
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
-    pub async fn submit(&self, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(document).await?;
+    pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
+        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -120,6 +171,7 @@ impl Desk {
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
         self.signals.job_queued();
+        self.note(caller, Action::Submit, job.id).await?;
         Ok(job)
     }
 
@@ -150,7 +202,8 @@ impl Desk {
         let filter = ReleaseFilter { series: Some(dataset.series.clone()), ..ReleaseFilter::default() };
         let mut cursor = None;
         loop {
-            let page = self.store.releases(&filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
+            let page =
+                self.store.releases(&dataset.tenant, &filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
             if let Some(release) = page.items.iter().find(|release| release.reuse_key == key && release.is_served()) {
                 return Ok(Some(release.id));
             }
@@ -165,8 +218,8 @@ impl Desk {
     ///
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
-    pub async fn plan(&self, document: &Value) -> Result<Plan, Problem> {
-        let Opened { dataset, reading, .. } = self.open(document).await?;
+    pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
+        let Opened { dataset, reading, .. } = self.open(caller, document).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let faults = reading.faults;
         let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
@@ -178,6 +231,7 @@ impl Desk {
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
         }
+        self.note(caller, Action::Plan, dataset.id).await?;
         let (handle, store) = (Handle::current(), Arc::clone(&self.store));
         let control = Control::default();
         // a caller that goes away stops the computation
@@ -211,6 +265,10 @@ impl Desk {
             }
         })
     }
+}
+
+fn no_such_dataset() -> Problem {
+    Problem::new(Kind::NotFound, "there is no such dataset")
 }
 
 struct StopWhenDropped(Control);

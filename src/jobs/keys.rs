@@ -1,59 +1,115 @@
-//! The keys under which requests can be repeated, as they are stored.
+//! API keys and the audit log, as they are stored.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::StoreError;
+use super::{Cursor, Page, StoreError};
+use crate::identity::{ApiKey, Caller};
 
-/// A key to be held while its request runs.
+/// What is written to the audit log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A table was uploaded.
+    Upload,
+    /// A dataset's rows were destroyed.
+    Purge,
+    /// A dry run was answered, which tells counts of the data.
+    Plan,
+    /// A job was submitted.
+    Submit,
+    /// A job was asked to stop.
+    Cancel,
+    /// A held release was published.
+    Approve,
+    /// A held release was given up.
+    Reject,
+    /// A published release was ended.
+    Withdraw,
+    /// A key was made.
+    CreateKey,
+    /// A key was revoked.
+    RevokeKey,
+}
+
+impl Action {
+    /// The name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Upload => "dataset.upload",
+            Self::Purge => "dataset.purge",
+            Self::Plan => "plan",
+            Self::Submit => "job.submit",
+            Self::Cancel => "job.cancel",
+            Self::Approve => "release.approve",
+            Self::Reject => "release.reject",
+            Self::Withdraw => "release.withdraw",
+            Self::CreateKey => "key.create",
+            Self::RevokeKey => "key.revoke",
+        }
+    }
+}
+
+/// One line of the audit log: ids and names of actions, never a value of the data.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewKey {
-    /// Whose it is.
+pub struct AuditEntry {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Whose data it was about.
     pub tenant: String,
-    /// What it was sent to: a key means nothing elsewhere.
-    pub route: &'static str,
-    /// The key.
-    pub name: String,
-    /// The id that the request will make something under: once that is there, the request is done.
-    pub resource: Uuid,
-    /// Keyed hash of what was sent, where it is known already.
-    pub content_hash: Option<[u8; 32]>,
-    /// When the request began.
-    pub began_at: DateTime<Utc>,
-    /// Until when the request counts as running unless it says more.
-    pub lease_until: DateTime<Utc>,
+    /// The key that did it; none without authentication and from the command line.
+    pub key: Option<Uuid>,
+    /// What was done.
+    pub action: String,
+    /// The id of what it was done to.
+    pub object: String,
+    /// More, such as the scopes of a new key.
+    pub detail: Option<String>,
 }
 
-/// A key that another request has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KeyRecord {
-    /// What that request makes, or has made.
-    pub resource: Uuid,
-    /// Keyed hash of what it sent, once it is known.
-    pub content_hash: Option<[u8; 32]>,
-    /// Until when it counts as running.
-    pub lease_until: DateTime<Utc>,
+impl AuditEntry {
+    /// What `caller` did.
+    #[must_use]
+    pub fn of(caller: &Caller, action: Action, object: Uuid, at: DateTime<Utc>) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            at,
+            tenant: caller.tenant.clone(),
+            key: caller.key,
+            action: action.name().to_owned(),
+            object: object.to_string(),
+            detail: None,
+        }
+    }
 }
 
-/// Keeps the keys of requests.
+/// Keeps API keys, and an audit log that only grows.
 #[async_trait]
 pub trait Keys: Send + Sync {
-    /// Takes a key, or tells who has it.
-    async fn claim_key(&self, key: &NewKey) -> Result<Option<KeyRecord>, StoreError>;
+    /// Keeps a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken.
+    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError>;
 
-    /// Lets go of the key that a resource is made under. What is not there is let go of already.
-    async fn drop_key(&self, resource: Uuid) -> Result<(), StoreError>;
+    /// A key by its id, working or not.
+    async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
 
-    /// Says that a request still runs; whether it still has its key.
-    async fn renew_key(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError>;
+    /// The keys of a tenant, or of all, oldest first.
+    async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
 
-    /// Notes what was sent, before the resource is made; whether the request still has its key.
-    async fn note_content(&self, resource: Uuid, content_hash: &[u8; 32]) -> Result<bool, StoreError>;
+    /// Ends a key; a second time changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such key.
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError>;
 
-    /// Removes the keys of requests that began before a time.
-    async fn expire_keys(&self, before: DateTime<Utc>) -> Result<u64, StoreError>;
+    /// Writes a line of the audit log.
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError>;
 
-    /// Lets every request count as ended. For the start of a store that one process alone uses.
-    async fn lapse_keys(&self, now: DateTime<Utc>) -> Result<(), StoreError>;
+    /// A page of a tenant's audit log, newest first.
+    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError>;
 }

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Desk, ReleaseFilter, ReleaseRecord, StoreError, problem_of};
+use super::{Action, Desk, ReleaseRecord, StoreError, problem_of};
+use crate::identity::{Caller, Scopes};
 use crate::problem::{Kind, Problem};
 
 /// What can be done with a release.
@@ -19,6 +20,15 @@ pub enum Act {
 }
 
 impl Act {
+    /// What the audit log calls it.
+    const fn action(self) -> Action {
+        match self {
+            Self::Approve => Action::Approve,
+            Self::Reject => Action::Reject,
+            Self::Withdraw => Action::Withdraw,
+        }
+    }
+
     /// The status that a release must have.
     #[must_use]
     pub const fn from(self) -> &'static str {
@@ -42,6 +52,8 @@ impl Act {
 /// A change of a release's status, to be recorded with its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transition {
+    /// Whose release it is.
+    pub tenant: String,
     /// The release.
     pub release: Uuid,
     /// What is done with it.
@@ -83,14 +95,17 @@ pub trait Lives: Send + Sync {
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError>;
 
     /// Notes that somebody is about to read a part; `false` when the release is given to nobody any more.
-    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
     /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it. With
     /// its status.
     async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError>;
 
-    /// What became of a release, oldest first.
-    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError>;
+    /// The published releases of all tenants that were made before a time, with whose they are. For the service's own upkeep.
+    async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError>;
+
+    /// What became of a tenant's release, oldest first.
+    async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError>;
 }
 
 impl ReleaseRecord {
@@ -118,8 +133,14 @@ impl Desk {
     ///
     /// # Errors
     /// `not-found`, `conflict` when its status is another than the act needs, or the store's problem.
-    pub async fn act(&self, release: Uuid, act: Act, reason: String) -> Result<ReleaseRecord, Problem> {
-        let transition = Transition { release, act, reason, at: self.clock.now() };
+    pub async fn act(
+        &self,
+        caller: &Caller,
+        release: Uuid,
+        act: Act,
+        reason: String,
+    ) -> Result<ReleaseRecord, Problem> {
+        let transition = Transition { tenant: caller.tenant.clone(), release, act, reason, at: self.clock.now() };
         match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
             Transitioned::Done => {}
             Transitioned::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such release")),
@@ -128,7 +149,8 @@ impl Desk {
                 return Err(Problem::new(Kind::Conflict, detail));
             }
         }
-        let record = self.store.release(release).await.map_err(|error| problem_of(&error))?;
+        self.note(caller, act.action(), release).await?;
+        let record = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
         let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
         if act != Act::Approve {
             // nobody can reach them any more; what stays is swept
@@ -145,19 +167,11 @@ impl Desk {
     /// # Errors
     /// The store's problem; what was withdrawn until then stays so.
     pub async fn retire(&self, before: DateTime<Utc>) -> Result<u64, Problem> {
-        let filter = ReleaseFilter { status: Some("published".to_owned()), ..ReleaseFilter::default() };
-        let (mut old, mut cursor) = (Vec::new(), None);
-        loop {
-            let page = self.store.releases(&filter, cursor, 100).await.map_err(|error| problem_of(&error))?;
-            old.extend(page.items.iter().filter(|release| release.created_at < before).map(|release| release.id));
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
-        }
+        let old = self.store.old_releases(before).await.map_err(|error| problem_of(&error))?;
         let mut retired = 0;
-        for release in old {
-            match self.act(release, Act::Withdraw, "retention".to_owned()).await {
+        for (tenant, release) in old {
+            let caller = Caller { tenant, scopes: Scopes::NONE, key: None };
+            match self.act(&caller, release, Act::Withdraw, "retention".to_owned()).await {
                 Ok(_) => retired += 1,
                 // somebody else withdrew it meanwhile
                 Err(problem) if problem.kind == Kind::Conflict => {}

@@ -120,7 +120,7 @@ pub(super) fn load(
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
 fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> LoadError {
-    match handle.block_on(store.dataset(dataset.id)) {
+    match handle.block_on(store.dataset(&dataset.tenant, dataset.id)) {
         Ok(Some(now)) if now.purged_at.is_some() => LoadError::Purged,
         Ok(_) => StoreError::corrupt("a chunk of a column is missing").into(),
         Err(error) => error.into(),

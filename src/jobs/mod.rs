@@ -18,6 +18,7 @@ mod publish;
 mod queue;
 mod releases;
 mod repeat;
+mod repeats;
 mod shelf;
 mod signals;
 mod upload;
@@ -28,10 +29,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use datasets::{DatasetRecord, Datasets};
-pub use desk::{Desk, KeySource, TENANT};
+pub use desk::{Desk, KeySource};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
-pub use keys::{KeyRecord, Keys, NewKey};
+pub use keys::{Action, AuditEntry, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use publish::Publisher;
@@ -43,15 +44,16 @@ pub use releases::{
     Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
 };
 pub use repeat::{Begun, Claim, KEYS_KEPT};
+pub use repeats::{NewRepeat, RepeatRecord, Repeats};
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Lives {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives {}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Lives> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

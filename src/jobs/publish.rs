@@ -33,7 +33,7 @@ impl Runner for Publisher {
     fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
-        let dataset = assignment.handle.block_on(store.dataset(job.dataset)).map_err(failed)?;
+        let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
         let dataset = dataset.ok_or_else(|| failed(StoreError::corrupt("a job speaks of an unknown dataset")))?;
         let specification = specification_of(&assignment, &dataset)?;
         let table =
@@ -101,7 +101,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn shelf(&self) -> PartShelf {
         let Assignment { handle, store, job, attempt, .. } = self.assignment;
-        PartShelf::new(handle.clone(), store.clone(), job.id, *attempt)
+        PartShelf::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
     fn commit(&self, id: Uuid, released: Released, ledger_version: i64) -> Result<Commit, Stop> {

@@ -291,7 +291,7 @@ pub trait Queue: Send + Sync {
     /// Queues a job; or, where a standing release has its reuse key, records it as succeeded with that release.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when there is no such dataset.
+    /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when the tenant has no such dataset.
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError>;
 
     /// Hands out the waiting job of the highest priority, the oldest of these: never one whose reuse key a running job has, nor
@@ -336,8 +336,8 @@ pub trait Queue: Send + Sync {
     /// cancelled.
     async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError>;
 
-    /// Asks a job to stop.
-    async fn request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError>;
+    /// Asks a tenant's job to stop.
+    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError>;
 
     /// Puts jobs of expired leases back into the queue, fails them after `max_attempts` expired leases, and fails waiting jobs
     /// beyond their deadline.
@@ -349,10 +349,15 @@ pub trait Queue: Send + Sync {
     /// How many jobs of a tenant wait.
     async fn queued_jobs(&self, tenant: &str) -> Result<u64, StoreError>;
 
-    /// A job by its id.
-    async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError>;
+    /// A tenant's job by its id.
+    async fn job(&self, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError>;
 
-    /// A page of jobs, newest first.
-    async fn jobs(&self, filter: &JobFilter, cursor: Option<Cursor>, limit: u32)
-    -> Result<Page<JobRecord>, StoreError>;
+    /// A page of a tenant's jobs, newest first.
+    async fn jobs(
+        &self,
+        tenant: &str,
+        filter: &JobFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<JobRecord>, StoreError>;
 }

@@ -133,9 +133,10 @@ pub trait Releases: Send + Sync {
     /// [`StoreError::Conflict`] unless the job runs in this very attempt and the chunk is new.
     async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError>;
 
-    /// A chunk of a part by its number.
+    /// A chunk of a part of a tenant's job by its number.
     async fn part_chunk(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
@@ -145,6 +146,7 @@ pub trait Releases: Send + Sync {
     /// The chunk that holds a row, counted from 0.
     async fn part_chunk_at_row(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
@@ -159,12 +161,13 @@ pub trait Releases: Send + Sync {
     /// the end of waiting jobs with the same reuse key, which get this release.
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
-    /// A release by its id.
-    async fn release(&self, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
+    /// A tenant's release by its id.
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
 
-    /// A page of releases, newest first.
+    /// A page of a tenant's releases, newest first.
     async fn releases(
         &self,
+        tenant: &str,
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 use uuid::Uuid;
 
-use super::{Desk, JobRecord, KeyRecord, NewKey, StoreError, TENANT, problem_of};
+use super::{Desk, JobRecord, NewRepeat, RepeatRecord, StoreError, problem_of};
+use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
 /// So long a key is remembered at least.
@@ -31,12 +32,13 @@ pub enum Begun {
     /// The request is the first under its key, or comes after one that failed.
     First(Claim),
     /// The request was done before.
-    Repeat(KeyRecord),
+    Repeat(RepeatRecord),
 }
 
 /// A key that a running request holds. Dropping it ends the renewals, so that the key lapses.
 pub struct Claim {
     desk: Desk,
+    tenant: String,
     route: Route,
     resource: Uuid,
     renewals: AbortHandle,
@@ -72,9 +74,9 @@ impl Claim {
     /// Lets go of the key of a request that failed, so that it can be tried again.
     pub async fn give_up(self) {
         // a store may fail to answer after it has done its work: what is there keeps its key
-        let dropped = match self.desk.is_there(self.route, self.resource).await {
+        let dropped = match self.desk.is_there(&self.tenant, self.route, self.resource).await {
             Ok(true) => return,
-            Ok(false) => self.desk.store.drop_key(self.resource).await,
+            Ok(false) => self.desk.store.drop_repeat(self.resource).await,
             Err(error) => Err(error),
         };
         if let Err(error) = dropped {
@@ -89,20 +91,29 @@ impl Desk {
     /// # Errors
     /// Those of [`Desk::submit`]; `idempotency-conflict` when the key came with another document, `conflict` while the first
     /// request still runs.
-    pub async fn submit_once(&self, document: Value, key: Option<String>) -> Result<JobRecord, Problem> {
-        let Some(key) = key else { return self.submit(&document, Uuid::now_v7()).await };
-        let content_hash = self.request_hash(&[document.to_string().as_bytes()]);
-        match self.begin(Route::Jobs, key, Some(content_hash)).await? {
+    pub async fn submit_once(
+        &self,
+        caller: &Caller,
+        document: Value,
+        key: Option<String>,
+    ) -> Result<JobRecord, Problem> {
+        let Some(key) = key else { return self.submit(caller, &document, Uuid::now_v7()).await };
+        let content_hash = self.request_hash(caller, &[document.to_string().as_bytes()]);
+        match self.begin(caller, Route::Jobs, key, Some(content_hash)).await? {
             Begun::Repeat(first) => {
                 first.judge(&content_hash)?;
-                let job = self.store.job(first.resource).await.and_then(|job| job.ok_or(StoreError::NotFound));
+                let job = self
+                    .store
+                    .job(&caller.tenant, first.resource)
+                    .await
+                    .and_then(|job| job.ok_or(StoreError::NotFound));
                 job.map_err(|error| problem_of(&error))
             }
             Begun::First(claim) => {
-                let desk = self.clone();
+                let (desk, caller) = (self.clone(), caller.clone());
                 // a task of its own: a caller that goes away does not leave the key behind
                 let submitting = tokio::spawn(async move {
-                    let submitted = desk.submit(&document, claim.resource).await;
+                    let submitted = desk.submit(&caller, &document, claim.resource).await;
                     if submitted.is_err() {
                         claim.give_up().await;
                     }
@@ -119,14 +130,14 @@ impl Desk {
     ///
     /// # Errors
     /// `conflict` while the first request still runs, or the store's problem.
-    pub async fn begin_upload(&self, key: String) -> Result<Begun, Problem> {
-        self.begin(Route::Datasets, key, None).await
+    pub async fn begin_upload(&self, caller: &Caller, key: String) -> Result<Begun, Problem> {
+        self.begin(caller, Route::Datasets, key, None).await
     }
 
-    /// The keyed hash of a request's pieces.
+    /// The keyed hash of the pieces of a caller's request.
     #[must_use]
-    pub fn request_hash(&self, pieces: &[&[u8]]) -> [u8; 32] {
-        let mut hash = self.vault.content_hasher(TENANT);
+    pub fn request_hash(&self, caller: &Caller, pieces: &[&[u8]]) -> [u8; 32] {
+        let mut hash = self.vault.content_hasher(&caller.tenant);
         hash.update(b"request\0");
         for piece in pieces {
             hash.update(&(piece.len() as u64).to_le_bytes());
@@ -135,10 +146,16 @@ impl Desk {
         hash.finish()
     }
 
-    async fn begin(&self, route: Route, name: String, content_hash: Option<[u8; 32]>) -> Result<Begun, Problem> {
+    async fn begin(
+        &self,
+        caller: &Caller,
+        route: Route,
+        name: String,
+        content_hash: Option<[u8; 32]>,
+    ) -> Result<Begun, Problem> {
         let now = self.clock.now();
-        let key = NewKey {
-            tenant: TENANT.to_owned(),
+        let key = NewRepeat {
+            tenant: caller.tenant.clone(),
             route: match route {
                 Route::Jobs => "jobs",
                 Route::Datasets => "datasets",
@@ -150,9 +167,9 @@ impl Desk {
             lease_until: now + LEASE,
         };
         loop {
-            let held = self.store.claim_key(&key).await.map_err(|error| problem_of(&error))?;
-            let Some(held) = held else { return Ok(Begun::First(self.claimed(route, key.resource))) };
-            if self.is_there(route, held.resource).await.map_err(|error| problem_of(&error))? {
+            let held = self.store.claim_repeat(&key).await.map_err(|error| problem_of(&error))?;
+            let Some(held) = held else { return Ok(Begun::First(self.claimed(caller, route, key.resource))) };
+            if self.is_there(&caller.tenant, route, held.resource).await.map_err(|error| problem_of(&error))? {
                 return Ok(Begun::Repeat(held));
             }
             if held.lease_until > now {
@@ -163,34 +180,34 @@ impl Desk {
                 return Err(Problem::new(Kind::Conflict, detail).retry_after(2));
             }
             // its process is gone, and made nothing
-            self.store.drop_key(held.resource).await.map_err(|error| problem_of(&error))?;
+            self.store.drop_repeat(held.resource).await.map_err(|error| problem_of(&error))?;
         }
     }
 
-    fn claimed(&self, route: Route, resource: Uuid) -> Claim {
+    fn claimed(&self, caller: &Caller, route: Route, resource: Uuid) -> Claim {
         let desk = self.clone();
         let renewals = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(LEASE / 3).await;
-                match desk.store.renew_key(resource, desk.clock.now() + LEASE).await {
+                match desk.store.renew_repeat(resource, desk.clock.now() + LEASE).await {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => tracing::warn!(error = %error, "the key of a request could not be renewed"),
                 }
             }
         });
-        Claim { desk: self.clone(), route, resource, renewals: renewals.abort_handle() }
+        Claim { desk: self.clone(), tenant: caller.tenant.clone(), route, resource, renewals: renewals.abort_handle() }
     }
 
-    async fn is_there(&self, route: Route, resource: Uuid) -> Result<bool, StoreError> {
+    async fn is_there(&self, tenant: &str, route: Route, resource: Uuid) -> Result<bool, StoreError> {
         Ok(match route {
-            Route::Jobs => self.store.job(resource).await?.is_some(),
-            Route::Datasets => self.store.dataset(resource).await?.is_some(),
+            Route::Jobs => self.store.job(tenant, resource).await?.is_some(),
+            Route::Datasets => self.store.dataset(tenant, resource).await?.is_some(),
         })
     }
 }
 
-impl KeyRecord {
+impl RepeatRecord {
     /// Holds a repeat against the first request.
     ///
     /// # Errors

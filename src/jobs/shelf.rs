@@ -25,6 +25,7 @@ pub fn decompress(payload: &[u8]) -> io::Result<Vec<u8>> {
 pub struct PartShelf {
     handle: Handle,
     store: Arc<dyn Store>,
+    tenant: String,
     job: Uuid,
     attempt: u32,
 }
@@ -32,8 +33,8 @@ pub struct PartShelf {
 impl PartShelf {
     /// The shelf of an attempt.
     #[must_use]
-    pub fn new(handle: Handle, store: Arc<dyn Store>, job: Uuid, attempt: u32) -> Self {
-        Self { handle, store, job, attempt }
+    pub fn new(handle: Handle, store: Arc<dyn Store>, tenant: String, job: Uuid, attempt: u32) -> Self {
+        Self { handle, store, tenant, job, attempt }
     }
 
     /// Writes a chunk of a file: `rows` rows from `first_row` on, as CSV. Numbers and rows count from 0.
@@ -47,7 +48,7 @@ impl PartShelf {
     }
 
     fn chunk(&self, file: &str, number: u32) -> io::Result<Option<Vec<u8>>> {
-        let chunk = self.handle.block_on(self.store.part_chunk(self.job, self.attempt, file, number))?;
+        let chunk = self.handle.block_on(self.store.part_chunk(&self.tenant, self.job, self.attempt, file, number))?;
         chunk.map(|chunk| decompress(&chunk.payload)).transpose()
     }
 }

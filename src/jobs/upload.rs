@@ -1,15 +1,17 @@
 //! Taking in a table: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{DatasetRecord, Desk, StoreError, TENANT, problem_of};
+use super::{Action, DatasetRecord, Desk, StoreError, problem_of};
+use crate::identity::Caller;
 use crate::microdata::formats::compression::decoder;
-use crate::microdata::formats::csv::{CsvOptions, CsvReader};
-use crate::microdata::formats::{Encoding, IngestError, Limits};
+use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits};
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
 use crate::vault::ContentHasher;
@@ -29,38 +31,47 @@ pub struct UploadRequest {
     pub max_rows_per_subject: Option<u64>,
     /// Whether the dataset speaks of people that other series speak of, where that is stated, and why.
     pub same_people: Option<(bool, String)>,
+    /// What the table is written in.
+    pub format: InputFormat,
     /// How the bytes are packed.
     pub encoding: Option<Encoding>,
-    /// How the CSV is to be understood.
+    /// How text is to be understood; the types hold for every format.
     pub options: CsvOptions,
     /// What is accepted.
     pub limits: Limits,
+    /// Where a file is kept that is read from its end.
+    pub spool: PathBuf,
 }
 
-/// Takes in a CSV table, on a blocking thread, under an id that nothing has. `received` judges the body once it has ended. Either the dataset is there afterwards or nothing of it is.
+/// Takes in a table, on a blocking thread, under an id that nothing has. `received` judges the body once it has ended. Either the
+/// dataset is there afterwards or nothing of it is.
 ///
 /// # Errors
 /// What is wrong with the table, or the store's problem.
 pub fn upload(
     desk: &Desk,
+    caller: &Caller,
     handle: &Handle,
     id: Uuid,
     request: UploadRequest,
     body: impl Read + Send + 'static,
     received: &dyn Fn() -> Result<u64, Problem>,
 ) -> Result<DatasetRecord, Problem> {
-    let taken = take_in(desk, handle, id, request, body, received);
+    let taken = take_in(desk, caller, handle, id, request, body, received);
     if taken.is_err() {
         // what stays behind is swept at the next start
         if let Err(error) = handle.block_on(desk.store.discard_upload(id)) {
             tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
         }
     }
-    taken
+    let dataset = taken?;
+    handle.block_on(desk.note(caller, Action::Upload, dataset.id))?;
+    Ok(dataset)
 }
 
 fn take_in(
     desk: &Desk,
+    caller: &Caller,
     handle: &Handle,
     id: Uuid,
     request: UploadRequest,
@@ -70,11 +81,11 @@ fn take_in(
     let limits = &request.limits;
     let encoding = request.encoding.unwrap_or(Encoding::Identity);
     let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
-    let mut reader = CsvReader::open(decoded, request.options.clone(), limits)?;
+    let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
-    let template = desk.vault.content_hasher(TENANT);
+    let template = desk.vault.content_hasher(&caller.tenant);
     let mut content = ContentHash::new(template.clone(), &names);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
@@ -85,10 +96,10 @@ fn take_in(
         rows += u64::from(chunk.rows);
         chunks += 1;
     }
-    let kinds = reader.kinds().to_vec();
+    let kinds = reader.kinds();
     drop(reader);
     if rows == 0 {
-        return Err(Problem::new(Kind::EmptyTable, "the table has a header and no records"));
+        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
     }
     let bytes = received()?;
 
@@ -107,7 +118,7 @@ fn take_in(
     let created_at: DateTime<Utc> = desk.clock.now();
     let dataset = DatasetRecord {
         id,
-        tenant: TENANT.to_owned(),
+        tenant: caller.tenant.clone(),
         name: request.name,
         series: request.series.unwrap_or_else(|| id.to_string()),
         same_people: request.same_people.as_ref().map(|(same, _)| *same),
@@ -118,7 +129,7 @@ fn take_in(
         created_at,
         rows,
         bytes,
-        format: "text/csv".to_owned(),
+        format: request.format.media_type().to_owned(),
         content_hash: content.finish(template, &profiles),
         chunks,
         columns,

@@ -3,6 +3,7 @@
 
 mod attrs;
 mod builder;
+mod calendar;
 mod chunk;
 mod domain;
 pub mod formats;
@@ -14,6 +15,7 @@ mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
 pub use builder::{ColumnBuilder, TableBuilder};
+pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
 pub use domain::{Arena, Domain};
 pub use interner::{Ends, Interner};

@@ -24,7 +24,7 @@ pub struct ColumnProfile {
     pub missing: u64,
     /// Rows of the most frequent value, a missing one counted as a value; a lower bound when `distinct` is `None`.
     pub top: u64,
-    /// Whether the column looks like an identifier: text or integer, at least 20 rows with a value, more than 90% of these
+    /// Whether the column looks like an identifier: text, integer, date or timestamp, at least 20 rows with a value, more than 90% of these
     /// rows distinct.
     pub identifier: bool,
     /// The same above 50%.
@@ -74,7 +74,11 @@ pub struct DatasetProfile {
 
 /// Whether more than `percent` of the rows with a value are distinct, in a column that may identify.
 fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64) -> bool {
-    kind != AttributeType::Decimal && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
+    let may_identify = match kind {
+        AttributeType::Integer | AttributeType::Text | AttributeType::Date | AttributeType::Timestamp => true,
+        AttributeType::Decimal | AttributeType::Boolean => false,
+    };
+    may_identify && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
 }
 
 /// Profiles one column, chunk by chunk. Memory is bounded by the dictionary of that column.

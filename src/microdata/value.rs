@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::calendar::{parse_date, parse_timestamp};
+
 /// The type of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +19,12 @@ pub enum AttributeType {
     Decimal,
     /// UTF-8 text, compared by bytes.
     Text,
+    /// `false` or `true`; from typed formats only.
+    Boolean,
+    /// `YYYY-MM-DD`, of the years 0000 to 9999; from typed formats only.
+    Date,
+    /// RFC 3339 in UTC with as many fractional digits as needed, at most six; from typed formats only.
+    Timestamp,
 }
 
 impl AttributeType {
@@ -27,6 +35,9 @@ impl AttributeType {
             Self::Integer => "integer",
             Self::Decimal => "decimal",
             Self::Text => "text",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
         }
     }
 
@@ -37,10 +48,13 @@ impl AttributeType {
             Self::Integer => parse_integer(value).is_some(),
             Self::Decimal => Decimal::parse(value).is_some(),
             Self::Text => std::str::from_utf8(value).is_ok(),
+            Self::Boolean => matches!(value, b"false" | b"true"),
+            Self::Date => parse_date(value).is_some(),
+            Self::Timestamp => parse_timestamp(value).is_some(),
         }
     }
 
-    /// The narrowest type that admits all of `values`; text when there are none.
+    /// The narrowest of integer, decimal and text that admits all of `values`; text when there are none.
     pub fn infer<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut inferred = None;
         for value in values {
@@ -58,7 +72,7 @@ impl AttributeType {
         match inferred.unwrap_or(Self::Integer) {
             Self::Integer if Self::Integer.admits(value) => Self::Integer,
             Self::Integer | Self::Decimal if Self::Decimal.admits(value) => Self::Decimal,
-            _ => Self::Text,
+            Self::Integer | Self::Decimal | Self::Text | Self::Boolean | Self::Date | Self::Timestamp => Self::Text,
         }
     }
 
@@ -73,10 +87,14 @@ impl AttributeType {
                 key[..length].copy_from_slice(&value[..length]);
                 u64::from_be_bytes(key)
             }
+            Self::Boolean => u64::from(value == b"true"),
+            Self::Date => parse_date(value).map_or(0, |days| i64::from(days) as u64 ^ 1 << 63),
+            Self::Timestamp => parse_timestamp(value).map_or(0, |micros| micros as u64 ^ 1 << 63),
         }
     }
 
-    /// The canonical order of two values of this type: missing first, numbers by value, text by bytes. Decimals of equal
+    /// The canonical order of two values of this type: missing first, numbers by value, text by bytes, false before true, the
+    /// earlier before the later. Decimals of equal
     /// value but different spelling are ordered by bytes, so that the order is total.
     #[must_use]
     pub fn compare(self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
@@ -84,7 +102,9 @@ impl AttributeType {
         match self {
             Self::Integer => parse_integer(a).cmp(&parse_integer(b)),
             Self::Decimal => Decimal::parse(a).cmp(&Decimal::parse(b)).then_with(|| a.cmp(b)),
-            Self::Text => a.cmp(b),
+            // of a boolean or a date the bytes are in the order of the values
+            Self::Text | Self::Boolean | Self::Date => a.cmp(b),
+            Self::Timestamp => parse_timestamp(a).cmp(&parse_timestamp(b)),
         }
     }
 }
@@ -191,6 +211,26 @@ mod tests {
                     Ordering::Greater => prop_assert!(kind.sort_key(a) >= kind.sort_key(b)),
                 }
             }
+        }
+    }
+
+    #[test]
+    fn typed_values_are_ordered_by_value() {
+        let rising = |kind: AttributeType, values: &[&str]| {
+            for pair in values.windows(2) {
+                let (a, b) = (pair[0].as_bytes(), pair[1].as_bytes());
+                assert!(kind.admits(a) && kind.admits(b), "{pair:?}");
+                assert_eq!(kind.compare(Some(a), Some(b)), Ordering::Less, "{pair:?}");
+                assert!(kind.sort_key(a) <= kind.sort_key(b), "{pair:?}");
+            }
+        };
+        rising(AttributeType::Boolean, &["false", "true"]);
+        rising(AttributeType::Date, &["0000-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "9999-12-31"]);
+        let stamps =
+            ["1969-12-31T23:59:59.9Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z", "1970-01-01T00:00:01Z"];
+        rising(AttributeType::Timestamp, &stamps);
+        for kind in [AttributeType::Boolean, AttributeType::Date, AttributeType::Timestamp] {
+            assert!(!kind.admits(b"") && !kind.admits(b"True") && !kind.admits(b"1"));
         }
     }
 

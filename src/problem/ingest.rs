@@ -1,5 +1,7 @@
 //! What a table that cannot be read is answered.
 
+use std::io::ErrorKind;
+
 use super::{Kind, Problem};
 use crate::microdata::formats::IngestError;
 
@@ -19,6 +21,15 @@ impl From<IngestError> for Problem {
             }
             IngestError::UnknownTypeColumn(column) => Self::new(Kind::MalformedRequest, detail).with("column", column),
             IngestError::Empty => Self::new(Kind::EmptyTable, detail),
+            IngestError::Spool(error) => {
+                tracing::error!(error = %error, "an upload cannot be spooled");
+                match error.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                        Self::new(Kind::StorageFull, "there is no room to read the upload; nothing was kept of it")
+                    }
+                    _ => Self::new(Kind::Internal, "the upload cannot be read here"),
+                }
+            }
             // the cause is the transport's, not the table's; its text may tell of the machine
             IngestError::Io(_) => Self::new(Kind::MalformedRequest, "the upload ended before it was complete"),
         }

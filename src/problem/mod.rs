@@ -60,6 +60,10 @@ catalogue! {
         "send one JSON object in UTF-8";
     DigestMismatch, "digest-mismatch", 400, "the body does not match its Content-Digest",
         "upload the file again; it was damaged on the way";
+    Unauthenticated, "unauthenticated", 401, "no valid key",
+        "send a key that works as Authorization: Bearer TOKEN";
+    Forbidden, "forbidden", 403, "the key may not do this",
+        "use a key with the scope that the problem names";
     ForeignOrigin, "foreign-origin", 403, "request from a foreign origin",
         "call the service from its own pages or from a program, not from another site's page";
     HostRefused, "host-refused", 403, "the Host name is not served",
@@ -69,7 +73,7 @@ catalogue! {
     MethodNotAllowed, "method-not-allowed", 405, "method not allowed",
         "use a method that the Allow header lists";
     NotAcceptable, "not-acceptable", 406, "no acceptable format",
-        "ask for text/csv, application/json or application/x-ndjson";
+        "ask for a format that the detail lists";
     Conflict, "conflict", 409, "the resource is in another state",
         "read the resource again and act on its present state";
     IdempotencyConflict, "idempotency-conflict", 409, "the Idempotency-Key was used for another request",
@@ -140,6 +144,22 @@ impl Kind {
     }
 }
 
+/// The member that tells a count of the data.
+const LARGEST_L: &str = "largest_l";
+/// The detail in place of one that tells it.
+const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
+
+/// A stored document as [`Problem::without_counts`] would have been written.
+pub fn hide_counts(document: &mut Value) {
+    let faults = document.get_mut("errors").and_then(Value::as_array_mut);
+    for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if fault.get("type") == Some(&Kind::RuleIneligible.uri().into()) {
+            fault.remove(LARGEST_L);
+            fault.insert("detail".to_owned(), UNCOUNTED.into());
+        }
+    }
+}
+
 /// A problem document.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
@@ -195,6 +215,16 @@ impl Problem {
         errors.sort_by(|a, b| a.pointer.cmp(&b.pointer));
         let detail = "the specification was refused as a whole; nothing was started";
         Self { errors, ..Self::new(Kind::InvalidSpecification, detail) }
+    }
+
+    /// The problem for a caller who may not see counts of the data.
+    #[must_use]
+    pub fn without_counts(mut self) -> Self {
+        for fault in self.errors.iter_mut().filter(|fault| fault.kind == Kind::RuleIneligible) {
+            fault.members.remove(LARGEST_L);
+            UNCOUNTED.clone_into(&mut fault.detail);
+        }
+        self
     }
 
     /// The title, which counts the faults of a specification.
@@ -283,4 +313,24 @@ pub struct FaultDocument {
     /// Members of the type, such as `largest_l` or `allowed`.
     #[serde(flatten)]
     pub members: Map<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_hidden_alike_before_and_after_writing() {
+        let told = Fault::new("/method/rules/0", Kind::RuleIneligible, "at most 2")
+            .with("requested", "7")
+            .with("largest_l", 2);
+        let other = Fault::new("/priority", Kind::ParameterRange, "expected more").with("allowed", "more");
+        let problem = Problem::of_faults(vec![told, other]);
+        let mut written = problem.to_json("urn:uuid:x");
+        hide_counts(&mut written);
+        assert_eq!(written, problem.without_counts().to_json("urn:uuid:x"));
+        assert!(!written.to_string().contains("largest_l") && !written.to_string().contains("at most 2"));
+        assert_eq!(written["errors"][0]["requested"], "7");
+        assert_eq!(written["errors"][1]["allowed"], "more");
+    }
 }

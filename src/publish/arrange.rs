@@ -71,7 +71,7 @@ fn width(column: &Column) -> u32 {
 
 /// A word that holds the codes of a tuple, the first attribute in the highest bits.
 trait Word: Copy + Ord + Default {
-    fn append(self, width: u32, code: u32) -> Self;
+    fn append(self, width: u32, code: impl Into<u32>) -> Self;
     fn code(self, shift: u32, width: u32) -> u32;
 }
 
@@ -79,9 +79,9 @@ macro_rules! words {
     ($($word:ty),*) => {$(
         impl Word for $word {
             #[inline]
-            fn append(self, width: u32, code: u32) -> Self {
+            fn append(self, width: u32, code: impl Into<u32>) -> Self {
                 // only the first code may be as wide as the word
-                self.checked_shl(width).unwrap_or(0) | Self::from(code)
+                self.checked_shl(width).unwrap_or(0) | code.into() as Self
             }
 
             #[inline]
@@ -101,7 +101,7 @@ fn packed<W: Word>(rows: usize, columns: &[&Column], control: &Control) -> Resul
         with_codes!(&column.codes, codes => for (words, codes) in words.chunks_mut(Control::STRIDE).zip(codes.chunks(Control::STRIDE)) {
             control.check()?;
             for (word, &code) in words.iter_mut().zip(codes) {
-                *word = word.append(width, u32::from(code));
+                *word = word.append(width, code);
             }
         });
     }

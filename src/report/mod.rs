@@ -1,12 +1,20 @@
-//! The manifest and the public report of a release.
+//! The manifest and the public report of a release; parts in every format; the archive.
 
+mod archive;
+mod counts;
 mod manifest;
 mod public;
+mod readme;
+mod rendering;
 mod rows;
 
+pub use archive::{Archive, data_package};
+pub use counts::{CountsPage, ForeignCursor, counted};
 pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,
 };
 pub use public::{PublicReport, public_report};
+pub use readme::readme;
+pub use rendering::{PartFormat, Rendering, scales};
 pub use rows::PartRows;

@@ -126,10 +126,14 @@ impl<'a> PartRows<'a> {
     fn cell(&self, index: usize, field: &[u8], quoted: bool, out: &mut Vec<u8>) {
         let null = self.part.null.as_deref().unwrap_or_default().as_bytes();
         let kind = self.kinds.get(index).copied().unwrap_or(AttributeType::Text);
+        let literal = match kind {
+            // canonical integers and decimals are JSON numbers as they stand, and so are booleans
+            AttributeType::Integer | AttributeType::Decimal | AttributeType::Boolean => kind.admits(field),
+            AttributeType::Text | AttributeType::Date | AttributeType::Timestamp => false,
+        };
         if !quoted && field == null {
             out.extend_from_slice(b"null");
-        } else if kind != AttributeType::Text && kind.admits(field) {
-            // canonical integers and decimals are JSON numbers as they stand
+        } else if literal {
             out.extend_from_slice(field);
         } else {
             out.extend_from_slice(Value::from(String::from_utf8_lossy(field)).to_string().as_bytes());

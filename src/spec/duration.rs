@@ -9,7 +9,7 @@ pub(super) const ALLOWED: &str =
 const LONGEST: u64 = 365 * 86_400;
 
 /// Reads a duration; `None` when it is malformed, zero or longer than a year.
-pub(super) fn parse(text: &str) -> Option<Duration> {
+pub fn parse(text: &str) -> Option<Duration> {
     let (date, time) = match text.strip_prefix('P')?.split_once('T') {
         Some((date, time)) if !time.is_empty() => (date, time),
         Some(_) => return None,

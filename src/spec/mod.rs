@@ -22,6 +22,7 @@ mod types;
 mod tests;
 
 pub use document::{dataset_of, read};
+pub use duration::parse as duration;
 pub use guarantee::guarantee;
 pub use types::{
     AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,

@@ -6,9 +6,10 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::control::Progress;
+use crate::identity::{ApiKey, TokenHash};
 use crate::jobs::{
-    Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, KeyRecord, PartChunkRecord, ReleaseRecord,
-    StandingRuleRecord, StoreError,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord,
+    RepeatRecord, StandingRuleRecord, StoreError,
 };
 
 #[derive(FromRow)]
@@ -216,18 +217,72 @@ impl From<StandingRuleRow> for StandingRuleRecord {
 }
 
 #[derive(FromRow)]
-pub(super) struct KeyRow {
+pub(super) struct RepeatRow {
     resource_id: Uuid,
     content_hash: Option<Vec<u8>>,
     lease_until: DateTime<Utc>,
 }
 
-impl TryFrom<KeyRow> for KeyRecord {
+impl TryFrom<RepeatRow> for RepeatRecord {
+    type Error = StoreError;
+
+    fn try_from(row: RepeatRow) -> Result<Self, StoreError> {
+        let content_hash = row.content_hash.as_deref().map(hash).transpose()?;
+        Ok(Self { resource: row.resource_id, content_hash, lease_until: row.lease_until })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct KeyRow {
+    id: Uuid,
+    tenant: String,
+    name: String,
+    scopes: String,
+    hash: Vec<u8>,
+    created_at: DateTime<Utc>,
+    expires_at: Option<DateTime<Utc>>,
+    revoked_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<KeyRow> for ApiKey {
     type Error = StoreError;
 
     fn try_from(row: KeyRow) -> Result<Self, StoreError> {
-        let content_hash = row.content_hash.as_deref().map(hash).transpose()?;
-        Ok(Self { resource: row.resource_id, content_hash, lease_until: row.lease_until })
+        Ok(Self {
+            id: row.id,
+            tenant: row.tenant,
+            name: row.name,
+            scopes: row.scopes.parse().map_err(StoreError::corrupt)?,
+            hash: TokenHash::from_bytes(hash(&row.hash)?),
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            revoked_at: row.revoked_at,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct AuditRow {
+    id: Uuid,
+    recorded_at: DateTime<Utc>,
+    tenant: String,
+    key_id: Option<Uuid>,
+    action: String,
+    object: String,
+    detail: Option<String>,
+}
+
+impl From<AuditRow> for AuditEntry {
+    fn from(row: AuditRow) -> Self {
+        Self {
+            id: row.id,
+            at: row.recorded_at,
+            tenant: row.tenant,
+            key: row.key_id,
+            action: row.action,
+            object: row.object,
+            detail: row.detail,
+        }
     }
 }
 

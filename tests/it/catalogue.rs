@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 6] = [
+const ELSEWHERE: [(Kind, &str, &str); 8] = [
+    (Kind::Unauthenticated, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
+    (Kind::Forbidden, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Quota, "tests/it/idempotency.rs", "jobs_beyond_the_quota_are_refused"),
     (Kind::Deadline, "tests/it/durability.rs", "a_deadline_ends_a_job"),
     (

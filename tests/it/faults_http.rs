@@ -94,7 +94,7 @@ async fn queries_that_cannot_be_understood() {
         format!("{part}?cursor=0"),
         format!("{part}?format=json&cursor=6"),
         format!("{part}?format=json&cursor=-1"),
-        format!("{part}?view=counts"),
+        format!("{part}?view=sums"),
     ] {
         server.get(&path).await.problem(400, "malformed-request");
     }
@@ -105,7 +105,7 @@ async fn queries_that_cannot_be_understood() {
         let request = server.request(Method::GET, &part).header(name, value);
         server.send(request).await.problem(406, "not-acceptable");
     }
-    server.get(&format!("{part}?format=parquet")).await.problem(406, "not-acceptable");
+    server.get(&format!("{part}?format=xlsx")).await.problem(406, "not-acceptable");
     server.stop().await;
 }
 

@@ -78,8 +78,9 @@ fn bad_uploads() -> Vec<Bad> {
             ..malformed(format!("a,b\n1,2\n3,{}\n", "x".repeat(70_000)), json!({"row": 2, "limit": 65_536}))
         },
         with_headers(&[("content-type", "application/json")], 415, "unsupported-media-type"),
-        with_headers(&[("content-type", "application/vnd.apache.parquet")], 415, "unsupported-media-type"),
-        with_headers(&[("content-type", "multipart/form-data; boundary=x")], 415, "unsupported-media-type"),
+        with_headers(&[("content-type", "application/vnd.apache.parquet")], 422, "upload-malformed"),
+        with_headers(&[("content-type", "application/vnd.ms-excel")], 415, "unsupported-media-type"),
+        with_headers(&[("content-type", "multipart/form-data; boundary=x")], 400, "malformed-request"),
         with_headers(&[("content-encoding", "br")], 415, "unsupported-media-type"),
         with_headers(&[("content-encoding", "gzip, gzip")], 415, "unsupported-media-type"),
         with_headers(

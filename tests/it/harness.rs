@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Config, LogFormat, StoreOptions};
+use guardian::config::{Auth, Config, LogFormat, StoreOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -122,11 +122,17 @@ pub(crate) fn kind(document: &Value) -> &str {
 pub(crate) struct Client {
     pub(crate) base: String,
     http: reqwest::Client,
+    token: Option<String>,
 }
 
 impl Client {
     pub(crate) fn new(base: String) -> Self {
-        Self { base, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+        Self { base, http: reqwest::Client::builder().no_proxy().build().unwrap(), token: None }
+    }
+
+    /// A client of the same service with a key.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..Self::new(self.base.clone()) }
     }
 
     /// `127.0.0.1:port`
@@ -135,7 +141,11 @@ impl Client {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base))
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
@@ -246,6 +256,8 @@ impl Server {
         let home = tempfile::tempdir().unwrap();
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
+            auth: Auth::None,
+            bootstrap_key_file: None,
             data: home.path().join("data"),
             store: StoreOptions { url: None, database_url: None, master_key: None },
             workers: 1,
@@ -280,6 +292,11 @@ impl Server {
         self.service.router()
     }
 
+    /// The folder of the store.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
     pub(crate) async fn stop(self) {
         self.service.shutdown().await;
     }
@@ -304,7 +321,7 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE"] {
+    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH"] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());
@@ -335,9 +352,14 @@ impl Deref for Process {
 impl Process {
     /// Serves `data`; the log goes into `log` beside it.
     pub(crate) fn serve(data: &Path, level: &str) -> Self {
+        Self::serve_with(data, level, &["--listen", "127.0.0.1:0"])
+    }
+
+    /// The same with options.
+    pub(crate) fn serve_with(data: &Path, level: &str, options: &[&str]) -> Self {
         let log = data.with_extension("log");
         let mut command = guardian();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).env("RUST_LOG", level);
+        command.arg("serve").args(options).arg("--data").arg(data).env("RUST_LOG", level);
         command.stdout(Stdio::piped()).stderr(File::options().create(true).append(true).open(&log).unwrap());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

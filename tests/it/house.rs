@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "service",
             "api",
+            "identity",
             "config",
             "telemetry",
             "engine",
@@ -28,16 +29,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
-    ("service", &["api", "jobs", "store", "vault", "clock", "config", "microdata"]),
+    ("service", &["api", "jobs", "identity", "store", "vault", "clock", "config", "microdata"]),
     ("telemetry", &["config"]),
     ("config", &[]),
     // the plan is the engine's; parts, manifests and reports are the report's
-    ("api", &["jobs", "engine", "report", "problem", "microdata", "control"]),
+    ("api", &["jobs", "identity", "engine", "report", "problem", "microdata", "control"]),
     // implements the traits that jobs declares
-    ("store", &["jobs", "problem", "control", "clock"]),
+    ("store", &["jobs", "identity", "problem", "control", "clock"]),
     (
         "jobs",
         &[
+            "identity",
             "engine",
             "ledger",
             "report",
@@ -51,6 +53,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "clock",
         ],
     ),
+    // keys, scopes, callers
+    ("identity", &[]),
     ("vault", &[]),
     ("clock", &[]),
     (

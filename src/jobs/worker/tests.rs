@@ -8,7 +8,7 @@ use super::*;
 use crate::control::Phase;
 use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
 use crate::publication::PublishedBytes;
-use crate::store::conformance::{self, at};
+use crate::store::conformance::{self, TENANT, at};
 use crate::store::sqlite::SqliteStore;
 
 /// No tick comes while a test lasts.
@@ -107,7 +107,8 @@ fn until_stopped(control: &Control) -> Result<Completion, Stop> {
 }
 
 fn shelf(assignment: &Assignment) -> PartShelf {
-    PartShelf::new(assignment.handle.clone(), Arc::clone(&assignment.store), assignment.job.id, assignment.attempt)
+    let Assignment { handle, store, job, attempt, .. } = assignment;
+    PartShelf::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt)
 }
 
 fn commit(assignment: &Assignment) -> Completion {
@@ -151,9 +152,9 @@ async fn a_job_is_run_from_the_queue_to_a_release() {
     let id = bench.submit(1).await;
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!((job.attempt, job.started_at), (1, Some(at(0))));
-    let chunk = bench.store.part_chunk(id, 1, "t1.qi.csv", 1).await.unwrap().unwrap();
+    let chunk = bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 1).await.unwrap().unwrap();
     assert!(crate::jobs::decompress(&chunk.payload).unwrap() == rows(1));
-    assert!(bench.store.release(job.release.unwrap()).await.unwrap().is_some());
+    assert!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().is_some());
     workers.shutdown().await;
 }
 
@@ -170,7 +171,7 @@ async fn a_panic_fails_the_job_and_the_worker_goes_on() {
     let failed = bench.reaches(first, JobStatus::Failed).await;
     assert!(problem_type(&failed).ends_with("/internal"));
     assert!(!failed.problem.unwrap().to_string().contains("secret"));
-    assert_eq!(bench.store.part_chunk(first, 1, "t1.qi.csv", 0).await.unwrap(), None);
+    assert_eq!(bench.store.part_chunk(TENANT, first, 1, "t1.qi.csv", 0).await.unwrap(), None);
     let second = bench.submit(2).await;
     bench.reaches(second, JobStatus::Succeeded).await;
     workers.shutdown().await;
@@ -195,11 +196,11 @@ async fn a_running_job_is_cancelled_by_request() {
     });
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    assert_eq!(bench.store.request_cancel(id, at(1)).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(bench.store.request_cancel(TENANT, id, at(1)).await.unwrap(), CancelOutcome::Requested);
     bench.signals.cancel_requested();
     let job = bench.reaches(id, JobStatus::Cancelled).await;
     assert_eq!(job.problem, None);
-    assert_eq!(bench.store.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap(), None);
+    assert_eq!(bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap(), None);
     workers.shutdown().await;
 }
 
@@ -209,7 +210,7 @@ async fn a_request_of_another_process_is_found_by_the_tick() {
     let workers = bench.start(SOON, |_, control| until_stopped(control));
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    bench.store.request_cancel(id, at(1)).await.unwrap();
+    bench.store.request_cancel(TENANT, id, at(1)).await.unwrap();
     bench.reaches(id, JobStatus::Cancelled).await;
     workers.shutdown().await;
 }
@@ -245,10 +246,10 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     bench.clock.advance(WorkerConfig::default().lease);
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!(job.attempt, 2);
-    assert_eq!(bench.store.release(job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
+    assert_eq!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
     workers.shutdown().await;
-    assert_eq!(bench.store.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap(), None);
-    assert!(bench.store.part_chunk(id, 2, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert_eq!(bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap(), None);
+    assert!(bench.store.part_chunk(TENANT, id, 2, "t1.qi.csv", 0).await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +292,7 @@ async fn a_shutdown_puts_running_jobs_back() {
     workers.shutdown().await;
     let job = conformance::job(&*bench.store, id).await;
     assert_eq!((job.status, job.attempt), (JobStatus::Queued, 1));
-    assert_eq!(bench.store.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap(), None);
+    assert_eq!(bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap(), None);
     // and the next process runs it
     let workers = bench.start(NEVER, |assignment, _| Ok(commit(&assignment)));
     assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 2);
@@ -388,7 +389,7 @@ async fn a_job_that_finds_a_release_like_its_own_gets_it() {
     let id = bench.submit(1).await;
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!((job.release, job.reused), (Some(earlier), true));
-    assert_eq!(bench.store.part_chunk(id, 1, "t1.qi.csv", 0).await.unwrap(), None);
+    assert_eq!(bench.store.part_chunk(TENANT, id, 1, "t1.qi.csv", 0).await.unwrap(), None);
     workers.shutdown().await;
 }
 

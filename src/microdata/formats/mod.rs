@@ -2,12 +2,21 @@
 
 use std::io;
 
+mod arrays;
+pub mod arrow;
+mod collect;
 pub mod compression;
 pub mod csv;
+mod input;
+pub mod ndjson;
+pub mod parquet;
+mod typed;
 
 use super::limits::DictionaryFull;
 pub use super::limits::Limits;
 pub use compression::{Encoding, LimitExceeded};
+pub use input::{InputFormat, TableReader, open};
+pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows};
 
 /// Why a table cannot be read. Names columns and positions, never what a cell holds.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +62,9 @@ pub enum IngestError {
     /// The input cannot be read.
     #[error("the input cannot be read: {0}")]
     Io(io::Error),
+    /// The input cannot be kept while it is read.
+    #[error("the input cannot be kept while it is read: {0}")]
+    Spool(io::Error),
 }
 
 impl From<io::Error> for IngestError {

@@ -37,7 +37,7 @@ pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control
     }
     let l = l as usize; // at most the number of rows, by eligibility
 
-    let (mut lists, mut ends) = lists_of_equal_values(column, &size, stream);
+    let (lists, mut ends) = lists_of_equal_values(column, &size, stream, control)?;
     let mut order: Vec<u32> = (0..size.len() as u32).collect();
     order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
     // ge[k]: how many values have at least k rows left; their positions in `order` are 0..ge[k]
@@ -80,27 +80,40 @@ pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control
             since_check = 0;
         }
     }
-    place_residue(&size, &ends, &mut lists, &mut bucket_of, buckets, column, stream);
+    place_residue(&size, &ends, &lists, &mut bucket_of, buckets, column, stream);
     control.check()?;
     Ok(Assignment { bucket_of, buckets })
 }
 
-/// The rows grouped by sensitive value, in random order inside a value, and where each group starts plus its size.
-fn lists_of_equal_values(column: &Column, size: &[usize], stream: &mut Stream) -> (Vec<u32>, Vec<usize>) {
-    let shuffled = stream.permutation(column.codes.len() as u32);
+/// The rows grouped by sensitive value, in random order inside a value, and where each group ends.
+fn lists_of_equal_values(
+    column: &Column,
+    size: &[usize],
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<(Vec<u32>, Vec<usize>), Cancelled> {
     let mut next = Vec::with_capacity(size.len());
     let mut start = 0;
     for &count in size {
         next.push(start);
         start += count;
     }
-    let mut lists = vec![0u32; shuffled.len()];
-    with_codes!(&column.codes, codes => for row in shuffled {
-        let slot = &mut next[codes[row as usize] as usize];
-        lists[*slot] = row;
-        *slot += 1;
+    let mut lists = vec![0u32; column.codes.len()];
+    let mut row = 0;
+    with_codes!(&column.codes, codes => for codes in codes.chunks(Control::STRIDE) {
+        control.check()?;
+        for &code in codes {
+            let slot = &mut next[code as usize];
+            lists[*slot] = row;
+            *slot += 1;
+            row += 1;
+        }
     });
-    (lists, next)
+    for (&end, &count) in next.iter().zip(size) {
+        control.check()?;
+        stream.shuffle(&mut lists[end - count..end]);
+    }
+    Ok((lists, next))
 }
 
 /// Puts each row that is left (by Corollary 1 of Decompose at most l - 1, all of different values) into a random bucket
@@ -108,7 +121,7 @@ fn lists_of_equal_values(column: &Column, size: &[usize], stream: &mut Stream) -
 fn place_residue(
     size: &[usize],
     ends: &[usize],
-    lists: &mut [u32],
+    lists: &[u32],
     bucket_of: &mut [u32],
     buckets: u32,
     column: &Column,

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Bench, at, dataset, dataset_record, is_conflict};
+use super::{Bench, TENANT, at, dataset, dataset_record, is_conflict};
 use crate::jobs::{Cursor, StoreError};
 
 pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
     let mut record = dataset_record(Uuid::now_v7(), 0);
     store.insert_dataset(&record).await.unwrap();
-    assert_eq!(store.dataset(record.id).await.unwrap().unwrap(), record);
+    assert_eq!(store.dataset(TENANT, record.id).await.unwrap().unwrap(), record);
     assert!(is_conflict(&store.insert_dataset(&record).await));
     record.id = Uuid::now_v7();
     (record.name, record.same_people, record.record_key, record.max_rows_per_subject) = (None, None, None, None);
     store.insert_dataset(&record).await.unwrap();
-    assert_eq!(store.dataset(record.id).await.unwrap().unwrap(), record);
-    assert!(store.dataset(Uuid::now_v7()).await.unwrap().is_none());
+    assert_eq!(store.dataset(TENANT, record.id).await.unwrap().unwrap(), record);
+    assert!(store.dataset(TENANT, Uuid::now_v7()).await.unwrap().is_none());
 }
 
 pub(crate) async fn an_upload_becomes_visible_whole_or_not_at_all(bench: &impl Bench) {
@@ -26,7 +26,7 @@ pub(crate) async fn an_upload_becomes_visible_whole_or_not_at_all(bench: &impl B
     for chunk in 0..2 {
         store.put_column_chunks(id, chunk, &[(0, b"zero"), (1, &[u8::try_from(chunk).unwrap()])]).await.unwrap();
     }
-    assert!(store.dataset(id).await.unwrap().is_none());
+    assert!(store.dataset(TENANT, id).await.unwrap().is_none());
     assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 3)).await), "a chunk is missing");
     // a batch is kept whole or not at all
     assert!(is_conflict(&store.put_column_chunks(id, 1, &[(2, b"new"), (0, b"again")]).await));
@@ -57,12 +57,12 @@ pub(crate) async fn a_purge_destroys_the_rows_and_keeps_the_record(bench: &impl 
     let id = Uuid::now_v7();
     store.put_column_chunks(id, 0, &[(0, b"x"), (1, b"y")]).await.unwrap();
     store.insert_dataset(&dataset_record(id, 1)).await.unwrap();
-    let purged = store.purge_dataset(id, at(9)).await.unwrap();
+    let purged = store.purge_dataset(TENANT, id, at(9)).await.unwrap();
     assert_eq!(purged.purged_at, Some(at(9)));
-    assert_eq!(store.dataset(id).await.unwrap().unwrap(), purged);
+    assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), purged);
     assert_eq!(bench.count("column_chunks").await, 0);
-    assert_eq!(store.purge_dataset(id, at(10)).await.unwrap().purged_at, Some(at(9)));
-    assert!(matches!(store.purge_dataset(Uuid::now_v7(), at(9)).await, Err(StoreError::NotFound)));
+    assert_eq!(store.purge_dataset(TENANT, id, at(10)).await.unwrap().purged_at, Some(at(9)));
+    assert!(matches!(store.purge_dataset(TENANT, Uuid::now_v7(), at(9)).await, Err(StoreError::NotFound)));
     assert_eq!(store.sweep(at(10), Duration::ZERO).await.unwrap().uploads, 0);
 }
 
@@ -73,11 +73,11 @@ pub(crate) async fn datasets_are_listed_newest_first(bench: &impl Bench) {
         ids.push(dataset(&*store).await);
     }
     ids.reverse();
-    let first = store.datasets(None, 3).await.unwrap();
+    let first = store.datasets(TENANT, None, 3).await.unwrap();
     let cursor: Cursor = first.next.unwrap().to_string().parse().unwrap();
-    let second = store.datasets(Some(cursor), 3).await.unwrap();
+    let second = store.datasets(TENANT, Some(cursor), 3).await.unwrap();
     assert_eq!(second.next, None);
     let listed: Vec<_> = first.items.iter().chain(&second.items).map(|record| record.id).collect();
     assert_eq!(listed, ids);
-    assert_eq!(store.datasets(None, 5).await.unwrap().next, None);
+    assert_eq!(store.datasets(TENANT, None, 5).await.unwrap().next, None);
 }

@@ -1,67 +1,85 @@
-//! Keys of requests that can be repeated.
+//! API keys and the audit log.
 
 use uuid::Uuid;
 
-use super::{Bench, at};
-use crate::jobs::{KeyRecord, NewKey};
+use super::{Bench, TENANT, at, is_conflict};
+use crate::identity::{ApiKey, Caller, Preset, Token};
+use crate::jobs::{Action, AuditEntry, Cursor, StoreError};
 
-fn key(tenant: &str, route: &'static str, name: &str) -> NewKey {
-    NewKey {
-        tenant: tenant.into(),
-        route,
-        name: name.into(),
-        resource: Uuid::now_v7(),
-        content_hash: None,
-        began_at: at(0),
-        lease_until: at(60),
-    }
+fn api_key(tenant: &str) -> (ApiKey, Token) {
+    let id = Uuid::now_v7();
+    let token = Token::draw(id).unwrap();
+    let key = ApiKey {
+        id,
+        tenant: tenant.to_owned(),
+        name: "nightly \"load\"".to_owned(),
+        scopes: Preset::Pipeline.scopes(),
+        hash: token.hash(),
+        created_at: at(0),
+        expires_at: Some(at(60)),
+        revoked_at: None,
+    };
+    (key, token)
 }
 
-pub(crate) async fn a_key_is_taken_once(bench: &impl Bench) {
+pub(crate) async fn a_key_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
-    let first = key("default", "jobs", "k");
-    assert_eq!(store.claim_key(&first).await.unwrap(), None);
-    let held = KeyRecord { resource: first.resource, content_hash: None, lease_until: at(60) };
-    assert_eq!(store.claim_key(&key("default", "jobs", "k")).await.unwrap(), Some(held.clone()));
-    for other in [key("other", "jobs", "k"), key("default", "datasets", "k"), key("default", "jobs", "K")] {
-        assert_eq!(store.claim_key(&other).await.unwrap(), None, "{other:?}");
-    }
-    assert!(store.note_content(first.resource, &[3; 32]).await.unwrap());
-    assert!(store.renew_key(first.resource, at(90)).await.unwrap());
-    let noted = KeyRecord { content_hash: Some([3; 32]), lease_until: at(90), ..held };
-    assert_eq!(store.claim_key(&key("default", "jobs", "k")).await.unwrap(), Some(noted));
-    // of many at once one wins
-    let racing: Vec<NewKey> = (0..8).map(|_| key("default", "jobs", "race")).collect();
-    let claims = racing.iter().map(|key| store.claim_key(key));
-    let won =
-        futures_util::future::join_all(claims).await.into_iter().filter(|claim| claim.as_ref().unwrap().is_none());
-    assert_eq!(won.count(), 1);
+    let (mut key, token) = api_key(TENANT);
+    store.insert_key(&key).await.unwrap();
+    let read = store.key(key.id).await.unwrap().unwrap();
+    assert_eq!(read, key);
+    assert!(read.admits(&token, at(59)) && !read.admits(&token, at(60)));
+    assert!(is_conflict(&store.insert_key(&key).await));
+    assert!(store.key(Uuid::now_v7()).await.unwrap().is_none());
+    (key.id, key.expires_at) = (Uuid::now_v7(), None);
+    store.insert_key(&key).await.unwrap();
+    assert_eq!(store.key(key.id).await.unwrap().unwrap(), key);
 }
 
-pub(crate) async fn a_key_that_is_let_go_of_can_be_taken_again(bench: &impl Bench) {
+pub(crate) async fn a_revoked_key_stays_revoked(bench: &impl Bench) {
     let store = bench.store();
-    let (first, second) = (key("default", "jobs", "k"), key("default", "jobs", "k"));
-    store.claim_key(&first).await.unwrap();
-    store.drop_key(first.resource).await.unwrap();
-    assert_eq!(store.claim_key(&second).await.unwrap(), None);
-    // whoever lost it learns so, and cannot take it from the next
-    assert!(!store.renew_key(first.resource, at(90)).await.unwrap());
-    assert!(!store.note_content(first.resource, &[3; 32]).await.unwrap());
-    store.drop_key(first.resource).await.unwrap();
-    assert_eq!(bench.count("idempotency_keys").await, 1);
-    store.lapse_keys(at(5)).await.unwrap();
-    let held = store.claim_key(&first).await.unwrap().unwrap();
-    assert_eq!((held.resource, held.lease_until), (second.resource, at(5)));
+    let (key, token) = api_key(TENANT);
+    store.insert_key(&key).await.unwrap();
+    assert_eq!(store.revoke_key(key.id, at(5)).await.unwrap().revoked_at, Some(at(5)));
+    assert_eq!(store.revoke_key(key.id, at(6)).await.unwrap().revoked_at, Some(at(5)));
+    assert!(!store.key(key.id).await.unwrap().unwrap().admits(&token, at(4)));
+    assert!(matches!(store.revoke_key(Uuid::now_v7(), at(5)).await, Err(StoreError::NotFound)));
 }
 
-pub(crate) async fn keys_expire(bench: &impl Bench) {
+pub(crate) async fn keys_are_listed_by_tenant(bench: &impl Bench) {
     let store = bench.store();
-    let (old, mut young) = (key("default", "jobs", "old"), key("default", "jobs", "young"));
-    young.began_at = at(10);
-    for key in [&old, &young] {
-        store.claim_key(key).await.unwrap();
+    let (here, there) = (api_key(TENANT).0, api_key("other").0);
+    store.insert_key(&here).await.unwrap();
+    store.insert_key(&there).await.unwrap();
+    assert_eq!(store.keys(Some(TENANT)).await.unwrap(), std::slice::from_ref(&here));
+    assert_eq!(store.keys(None).await.unwrap(), [here, there]);
+    assert_eq!(store.keys(Some("nobody")).await.unwrap(), []);
+}
+
+pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
+    let store = bench.store();
+    let caller = |tenant: &str, key| Caller { tenant: tenant.to_owned(), key, ..Caller::local() };
+    let mut first = AuditEntry::of(&caller(TENANT, Some(Uuid::now_v7())), Action::Upload, Uuid::now_v7(), at(1));
+    first.detail = Some("more".to_owned());
+    let second = AuditEntry::of(&caller(TENANT, None), Action::Cancel, Uuid::now_v7(), at(2));
+    let foreign = AuditEntry::of(&caller("other", None), Action::Purge, Uuid::now_v7(), at(3));
+    for entry in [&first, &second, &foreign] {
+        store.append_audit(entry).await.unwrap();
     }
-    assert_eq!(store.expire_keys(at(10)).await.unwrap(), 1);
-    assert_eq!(store.claim_key(&old).await.unwrap(), None);
-    assert!(store.claim_key(&key("default", "jobs", "young")).await.unwrap().is_some());
+    assert!(is_conflict(&store.append_audit(&first).await));
+    let newest = store.audit(TENANT, None, 1).await.unwrap();
+    assert_eq!(newest.items, [second]);
+    let cursor: Cursor = newest.next.unwrap().to_string().parse().unwrap();
+    let oldest = store.audit(TENANT, Some(cursor), 1).await.unwrap();
+    assert_eq!((oldest.items, oldest.next), (vec![first], None));
+    assert_eq!(store.audit("other", None, 9).await.unwrap().items, [foreign]);
+}
+
+pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
+    let store = bench.store();
+    let entry = AuditEntry::of(&Caller::local(), Action::Plan, Uuid::now_v7(), at(1));
+    store.append_audit(&entry).await.unwrap();
+    assert!(bench.refuses("UPDATE audit_log SET action = 'nothing'").await);
+    assert!(bench.refuses("DELETE FROM audit_log").await);
+    assert_eq!(store.audit(&entry.tenant, None, 9).await.unwrap().items, [entry]);
 }

@@ -5,6 +5,8 @@ pub(crate) mod keys;
 pub(crate) mod life;
 pub(crate) mod queue;
 pub(crate) mod releases;
+pub(crate) mod repeats;
+pub(crate) mod tenants;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +30,13 @@ pub(crate) trait Bench: Send + Sync {
 
     /// How many rows a table has, for what the traits do not show.
     async fn count(&self, table: &'static str) -> i64;
+
+    /// Whether the database itself refuses a statement.
+    async fn refuses(&self, sql: &'static str) -> bool;
 }
 
+/// Whose the fixtures are.
+pub(crate) const TENANT: &str = "default";
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// A fixed time, some seconds on.
@@ -44,7 +51,7 @@ pub(crate) fn token() -> LeaseToken {
 pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
     DatasetRecord {
         id,
-        tenant: "default".into(),
+        tenant: TENANT.into(),
         name: Some("six".into()),
         series: "people".into(),
         same_people: Some(false),
@@ -73,7 +80,7 @@ pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
 pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
     NewJob {
         id: Uuid::now_v7(),
-        tenant: "default".into(),
+        tenant: TENANT.into(),
         dataset,
         series: "people".into(),
         method: "versatile".into(),
@@ -98,7 +105,7 @@ pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob,
 }
 
 pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {
-    store.job(id).await.unwrap().expect("the job exists")
+    store.job(TENANT, id).await.unwrap().expect("the job exists")
 }
 
 pub(crate) fn part_chunk(number: u32, first_row: u64, rows: u32) -> PartChunkRecord {
@@ -187,9 +194,11 @@ macro_rules! conformance {
                 a_purge_destroys_the_rows_and_keeps_the_record
                 datasets_are_listed_newest_first;
             keys:
-                a_key_is_taken_once
-                a_key_that_is_let_go_of_can_be_taken_again
-                keys_expire;
+                a_key_is_read_as_it_was_written
+                a_revoked_key_stays_revoked
+                keys_are_listed_by_tenant
+                the_audit_log_is_read_by_tenant
+                the_audit_log_only_grows;
             life:
                 a_held_release_is_approved_and_withdrawn
                 a_rejection_lifts_what_nobody_read
@@ -222,6 +231,13 @@ macro_rules! conformance {
                 the_parts_of_a_release_cannot_be_dropped
                 a_sweep_removes_what_no_one_can_reach
                 releases_are_listed_by_filter;
+            repeats:
+                a_key_is_taken_once
+                a_key_that_is_let_go_of_can_be_taken_again
+                keys_expire;
+            tenants:
+                what_is_anothers_is_not_there
+                a_job_needs_a_dataset_of_its_tenant;
         }
     };
 }

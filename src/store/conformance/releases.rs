@@ -6,8 +6,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, at, claim, commit_of, dataset, dataset_record, enqueue, is_conflict, job, new_job, part_chunk,
-    release, token,
+    Bench, LEASE, TENANT, at, claim, commit_of, dataset, dataset_record, enqueue, is_conflict, job, new_job,
+    part_chunk, release, token,
 };
 use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};
 
@@ -18,7 +18,7 @@ pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench
     assert_eq!(store.disclosures("default", "people", &[7; 32]).await.unwrap(), LedgerSnapshot::default());
     let commit = commit_of(&claimed.job, token, 0, at(2));
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::Committed);
-    assert_eq!(store.release(commit.release.id).await.unwrap().unwrap(), commit.release);
+    assert_eq!(store.release(TENANT, commit.release.id).await.unwrap().unwrap(), commit.release);
     let done = job(&*store, id).await;
     assert_eq!((done.status, done.release, done.reused), (JobStatus::Succeeded, Some(commit.release.id), false));
     assert_eq!(done.finished_at, Some(at(2)));
@@ -119,8 +119,11 @@ pub(crate) async fn a_job_like_a_released_one_succeeds_at_once(bench: &impl Benc
     assert_eq!((reusing.finished_at, reusing.attempt), (Some(reusing.submitted_at), 0));
     assert_eq!(bench.count("job_keys").await, 0);
     assert!(store.claim(token(), LEASE, at(9)).await.unwrap().is_none());
-    let mut stranger = new_job(dataset(&*store).await, 1);
-    stranger.tenant = "other".into();
+    let mut foreign = dataset_record(Uuid::now_v7(), 0);
+    foreign.tenant = "other".into();
+    store.insert_dataset(&foreign).await.unwrap();
+    let mut stranger = new_job(foreign.id, 1);
+    stranger.tenant = foreign.tenant;
     assert_eq!(store.enqueue(stranger).await.unwrap().status, JobStatus::Queued);
 }
 
@@ -134,11 +137,11 @@ pub(crate) async fn part_chunks_are_found_by_number_and_row(bench: &impl Bench) 
     }
     assert!(is_conflict(&store.put_part_chunk(id, 1, &chunks[0]).await));
     let file = "t1.qi.csv";
-    assert_eq!(store.part_chunk(id, 1, file, 1).await.unwrap().as_ref(), Some(&chunks[1]));
-    assert_eq!(store.part_chunk(id, 1, file, 3).await.unwrap(), None);
-    assert_eq!(store.part_chunk(id, 1, "t1.sa.csv", 0).await.unwrap(), None);
+    assert_eq!(store.part_chunk(TENANT, id, 1, file, 1).await.unwrap().as_ref(), Some(&chunks[1]));
+    assert_eq!(store.part_chunk(TENANT, id, 1, file, 3).await.unwrap(), None);
+    assert_eq!(store.part_chunk(TENANT, id, 1, "t1.sa.csv", 0).await.unwrap(), None);
     for (row, number) in [(0, Some(0)), (3, Some(0)), (4, Some(1)), (7, Some(1)), (8, Some(2)), (9, None)] {
-        let found = store.part_chunk_at_row(id, 1, file, row).await.unwrap();
+        let found = store.part_chunk_at_row(TENANT, id, 1, file, row).await.unwrap();
         assert_eq!(found.map(|chunk| chunk.number), number, "row {row}");
     }
 }
@@ -196,8 +199,8 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     let hour = Duration::from_secs(3600);
     assert_eq!(store.sweep(now, hour).await.unwrap(), Swept { attempts: 2, uploads: 0 });
     assert_eq!(bench.count("part_chunks").await, 2);
-    assert!(store.part_chunk(released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
-    assert!(store.part_chunk(running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert!(store.part_chunk(TENANT, released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
+    assert!(store.part_chunk(TENANT, running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
     assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), Swept { attempts: 0, uploads: 1 });
     assert!(store.get_column_chunk(kept, 0, 0).await.unwrap().is_some());
     assert_eq!(bench.count("column_chunks").await, 1);
@@ -208,7 +211,7 @@ pub(crate) async fn releases_are_listed_by_filter(bench: &impl Bench) {
     let (first_job, first) = release(&*store, 1).await;
     let (_, second) = release(&*store, 2).await;
     let listed = async |filter: ReleaseFilter| -> Vec<Uuid> {
-        store.releases(&filter, None, 10).await.unwrap().items.iter().map(|record| record.id).collect()
+        store.releases(TENANT, &filter, None, 10).await.unwrap().items.iter().map(|record| record.id).collect()
     };
     let any = ReleaseFilter::default;
     assert_eq!(listed(any()).await, [second, first]);
@@ -216,7 +219,7 @@ pub(crate) async fn releases_are_listed_by_filter(bench: &impl Bench) {
     assert_eq!(listed(ReleaseFilter { series: Some("people".into()), ..any() }).await.len(), 2);
     assert!(listed(ReleaseFilter { method: Some("anatomy".into()), ..any() }).await.is_empty());
     assert_eq!(listed(ReleaseFilter { status: Some("published".into()), ..any() }).await.len(), 2);
-    let page = store.releases(&any(), None, 1).await.unwrap();
-    assert_eq!(store.releases(&any(), page.next, 1).await.unwrap().items[0].id, first);
-    assert!(store.release(Uuid::now_v7()).await.unwrap().is_none());
+    let page = store.releases(TENANT, &any(), None, 1).await.unwrap();
+    assert_eq!(store.releases(TENANT, &any(), page.next, 1).await.unwrap().items[0].id, first);
+    assert!(store.release(TENANT, Uuid::now_v7()).await.unwrap().is_none());
 }

@@ -22,8 +22,14 @@ impl Lives for PostgresStore {
         retried("transition", || self.try_transition(transition)).await
     }
 
-    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).execute(&self.pool).await.map_err(failed)?;
+    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let marked = sqlx::query(sql::MARK_READ)
+            .bind(release)
+            .bind(at)
+            .bind(tenant)
+            .execute(&self.pool)
+            .await
+            .map_err(failed)?;
         Ok(marked.rows_affected() > 0)
     }
 
@@ -32,9 +38,17 @@ impl Lives for PostgresStore {
         ended.fetch_optional(&self.pool).await.map_err(failed)
     }
 
-    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
-        let events: Vec<(String, String, DateTime<Utc>)> =
-            sqlx::query_as(sql::RELEASE_EVENTS).bind(release).fetch_all(&self.pool).await.map_err(failed)?;
+    async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError> {
+        sqlx::query_as(sql::OLD_RELEASES).bind(before).fetch_all(&self.pool).await.map_err(failed)
+    }
+
+    async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
+        let events: Vec<(String, String, DateTime<Utc>)> = sqlx::query_as(sql::RELEASE_EVENTS)
+            .bind(release)
+            .bind(tenant)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
         Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
     }
 }
@@ -42,9 +56,9 @@ impl Lives for PostgresStore {
 impl PostgresStore {
     /// Locks the reuse key and the ledger, as a commit does, then the release: its status is read after them.
     async fn try_transition(&self, transition: &Transition) -> Result<Transitioned, Fault> {
-        let Transition { release, act, reason, at } = transition;
+        let Transition { tenant, release, act, reason, at } = transition;
         // whose it is never changes, so that it can be read before anything is locked
-        let Some(record) = self.release(*release).await? else { return Ok(Transitioned::NotFound) };
+        let Some(record) = self.release(tenant, *release).await? else { return Ok(Transitioned::NotFound) };
         let mut tx = self.begin().await?;
         lock_reuse_key(&mut tx, &record.reuse_key).await?;
         lock_ledger(&mut tx, &record).await?;

@@ -34,6 +34,7 @@ mod listen;
 mod pool;
 mod queue;
 mod releases;
+mod repeats;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -30,11 +30,11 @@ WITH next AS MATERIALIZED (
 UPDATE jobs AS j SET status = 'running', lease_token = $1, lease_expires_at = $2, started_at = $3, attempt = j.attempt + 1,
     progress = NULL
 FROM next WHERE j.id = next.id
-RETURNING j.id";
+RETURNING j.id, j.tenant";
 
 const STATUS_LOCKED: &str = "\
 -- status_locked
-SELECT status FROM jobs WHERE id = $1 FOR UPDATE";
+SELECT status FROM jobs WHERE id = $1 AND tenant = $2 FOR UPDATE";
 
 /// Whoever has the row at the moment is about to move the job; the next look tells whether it did.
 const EXPIRED: &str = "\
@@ -125,8 +125,8 @@ impl Queue for PostgresStore {
         retried("release_lease", || self.try_release_lease(id, token, now)).await
     }
 
-    async fn request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
-        retried("request_cancel", || self.try_request_cancel(id, now)).await
+    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
+        retried("request_cancel", || self.try_request_cancel(tenant, id, now)).await
     }
 
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
@@ -146,13 +146,14 @@ impl Queue for PostgresStore {
         number(queued)
     }
 
-    async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    async fn job(&self, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failed)?;
-        read_job(&mut connection, id).await
+        read_job(&mut connection, tenant, id).await
     }
 
     async fn jobs(
         &self,
+        tenant: &str,
         filter: &JobFilter,
         cursor: Option<Cursor>,
         limit: u32,
@@ -164,6 +165,7 @@ impl Queue for PostgresStore {
             .bind(&filter.series)
             .bind(&filter.method)
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
@@ -183,7 +185,7 @@ impl PostgresStore {
             .fetch_optional(&mut *tx)
             .await?;
         let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
-        sqlx::query(sql::INSERT_JOB)
+        let inserted = sqlx::query(sql::INSERT_JOB)
             .bind(job.id)
             .bind(&job.tenant)
             .bind(job.dataset)
@@ -199,6 +201,9 @@ impl PostgresStore {
             .bind(standing.is_some())
             .execute(&mut *tx)
             .await?;
+        if inserted.rows_affected() == 0 {
+            return Err(StoreError::NotFound.into());
+        }
         sqlx::query(sql::INSERT_JOB_DETAILS)
             .bind(job.id)
             .bind(Document(&job.specification))
@@ -209,7 +214,7 @@ impl PostgresStore {
             sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
             tell(&mut tx, Word::Queued).await?;
         }
-        let record = read_job(&mut tx, job.id).await?.ok_or(StoreError::NotFound)?;
+        let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await?;
         Ok(record)
     }
@@ -222,10 +227,10 @@ impl PostgresStore {
     ) -> Result<Option<ClaimedJob>, Fault> {
         let mut tx = self.begin().await?;
         let now = self.lease_time(&mut tx, now).await?;
-        let claimed: Option<Uuid> =
-            sqlx::query_scalar(CLAIM).bind(token.0).bind(now + lease).bind(now).fetch_optional(&mut *tx).await?;
-        let Some(id) = claimed else { return Ok(None) };
-        let job = read_job(&mut tx, id).await?.ok_or(StoreError::NotFound)?;
+        let claimed: Option<(Uuid, String)> =
+            sqlx::query_as(CLAIM).bind(token.0).bind(now + lease).bind(now).fetch_optional(&mut *tx).await?;
+        let Some((id, tenant)) = claimed else { return Ok(None) };
+        let job = read_job(&mut tx, &tenant, id).await?.ok_or(StoreError::NotFound)?;
         // a missing key is for the worker to fail the job on: failing the claim would block the queue
         let wrapped_key: Option<Vec<u8>> = sqlx::query_scalar(sql::JOB_KEY).bind(id).fetch_optional(&mut *tx).await?;
         tx.commit().await?;
@@ -288,9 +293,10 @@ impl PostgresStore {
         Ok(Written::Done)
     }
 
-    async fn try_request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, Fault> {
+    async fn try_request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, Fault> {
         let mut tx = self.begin().await?;
-        let status: Option<String> = sqlx::query_scalar(STATUS_LOCKED).bind(id).fetch_optional(&mut *tx).await?;
+        let status: Option<String> =
+            sqlx::query_scalar(STATUS_LOCKED).bind(id).bind(tenant).fetch_optional(&mut *tx).await?;
         let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
         let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
             JobStatus::Queued => {
@@ -343,8 +349,9 @@ impl PostgresStore {
     }
 }
 
-async fn read_job(connection: &mut PgConnection, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
-    let row: Option<JobRow> = sqlx::query_as(sql::JOB).bind(id).fetch_optional(connection).await.map_err(failed)?;
+async fn read_job(connection: &mut PgConnection, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    let row: Option<JobRow> =
+        sqlx::query_as(sql::JOB).bind(id).bind(tenant).fetch_optional(connection).await.map_err(failed)?;
     row.map(JobRecord::try_from).transpose()
 }
 

@@ -27,14 +27,18 @@ pub(crate) const INSERT_DATASET: &str = concat!(
     ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 );
 
-pub(crate) const DATASET: &str = concat!("-- dataset\nSELECT ", dataset_columns!(), " FROM datasets WHERE id = $1");
+pub(crate) const DATASET: &str =
+    concat!("-- dataset\nSELECT ", dataset_columns!(), " FROM datasets WHERE id = $1 AND tenant = $2");
 
-pub(crate) const DATASETS: &str =
-    concat!("-- datasets\nSELECT ", dataset_columns!(), " FROM datasets WHERE id < $1 ORDER BY id DESC LIMIT $2");
+pub(crate) const DATASETS: &str = concat!(
+    "-- datasets\nSELECT ",
+    dataset_columns!(),
+    " FROM datasets WHERE tenant = $3 AND id < $1 ORDER BY id DESC LIMIT $2"
+);
 
 pub(crate) const MARK_PURGED: &str = "\
 -- mark_purged
-UPDATE datasets SET purged_at = COALESCE(purged_at, $2) WHERE id = $1";
+UPDATE datasets SET purged_at = COALESCE(purged_at, $2) WHERE id = $1 AND tenant = $3";
 
 pub(crate) const UNREACHABLE_UPLOADS: &str = "\
 -- unreachable_uploads

@@ -1,30 +1,35 @@
-//! Keys of requests that can be repeated.
+//! API keys and the audit log.
 
-pub(crate) const CLAIM_KEY: &str = "\
--- claim_key
-INSERT INTO idempotency_keys (tenant, route, name, resource_id, content_hash, began_at, lease_until)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, route, name) DO NOTHING";
+macro_rules! key_columns {
+    () => {
+        "id, tenant, name, scopes, hash, created_at, expires_at, revoked_at"
+    };
+}
 
-pub(crate) const KEY: &str = "\
--- key
-SELECT resource_id, content_hash, lease_until FROM idempotency_keys WHERE tenant = $1 AND route = $2 AND name = $3";
+macro_rules! audit_columns {
+    () => {
+        "id, recorded_at, tenant, key_id, action, object, detail"
+    };
+}
 
-pub(crate) const DROP_KEY: &str = "\
--- drop_key
-DELETE FROM idempotency_keys WHERE resource_id = $1";
+pub(crate) const INSERT_KEY: &str =
+    concat!("-- insert_key\nINSERT INTO api_keys (", key_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
 
-pub(crate) const RENEW_KEY: &str = "\
--- renew_key
-UPDATE idempotency_keys SET lease_until = $2 WHERE resource_id = $1";
+pub(crate) const KEY: &str = concat!("-- key\nSELECT ", key_columns!(), " FROM api_keys WHERE id = $1");
 
-pub(crate) const NOTE_CONTENT: &str = "\
--- note_content
-UPDATE idempotency_keys SET content_hash = $2 WHERE resource_id = $1";
+pub(crate) const KEYS: &str =
+    concat!("-- keys\nSELECT ", key_columns!(), " FROM api_keys WHERE ($1 IS NULL OR tenant = $1) ORDER BY id");
 
-pub(crate) const EXPIRE_KEYS: &str = "\
--- expire_keys
-DELETE FROM idempotency_keys WHERE began_at < $1";
+pub(crate) const REVOKE_KEY: &str = concat!(
+    "-- revoke_key\nUPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
+    key_columns!()
+);
 
-pub(crate) const LAPSE_KEYS: &str = "\
--- lapse_keys
-UPDATE idempotency_keys SET lease_until = $1 WHERE lease_until > $1";
+pub(crate) const APPEND_AUDIT: &str =
+    concat!("-- append_audit\nINSERT INTO audit_log (", audit_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7)");
+
+pub(crate) const AUDIT: &str = concat!(
+    "-- audit\nSELECT ",
+    audit_columns!(),
+    " FROM audit_log WHERE tenant = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+);

@@ -22,7 +22,8 @@ DELETE FROM standing_rules WHERE release_id = $1";
 
 pub(crate) const MARK_READ: &str = "\
 -- mark_read
-UPDATE releases SET first_read_at = COALESCE(first_read_at, $2) WHERE id = $1 AND status IN ('held', 'published')";
+UPDATE releases SET first_read_at = COALESCE(first_read_at, $2) WHERE id = $1 AND tenant = $3
+  AND status IN ('held', 'published')";
 
 pub(crate) const ENDED_RELEASE: &str = "\
 -- ended_release
@@ -30,6 +31,11 @@ SELECT id, status FROM releases WHERE tenant = $1 AND reuse_key = $2
   AND (status = 'withdrawn' OR (status = 'rejected' AND first_read_at IS NOT NULL))
 ORDER BY id LIMIT 1";
 
+pub(crate) const OLD_RELEASES: &str = "\
+-- old_releases
+SELECT tenant, id FROM releases WHERE status = 'published' AND created_at < $1 ORDER BY id";
+
 pub(crate) const RELEASE_EVENTS: &str = "\
 -- release_events
-SELECT status, reason, happened_at FROM release_events WHERE release_id = $1 ORDER BY happened_at, status";
+SELECT e.status, e.reason, e.happened_at FROM release_events AS e JOIN releases AS r ON r.id = e.release_id
+WHERE e.release_id = $1 AND r.tenant = $2 ORDER BY e.happened_at, e.status";

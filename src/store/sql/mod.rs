@@ -8,3 +8,4 @@ pub(super) mod life;
 pub(super) mod pins;
 pub(super) mod queue;
 pub(super) mod releases;
+pub(super) mod repeats;

@@ -16,7 +16,7 @@ pub(crate) const INSERT_JOB: &str = "\
 -- insert_job
 INSERT INTO jobs (id, tenant, dataset_id, series, method, reuse_key, priority, status, submitted_at, finished_at, deadline_at,
                   attempt, lapses, cancel_requested, release_id, reused)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, FALSE, $12, $13)";
+SELECT $1, $2, id, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, FALSE, $12, $13 FROM datasets WHERE id = $3 AND tenant = $2";
 
 pub(crate) const INSERT_JOB_DETAILS: &str = "\
 -- insert_job_details
@@ -76,7 +76,7 @@ SELECT COUNT(*) FROM jobs WHERE status = 'queued' AND tenant = $1";
 
 pub(crate) const STATUS: &str = "\
 -- status
-SELECT status FROM jobs WHERE id = $1";
+SELECT status FROM jobs WHERE id = $1 AND tenant = $2";
 
 pub(crate) const EXPIRED: &str = "\
 -- expired
@@ -104,11 +104,11 @@ pub(crate) const ANSWER_WAITING: &str = "\
 -- answer_waiting
 UPDATE jobs SET status = 'succeeded', finished_at = $2, release_id = $3, reused = TRUE WHERE id = $1";
 
-pub(crate) const JOB: &str = concat!("-- job\nSELECT ", job_columns!(), " WHERE j.id = $1");
+pub(crate) const JOB: &str = concat!("-- job\nSELECT ", job_columns!(), " WHERE j.id = $1 AND j.tenant = $2");
 
 pub(crate) const JOBS: &str = concat!(
     "-- jobs\nSELECT ",
     job_columns!(),
-    "\nWHERE j.id < $1 AND ($2 IS NULL OR j.status = $2) AND ($3 IS NULL OR j.dataset_id = $3)\n  \
+    "\nWHERE j.tenant = $7 AND j.id < $1 AND ($2 IS NULL OR j.status = $2) AND ($3 IS NULL OR j.dataset_id = $3)\n  \
      AND ($4 IS NULL OR j.series = $4) AND ($5 IS NULL OR j.method = $5)\nORDER BY j.id DESC LIMIT $6"
 );

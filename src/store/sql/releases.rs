@@ -9,7 +9,8 @@ macro_rules! release_columns {
 
 macro_rules! chunk_columns {
     () => {
-        "file, chunk_no, first_row, row_count, payload FROM part_chunks WHERE job_id = $1 AND attempt = $2 AND file = $3"
+        "p.file, p.chunk_no, p.first_row, p.row_count, p.payload FROM part_chunks AS p JOIN jobs AS j ON j.id = p.job_id\n\
+         WHERE p.job_id = $1 AND p.attempt = $2 AND p.file = $3 AND j.tenant = $5"
     };
 }
 
@@ -18,12 +19,12 @@ pub(crate) const PUT_PART_CHUNK: &str = "\
 INSERT INTO part_chunks (job_id, attempt, file, chunk_no, first_row, row_count, payload)
 SELECT id, attempt, $3, $4, $5, $6, $7 FROM jobs WHERE id = $1 AND attempt = $2 AND status = 'running'";
 
-pub(crate) const PART_CHUNK: &str = concat!("-- part_chunk\nSELECT ", chunk_columns!(), " AND chunk_no = $4");
+pub(crate) const PART_CHUNK: &str = concat!("-- part_chunk\nSELECT ", chunk_columns!(), " AND p.chunk_no = $4");
 
 pub(crate) const PART_CHUNK_AT_ROW: &str = concat!(
     "-- part_chunk_at_row\nSELECT ",
     chunk_columns!(),
-    " AND first_row <= $4 AND row_count > 0 ORDER BY first_row DESC LIMIT 1"
+    " AND p.first_row <= $4 AND p.row_count > 0 ORDER BY p.first_row DESC LIMIT 1"
 );
 
 pub(crate) const UNREACHABLE_ATTEMPTS: &str = "\
@@ -60,11 +61,12 @@ pub(crate) const RELEASE_EXISTS: &str = "\
 -- release_exists
 SELECT id FROM releases WHERE id = $1";
 
-pub(crate) const RELEASE: &str = concat!("-- release\nSELECT ", release_columns!(), " WHERE r.id = $1");
+pub(crate) const RELEASE: &str =
+    concat!("-- release\nSELECT ", release_columns!(), " WHERE r.id = $1 AND r.tenant = $2");
 
 pub(crate) const RELEASES: &str = concat!(
     "-- releases\nSELECT ",
     release_columns!(),
-    "\nWHERE r.id < $1 AND ($2 IS NULL OR r.series = $2) AND ($3 IS NULL OR r.dataset_id = $3)\n  \
+    "\nWHERE r.tenant = $7 AND r.id < $1 AND ($2 IS NULL OR r.series = $2) AND ($3 IS NULL OR r.dataset_id = $3)\n  \
      AND ($4 IS NULL OR r.method = $4) AND ($5 IS NULL OR r.status = $5)\nORDER BY r.id DESC LIMIT $6"
 );

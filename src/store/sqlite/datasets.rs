@@ -85,16 +85,22 @@ impl Datasets for SqliteStore {
         self.delete_chunks(id).await
     }
 
-    async fn dataset(&self, id: Uuid) -> Result<Option<DatasetRecord>, StoreError> {
+    async fn dataset(&self, tenant: &str, id: Uuid) -> Result<Option<DatasetRecord>, StoreError> {
         let row: Option<DatasetRow> =
-            sqlx::query_as(sql::DATASET).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+            sqlx::query_as(sql::DATASET).bind(id).bind(tenant).fetch_optional(&self.reader).await.map_err(failed)?;
         row.map(DatasetRecord::try_from).transpose()
     }
 
-    async fn datasets(&self, cursor: Option<Cursor>, limit: u32) -> Result<Page<DatasetRecord>, StoreError> {
+    async fn datasets(
+        &self,
+        tenant: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<DatasetRecord>, StoreError> {
         let rows: Vec<DatasetRow> = sqlx::query_as(sql::DATASETS)
             .bind(before(cursor))
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
@@ -102,17 +108,18 @@ impl Datasets for SqliteStore {
         Ok(Page::of(records, limit, |record| record.id))
     }
 
-    async fn purge_dataset(&self, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
+    async fn purge_dataset(&self, tenant: &str, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
         // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
         let mut tx = self.begin().await?;
-        let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).execute(&mut *tx).await.map_err(failed)?;
+        let marked =
+            sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await.map_err(failed)?;
         if marked.rows_affected() == 0 {
             return Err(StoreError::NotFound);
         }
         tx.commit().await.map_err(failed)?;
         self.delete_chunks(id).await?;
         self.empty_journal().await?;
-        self.dataset(id).await?.ok_or(StoreError::NotFound)
+        self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)
     }
 }
 

@@ -1,69 +1,73 @@
-//! Keys of requests that can be repeated.
+//! API keys and the audit log.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{SqliteStore, failed};
-use crate::jobs::{KeyRecord, Keys, NewKey, StoreError};
-use crate::store::rows::KeyRow;
+use crate::identity::ApiKey;
+use crate::jobs::{AuditEntry, Cursor, Keys, Page, StoreError};
+use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
 
 #[async_trait]
 impl Keys for SqliteStore {
-    async fn claim_key(&self, key: &NewKey) -> Result<Option<KeyRecord>, StoreError> {
-        loop {
-            let claimed = sqlx::query(sql::CLAIM_KEY)
-                .bind(&key.tenant)
-                .bind(key.route)
-                .bind(&key.name)
-                .bind(key.resource)
-                .bind(key.content_hash.as_ref().map(<[u8; 32]>::as_slice))
-                .bind(key.began_at)
-                .bind(key.lease_until)
-                .execute(&self.writer)
-                .await
-                .map_err(failed)?;
-            if claimed.rows_affected() > 0 {
-                return Ok(None);
-            }
-            let held: Option<KeyRow> = sqlx::query_as(sql::KEY)
-                .bind(&key.tenant)
-                .bind(key.route)
-                .bind(&key.name)
-                .fetch_optional(&self.writer)
-                .await
-                .map_err(failed)?;
-            // let go of between the two: it is free
-            if let Some(held) = held {
-                return KeyRecord::try_from(held).map(Some);
-            }
-        }
-    }
-
-    async fn drop_key(&self, resource: Uuid) -> Result<(), StoreError> {
-        sqlx::query(sql::DROP_KEY).bind(resource).execute(&self.writer).await.map_err(failed)?;
+    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError> {
+        sqlx::query(sql::INSERT_KEY)
+            .bind(key.id)
+            .bind(&key.tenant)
+            .bind(&key.name)
+            .bind(key.scopes.to_string())
+            .bind(key.hash.bytes().as_slice())
+            .bind(key.created_at)
+            .bind(key.expires_at)
+            .bind(key.revoked_at)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
         Ok(())
     }
 
-    async fn renew_key(&self, resource: Uuid, until: DateTime<Utc>) -> Result<bool, StoreError> {
-        let renewed = sqlx::query(sql::RENEW_KEY).bind(resource).bind(until).execute(&self.writer).await;
-        Ok(renewed.map_err(failed)?.rows_affected() > 0)
+    async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+        let row: Option<KeyRow> =
+            sqlx::query_as(sql::KEY).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+        row.map(ApiKey::try_from).transpose()
     }
 
-    async fn note_content(&self, resource: Uuid, content_hash: &[u8; 32]) -> Result<bool, StoreError> {
-        let hash = content_hash.as_slice();
-        let noted = sqlx::query(sql::NOTE_CONTENT).bind(resource).bind(hash).execute(&self.writer).await;
-        Ok(noted.map_err(failed)?.rows_affected() > 0)
+    async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
+        let rows: Vec<KeyRow> = sqlx::query_as(sql::KEYS).bind(tenant).fetch_all(&self.reader).await.map_err(failed)?;
+        rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    async fn expire_keys(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
-        let expired = sqlx::query(sql::EXPIRE_KEYS).bind(before).execute(&self.writer).await.map_err(failed)?;
-        Ok(expired.rows_affected())
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError> {
+        let row: Option<KeyRow> =
+            sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&self.writer).await.map_err(failed)?;
+        row.ok_or(StoreError::NotFound)?.try_into()
     }
 
-    async fn lapse_keys(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        sqlx::query(sql::LAPSE_KEYS).bind(now).execute(&self.writer).await.map_err(failed)?;
+    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError> {
+        sqlx::query(sql::APPEND_AUDIT)
+            .bind(entry.id)
+            .bind(entry.at)
+            .bind(&entry.tenant)
+            .bind(entry.key)
+            .bind(&entry.action)
+            .bind(&entry.object)
+            .bind(&entry.detail)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
         Ok(())
+    }
+
+    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError> {
+        let rows: Vec<AuditRow> = sqlx::query_as(sql::AUDIT)
+            .bind(tenant)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.reader)
+            .await
+            .map_err(failed)?;
+        Ok(Page::of(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
     }
 }

@@ -12,10 +12,14 @@ use crate::store::sql::{disclosures, life as sql, releases};
 #[async_trait]
 impl Lives for SqliteStore {
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
-        let Transition { release, act, reason, at } = transition;
+        let Transition { tenant, release, act, reason, at } = transition;
         let mut tx = self.begin().await?;
-        let row: Option<ReleaseRow> =
-            sqlx::query_as(releases::RELEASE).bind(release).fetch_optional(&mut *tx).await.map_err(failed)?;
+        let row: Option<ReleaseRow> = sqlx::query_as(releases::RELEASE)
+            .bind(release)
+            .bind(tenant)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(failed)?;
         let Some(row) = row else { return Ok(Transitioned::NotFound) };
         let record = ReleaseRecord::try_from(row)?;
         let (status, was_read): (String, bool) =
@@ -43,8 +47,14 @@ impl Lives for SqliteStore {
         Ok(Transitioned::Done)
     }
 
-    async fn mark_read(&self, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).execute(&self.writer).await.map_err(failed)?;
+    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let marked = sqlx::query(sql::MARK_READ)
+            .bind(release)
+            .bind(at)
+            .bind(tenant)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
         Ok(marked.rows_affected() > 0)
     }
 
@@ -53,9 +63,17 @@ impl Lives for SqliteStore {
         ended.fetch_optional(&self.reader).await.map_err(failed)
     }
 
-    async fn release_events(&self, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
-        let events: Vec<(String, String, DateTime<Utc>)> =
-            sqlx::query_as(sql::RELEASE_EVENTS).bind(release).fetch_all(&self.reader).await.map_err(failed)?;
+    async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError> {
+        sqlx::query_as(sql::OLD_RELEASES).bind(before).fetch_all(&self.reader).await.map_err(failed)
+    }
+
+    async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
+        let events: Vec<(String, String, DateTime<Utc>)> = sqlx::query_as(sql::RELEASE_EVENTS)
+            .bind(release)
+            .bind(tenant)
+            .fetch_all(&self.reader)
+            .await
+            .map_err(failed)?;
         Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
     }
 }

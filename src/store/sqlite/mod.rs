@@ -11,6 +11,7 @@ mod life;
 mod pool;
 mod queue;
 mod releases;
+mod repeats;
 #[cfg(test)]
 mod tests;
 

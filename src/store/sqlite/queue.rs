@@ -28,7 +28,7 @@ WHERE id = (
     WHERE q.status = 'queued' AND (q.deadline_at IS NULL OR q.deadline_at > $3)
       AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
     ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1)
-RETURNING id";
+RETURNING id, tenant";
 
 #[async_trait]
 impl Queue for SqliteStore {
@@ -41,7 +41,7 @@ impl Queue for SqliteStore {
             .await
             .map_err(failed)?;
         let status = if standing.is_some() { JobStatus::Succeeded } else { JobStatus::Queued };
-        sqlx::query(sql::INSERT_JOB)
+        let inserted = sqlx::query(sql::INSERT_JOB)
             .bind(job.id)
             .bind(&job.tenant)
             .bind(job.dataset)
@@ -58,6 +58,9 @@ impl Queue for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
+        if inserted.rows_affected() == 0 {
+            return Err(StoreError::NotFound);
+        }
         sqlx::query(sql::INSERT_JOB_DETAILS)
             .bind(job.id)
             .bind(Json(&job.specification))
@@ -73,7 +76,7 @@ impl Queue for SqliteStore {
                 .await
                 .map_err(failed)?;
         }
-        let record = read_job(&mut tx, job.id).await?.ok_or(StoreError::NotFound)?;
+        let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await.map_err(failed)?;
         Ok(record)
     }
@@ -85,15 +88,15 @@ impl Queue for SqliteStore {
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError> {
         let mut tx = self.begin().await?;
-        let claimed: Option<Uuid> = sqlx::query_scalar(CLAIM)
+        let claimed: Option<(Uuid, String)> = sqlx::query_as(CLAIM)
             .bind(token.0)
             .bind(now + lease)
             .bind(now)
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        let Some(id) = claimed else { return Ok(None) };
-        let job = read_job(&mut tx, id).await?.ok_or(StoreError::NotFound)?;
+        let Some((id, tenant)) = claimed else { return Ok(None) };
+        let job = read_job(&mut tx, &tenant, id).await?.ok_or(StoreError::NotFound)?;
         // a missing key is for the worker to fail the job on: failing the claim would block the queue
         let wrapped_key: Option<Vec<u8>> =
             sqlx::query_scalar(sql::JOB_KEY).bind(id).fetch_optional(&mut *tx).await.map_err(failed)?;
@@ -191,10 +194,10 @@ impl Queue for SqliteStore {
         Ok(Written::Done)
     }
 
-    async fn request_cancel(&self, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
+    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let status: Option<String> =
-            sqlx::query_scalar(sql::STATUS).bind(id).fetch_optional(&mut *tx).await.map_err(failed)?;
+            sqlx::query_scalar(sql::STATUS).bind(id).bind(tenant).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
         let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
             JobStatus::Queued => {
@@ -254,13 +257,14 @@ impl Queue for SqliteStore {
         number(queued)
     }
 
-    async fn job(&self, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    async fn job(&self, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
         let mut connection = self.reader.acquire().await.map_err(failed)?;
-        read_job(&mut connection, id).await
+        read_job(&mut connection, tenant, id).await
     }
 
     async fn jobs(
         &self,
+        tenant: &str,
         filter: &JobFilter,
         cursor: Option<Cursor>,
         limit: u32,
@@ -272,6 +276,7 @@ impl Queue for SqliteStore {
             .bind(&filter.series)
             .bind(&filter.method)
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
@@ -280,8 +285,9 @@ impl Queue for SqliteStore {
     }
 }
 
-async fn read_job(connection: &mut SqliteConnection, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
-    let row: Option<JobRow> = sqlx::query_as(sql::JOB).bind(id).fetch_optional(connection).await.map_err(failed)?;
+async fn read_job(connection: &mut SqliteConnection, tenant: &str, id: Uuid) -> Result<Option<JobRecord>, StoreError> {
+    let row: Option<JobRow> =
+        sqlx::query_as(sql::JOB).bind(id).bind(tenant).fetch_optional(connection).await.map_err(failed)?;
     row.map(JobRecord::try_from).transpose()
 }
 

@@ -40,22 +40,24 @@ impl Releases for SqliteStore {
 
     async fn part_chunk(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
         number: u32,
     ) -> Result<Option<PartChunkRecord>, StoreError> {
-        self.chunk(sql::PART_CHUNK, job, attempt, file, i64::from(number)).await
+        self.chunk(sql::PART_CHUNK, tenant, job, attempt, file, i64::from(number)).await
     }
 
     async fn part_chunk_at_row(
         &self,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
         row: u64,
     ) -> Result<Option<PartChunkRecord>, StoreError> {
-        let chunk = self.chunk(sql::PART_CHUNK_AT_ROW, job, attempt, file, stored(row)?).await?;
+        let chunk = self.chunk(sql::PART_CHUNK_AT_ROW, tenant, job, attempt, file, stored(row)?).await?;
         Ok(chunk.filter(|chunk| row - chunk.first_row < u64::from(chunk.rows)))
     }
 
@@ -114,14 +116,15 @@ impl Releases for SqliteStore {
         Ok(CommitOutcome::Committed)
     }
 
-    async fn release(&self, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
+    async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError> {
         let row: Option<ReleaseRow> =
-            sqlx::query_as(sql::RELEASE).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
+            sqlx::query_as(sql::RELEASE).bind(id).bind(tenant).fetch_optional(&self.reader).await.map_err(failed)?;
         row.map(ReleaseRecord::try_from).transpose()
     }
 
     async fn releases(
         &self,
+        tenant: &str,
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,
@@ -133,6 +136,7 @@ impl Releases for SqliteStore {
             .bind(&filter.method)
             .bind(&filter.status)
             .bind(i64::from(limit) + 1)
+            .bind(tenant)
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
@@ -166,6 +170,7 @@ impl SqliteStore {
     async fn chunk(
         &self,
         sql: &'static str,
+        tenant: &str,
         job: Uuid,
         attempt: u32,
         file: &str,
@@ -176,6 +181,7 @@ impl SqliteStore {
             .bind(i64::from(attempt))
             .bind(file)
             .bind(at)
+            .bind(tenant)
             .fetch_optional(&self.reader)
             .await
             .map_err(failed)?;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::SqliteStore;
 use crate::jobs::{Datasets, JobEnd, Queue, Releases, Store, StoreError, Written, problem_of};
 use crate::problem::Kind;
-use crate::store::conformance::{self, Bench, at};
+use crate::store::conformance::{self, Bench, TENANT, at};
 
 struct SqliteBench(Arc<SqliteStore>);
 
@@ -22,6 +22,10 @@ impl Bench for SqliteBench {
     async fn count(&self, table: &'static str) -> i64 {
         let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
         sqlx::query_scalar(sql).fetch_one(&self.0.reader).await.unwrap()
+    }
+
+    async fn refuses(&self, sql: &'static str) -> bool {
+        sqlx::query(sql).execute(&self.0.writer).await.is_err()
     }
 }
 
@@ -61,7 +65,7 @@ async fn what_was_written_is_there_after_a_restart() {
     drop(store);
     let store = SqliteStore::open(home.path()).await.unwrap();
     assert_eq!(conformance::job(&store, job.id).await, job);
-    assert!(store.release(release).await.unwrap().is_some());
+    assert!(store.release(TENANT, release).await.unwrap().is_some());
 }
 
 #[tokio::test]

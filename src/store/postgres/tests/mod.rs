@@ -114,6 +114,10 @@ impl Bench for PostgresBench {
         let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
         sqlx::query_scalar(sql).fetch_one(&self.store.pool).await.unwrap()
     }
+
+    async fn refuses(&self, sql: &'static str) -> bool {
+        sqlx::query(sql).execute(&self.store.pool).await.is_err()
+    }
 }
 
 mod stamped {

@@ -1,0 +1,54 @@
+//! A release as one file.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use sha2::{Digest, Sha256};
+
+use super::App;
+use super::access::Who;
+use super::extract::Id;
+use super::parts::{known, tell, unchanged};
+use super::{releases, stream};
+use crate::jobs::{StoreError, problem_of};
+use crate::problem::{Problem, ProblemDocument};
+
+/// A release as one zip file
+///
+/// Every part as CSV, `manifest.json`, `report.json`, `README.txt` for the reader, and `datapackage.json` (Frictionless).
+#[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, headers(("ETag" = String)), content((Vec<u8> = "application/zip"))),
+        (status = 304, description = "the archive has the ETag that If-None-Match names"),
+        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+pub(super) async fn get(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (release, manifest) = releases::read(&app, &caller, id).await?;
+    let mut hash = Sha256::new();
+    hash.update(release.manifest.to_string());
+    hash.update(release.report.to_string());
+    let digest = hash.finalize();
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    // another version may pack the same files in other bytes
+    let etag = format!("\"{digest}-zip-{}\"", env!("CARGO_PKG_VERSION"));
+    if known(&headers, &etag) {
+        return Ok(unchanged(etag));
+    }
+    let report = serde_json::from_value(release.report.clone());
+    let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    releases::open(&app, &release).await?;
+    let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
+    let mut response = Response::new(Body::from_stream(stream::archive(app, release, manifest, report).await?));
+    let stated = [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::ETAG, etag.as_str()),
+        (header::CONTENT_DISPOSITION, attachment.as_str()),
+    ];
+    tell(&mut response, stated);
+    Ok(response)
+}

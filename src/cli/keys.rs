@@ -1,0 +1,152 @@
+//! `guardian keys`: who may call a service with `--auth keys`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use uuid::Uuid;
+
+use super::End;
+use super::serve::{not_started, runtime};
+use crate::config::StoreOptions;
+use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes};
+use crate::service::keys::{KeyRing, NewKey};
+
+/// What to do with keys.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Makes a key and prints its token, which is shown this once
+    Create(Create),
+    /// Lists keys, one a line: id, state, tenant, name, scopes, end
+    List(List),
+    /// Ends a key at once
+    Revoke(Revoke),
+}
+
+/// Which store. While a service has the embedded one open, no other process can.
+#[derive(Args)]
+struct Place {
+    /// The folder of the embedded store
+    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    data: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// Which key to make.
+#[derive(Args)]
+pub struct Create {
+    #[command(flatten)]
+    place: Place,
+    /// Whose data it opens: tenants see nothing of each other
+    #[arg(long, default_value = DEFAULT_TENANT, value_parser = named)]
+    tenant: String,
+    /// What it is for, for people
+    #[arg(long, value_parser = named)]
+    name: String,
+    /// What it may do: pipeline, officer, analyst, operator or admin
+    #[arg(long, value_parser = preset, required_unless_present = "scopes", conflicts_with = "scopes")]
+    preset: Option<Preset>,
+    /// What it may do: scopes, separated by spaces
+    #[arg(long, value_parser = scopes)]
+    scopes: Option<Scopes>,
+    /// How long it works, as an ISO 8601 duration of at most P365D; for ever when not given
+    #[arg(long, value_name = "DURATION", value_parser = lifetime)]
+    expires: Option<Duration>,
+}
+
+/// Which keys to list.
+#[derive(Args)]
+pub struct List {
+    #[command(flatten)]
+    place: Place,
+    /// Only this tenant's
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+/// Which key to end.
+#[derive(Args)]
+pub struct Revoke {
+    #[command(flatten)]
+    place: Place,
+    /// Its id
+    id: Uuid,
+}
+
+fn named(text: &str) -> Result<String, String> {
+    let fits = (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err("must have 1 to 100 characters, none a control character".to_owned()) }
+}
+
+fn preset(text: &str) -> Result<Preset, String> {
+    text.parse().map_err(|_| format!("must be one of {}", Preset::ALL.map(Preset::name).join(", ")))
+}
+
+fn scopes(text: &str) -> Result<Scopes, String> {
+    let names = || Scope::ALL.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
+    let scopes = text.parse().ok().filter(|scopes| *scopes != Scopes::NONE);
+    scopes.ok_or_else(|| format!("must be some of {}", names()))
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    crate::spec::duration(text).ok_or_else(|| "must be an ISO 8601 duration such as P30D, at most P365D".to_owned())
+}
+
+pub(super) fn run(command: &Command) -> Result<End, End> {
+    runtime()?.block_on(async {
+        match command {
+            Command::Create(arguments) => create(arguments).await,
+            Command::List(arguments) => list(arguments).await,
+            Command::Revoke(arguments) => revoke(arguments).await,
+        }
+    })
+}
+
+async fn open(place: &Place) -> Result<KeyRing, End> {
+    KeyRing::open(&place.store, &place.data).await.map_err(not_started)
+}
+
+async fn create(arguments: &Create) -> Result<End, End> {
+    let ring = open(&arguments.place).await?;
+    let scopes = arguments.scopes.or(arguments.preset.map(Preset::scopes)).unwrap_or_default();
+    let (tenant, name) = (arguments.tenant.clone(), arguments.name.clone());
+    let made = ring.create(NewKey { tenant, name, scopes, lifetime: arguments.expires }).await;
+    ring.close().await;
+    let (key, token) = made.map_err(not_started)?;
+    say(&token.reveal())?;
+    // the token is out; without this line `keys list` tells the id
+    let _ = writeln!(std::io::stderr().lock(), "key {} of tenant {}: the token is shown this once", key.id, key.tenant);
+    Ok(End::Done)
+}
+
+async fn list(arguments: &List) -> Result<End, End> {
+    let ring = open(&arguments.place).await?;
+    let keys = ring.list(arguments.tenant.as_deref()).await;
+    ring.close().await;
+    for key in keys.map_err(not_started)? {
+        say(&line(&key))?;
+    }
+    Ok(End::Done)
+}
+
+fn line(key: &ApiKey) -> String {
+    let state = if key.revoked_at.is_some() { "revoked" } else { "valid" };
+    let end = key.expires_at.map_or_else(|| "-".to_owned(), |end| end.format("%Y-%m-%dT%H:%M:%SZ").to_string());
+    let ApiKey { id, tenant, name, scopes, .. } = key;
+    format!("{id}\t{state}\t{tenant}\t{name}\t{scopes}\t{end}")
+}
+
+async fn revoke(arguments: &Revoke) -> Result<End, End> {
+    let ring = open(&arguments.place).await?;
+    let revoked = ring.revoke(arguments.id).await;
+    ring.close().await;
+    let key = revoked.map_err(not_started)?.ok_or_else(|| End::Usage("there is no such key".to_owned()))?;
+    say(&line(&key))?;
+    Ok(End::Done)
+}
+
+fn say(text: &str) -> Result<(), End> {
+    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| End::InputOutput(format!("standard output: {error}")))
+}

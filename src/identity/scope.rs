@@ -1,0 +1,181 @@
+//! Scopes and the presets that bundle them.
+
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! scopes {
+    ($($variant:ident, $name:literal, $what:literal;)*) => {
+        /// One thing that a key may do.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Scope {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl Scope {
+            /// Every scope.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name used in the contract.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    DatasetsWrite, "datasets:write", "Upload, describe and purge datasets.";
+    DatasetsInspect, "datasets:inspect", "See counts of the data: plans, profiles, values.";
+    Jobs, "jobs", "Submit, watch and cancel jobs; verify.";
+    ReleasesRead, "releases:read", "Read published releases.";
+    ReleasesInternal, "releases:internal", "Read what needs the original.";
+    ReleasesApprove, "releases:approve", "Approve, reject and withdraw releases; see held ones.";
+    LedgerRead, "ledger:read", "Read the ledger.";
+    LedgerOverride, "ledger:override", "Enter disclosures; publish unproven.";
+    TaxonomiesWrite, "taxonomies:write", "Write taxonomies and policies.";
+    Operate, "operate", "See the service's own state; none of the data.";
+}
+
+/// A name that stands for nothing here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown name")]
+pub struct UnknownName;
+
+impl FromStr for Scope {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL.iter().copied().find(|scope| scope.name() == text).ok_or(UnknownName)
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scopes(u32);
+
+impl Scopes {
+    /// No scope.
+    pub const NONE: Self = Self(0);
+    /// Every scope.
+    pub const ALL: Self = Self((1 << Scope::ALL.len()) - 1);
+
+    /// Whether `scope` is a member.
+    #[must_use]
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 >> scope as u32 & 1 == 1
+    }
+
+    /// The members.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.iter().copied().filter(move |&scope| self.contains(scope))
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | 1 << scope as u32))
+    }
+}
+
+/// Names, separated by spaces.
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, scope) in self.iter().enumerate() {
+            write!(f, "{}{}", if index == 0 { "" } else { " " }, scope.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        text.split_whitespace().map(str::parse).collect()
+    }
+}
+
+/// A bundle of scopes for a kind of user.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preset {
+    /// Uploads, publishes, reads.
+    Pipeline,
+    /// Inspects, publishes, approves, keeps the ledger.
+    Officer,
+    /// Reads published releases.
+    Analyst,
+    /// Runs the service; sees none of the data.
+    Operator,
+    /// Everything.
+    Admin,
+}
+
+impl Preset {
+    /// Every preset.
+    pub const ALL: [Self; 5] = [Self::Pipeline, Self::Officer, Self::Analyst, Self::Operator, Self::Admin];
+
+    /// The name used on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pipeline => "pipeline",
+            Self::Officer => "officer",
+            Self::Analyst => "analyst",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn scopes(self) -> Scopes {
+        use Scope as S;
+        match self {
+            Self::Pipeline => [S::DatasetsWrite, S::Jobs, S::ReleasesRead].into_iter().collect(),
+            Self::Officer => {
+                Scope::ALL.iter().copied().filter(|scope| !matches!(scope, S::DatasetsWrite | S::Operate)).collect()
+            }
+            Self::Analyst => [S::ReleasesRead].into_iter().collect(),
+            Self::Operator => [S::Operate].into_iter().collect(),
+            Self::Admin => Scopes::ALL,
+        }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or(UnknownName)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_survive_their_text() {
+        for preset in Preset::ALL {
+            let scopes = preset.scopes();
+            assert_eq!(scopes.to_string().parse(), Ok(scopes), "{}", preset.name());
+        }
+        assert_eq!("jobs nonsense".parse::<Scopes>(), Err(UnknownName));
+        assert_eq!("".parse(), Ok(Scopes::NONE));
+    }
+
+    #[test]
+    fn presets_hold_what_the_contract_says() {
+        assert_eq!(Preset::Pipeline.scopes().to_string(), "datasets:write jobs releases:read");
+        assert_eq!(Preset::Analyst.scopes().to_string(), "releases:read");
+        assert!(!Preset::Officer.scopes().contains(Scope::DatasetsWrite));
+        assert!(Preset::Operator.scopes().iter().all(|scope| scope == Scope::Operate));
+    }
+}

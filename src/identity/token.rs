@@ -1,0 +1,118 @@
+//! Bearer tokens: shown once, kept as a hash.
+//!
+//! `gk_ID_SECRET`: the id finds the key, the secret of 256 random bits proves it. A secret with so much entropy needs no slow
+//! hash; comparison takes the same time wherever two hashes differ.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+const PREFIX: &str = "gk";
+
+/// A bearer token. Has no `Debug` that shows the secret.
+pub struct Token {
+    id: Uuid,
+    secret: Zeroizing<[u8; 32]>,
+}
+
+/// The hash of a token's secret.
+#[derive(Clone, Copy, Eq)]
+pub struct TokenHash([u8; 32]);
+
+impl Token {
+    /// A new token for the key `id`.
+    ///
+    /// # Errors
+    /// When the operating system has no randomness to give.
+    pub fn draw(id: Uuid) -> Result<Self, getrandom::Error> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *secret)?;
+        Ok(Self { id, secret })
+    }
+
+    /// The token that `text` spells, if it spells one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut members = text.splitn(3, '_');
+        let (prefix, id, secret) = (members.next()?, members.next()?, members.next()?);
+        if prefix != PREFIX || id.len() != 32 || secret.len() != 64 {
+            return None;
+        }
+        let mut bytes = Zeroizing::new([0; 32]);
+        for (byte, pair) in bytes.iter_mut().zip(secret.as_bytes().chunks(2)) {
+            let digit = |at: usize| pair.get(at).and_then(|&c| char::from(c).to_digit(16)).map(|digit| digit as u8);
+            *byte = digit(0)? << 4 | digit(1)?;
+        }
+        Some(Self { id: Uuid::try_parse(id).ok()?, secret: bytes })
+    }
+
+    /// The key it belongs to.
+    #[must_use]
+    pub const fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// What is kept of it.
+    #[must_use]
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(Sha256::digest(*self.secret).into())
+    }
+
+    /// The text to show, once.
+    #[must_use]
+    pub fn reveal(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(format!("{PREFIX}_{}_", self.id.simple()));
+        for byte in self.secret.iter() {
+            text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or_default());
+            text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or_default());
+        }
+        text
+    }
+}
+
+impl TokenHash {
+    /// The hash that was kept as `bytes`.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to keep.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl PartialEq for TokenHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenHash(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_survives_its_text_and_no_other_text_is_it() {
+        let token = Token::draw(Uuid::now_v7()).unwrap();
+        let text = token.reveal();
+        let again = Token::parse(&text).unwrap();
+        assert_eq!(again.id(), token.id());
+        assert_eq!(again.hash(), token.hash());
+        assert_ne!(Token::draw(token.id()).unwrap().hash(), token.hash());
+        for other in ["", "gk", "gk_", "gk_0_0", &text[1..], &format!("{}0", *text), &text.replace("gk", "kg")] {
+            assert!(Token::parse(other).is_none(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Arrow IPC streams in and out.
+
+mod reader;
+mod writer;
+
+pub use reader::ArrowReader;
+pub use writer::ArrowStreamWriter;

@@ -1,0 +1,147 @@
+//! The formats that tables are read from, and one face for their readers.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::arrow::ArrowReader;
+use super::csv::{CsvOptions, CsvReader};
+use super::ndjson::NdjsonReader;
+use super::parquet::{ParquetReader, spooled};
+use super::{IngestError, Limits};
+use crate::microdata::{AttributeType, Chunk};
+
+/// What a table is read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum InputFormat {
+    /// RFC 4180 with a header.
+    #[default]
+    Csv,
+    /// A flat JSON object a line.
+    Ndjson,
+    /// Apache Parquet.
+    Parquet,
+    /// An Arrow IPC stream; files in the IPC file format are read too.
+    Arrow,
+}
+
+impl InputFormat {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Csv, Self::Ndjson, Self::Parquet, Self::Arrow];
+
+    /// The media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Parquet => "application/vnd.apache.parquet",
+            Self::Arrow => "application/vnd.apache.arrow.stream",
+        }
+    }
+
+    /// The format of a media type, which has no parameters.
+    #[must_use]
+    pub fn of_media_type(essence: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(essence))
+    }
+
+    /// The format that the end of a file name tells.
+    #[must_use]
+    pub fn of_file_name(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "csv" | "tsv" => Some(Self::Csv),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "parquet" => Some(Self::Parquet),
+            "arrow" | "arrows" => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+
+    /// The format that the first eight (decompressed) bytes tell; what begins like nothing else is CSV.
+    #[must_use]
+    pub fn of_beginning(bytes: &[u8]) -> Self {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+        if bytes.starts_with(b"PAR1") {
+            Self::Parquet
+        } else if bytes.starts_with(b"ARROW1") || bytes.starts_with(&[0xFF; 4]) {
+            Self::Arrow
+        } else if text.first() == Some(&b'{') {
+            Self::Ndjson
+        } else {
+            Self::Csv
+        }
+    }
+}
+
+/// Gives the rows of a table as [`Chunk`]s.
+pub trait TableReader: Send {
+    /// The names of the columns, distinct and not empty.
+    fn names(&self) -> &[String];
+
+    /// The types of the columns, once all rows were read; what is `None` is inferred from the values.
+    fn kinds(&self) -> Vec<Option<AttributeType>>;
+
+    /// The next rows, at least one; `None` at the end.
+    ///
+    /// # Errors
+    /// [`IngestError`]; the reader must not be used further then.
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError>;
+}
+
+impl<R: Read + Send> TableReader for CsvReader<R> {
+    fn names(&self) -> &[String] {
+        Self::names(self)
+    }
+
+    fn kinds(&self) -> Vec<Option<AttributeType>> {
+        Self::kinds(self).to_vec()
+    }
+
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
+        Self::next_chunk(self)
+    }
+}
+
+/// Begins to read a table. Of `options`, other formats than CSV use the types. Parquet is read from its end, so it is first
+/// copied to a file in the folder `spool` that has no name and goes with its last handle, however that comes about.
+///
+/// # Errors
+/// [`IngestError`]
+pub fn open(
+    format: InputFormat,
+    body: impl Read + Send + 'static,
+    options: CsvOptions,
+    limits: &Limits,
+    spool: &Path,
+) -> Result<Box<dyn TableReader>, IngestError> {
+    Ok(match format {
+        InputFormat::Csv => Box::new(CsvReader::open(body, options, limits)?),
+        InputFormat::Ndjson => Box::new(NdjsonReader::open(body, options.types, limits)?),
+        InputFormat::Parquet => Box::new(ParquetReader::open(spooled(body, spool)?, options.types, limits)?),
+        InputFormat::Arrow => Box::new(ArrowReader::open(body, options.types, limits)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_name_type_and_beginning() {
+        assert_eq!(InputFormat::of_media_type("Application/X-NDJSON"), Some(InputFormat::Ndjson));
+        assert_eq!(InputFormat::of_media_type("application/json"), None);
+        assert_eq!(InputFormat::of_file_name("a.b.PARQUET"), Some(InputFormat::Parquet));
+        assert_eq!(InputFormat::of_file_name("csv"), None);
+        for (bytes, format) in [
+            (&b"PAR1...."[..], InputFormat::Parquet),
+            (b"ARROW1\0\0", InputFormat::Arrow),
+            (b"\xFF\xFF\xFF\xFF\x80\0\0\0", InputFormat::Arrow),
+            (b"\n {\"a\":1", InputFormat::Ndjson),
+            (b"\xEF\xBB\xBF{\"a\"", InputFormat::Ndjson),
+            (b"a,b\n1,2\n", InputFormat::Csv),
+            (b"", InputFormat::Csv),
+        ] {
+            assert_eq!(InputFormat::of_beginning(bytes), format, "{bytes:?}");
+        }
+    }
+}

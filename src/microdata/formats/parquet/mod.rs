@@ -1,0 +1,7 @@
+//! Apache Parquet in and out.
+
+mod reader;
+mod writer;
+
+pub use reader::{ParquetReader, spooled};
+pub use writer::ParquetWriter;

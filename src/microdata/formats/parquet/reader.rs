@@ -1,0 +1,103 @@
+//! Reads a Parquet file into chunks, a few thousand rows at a time.
+//!
+//! Of the file's metadata only the schema and the places of the rows are used. Text is decoded as views into its pages, so that
+//! a small dictionary does not unfold into a large batch.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::errors::ParquetError;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema};
+
+use super::super::arrays::{BatchSource, Batches, damaged, guarded};
+use super::super::{IngestError, Limits, TableReader};
+use crate::microdata::{AttributeType, Chunk};
+
+const BATCH_ROWS: usize = 8192;
+const COPY: usize = 256 << 10;
+
+/// Copies an input to a file of mode 0600 in `folder` that has no name, so that it is gone when it is closed, also by a crash.
+///
+/// # Errors
+/// [`IngestError::Spool`] when the file cannot be written, else what the input's error is.
+pub fn spooled(mut body: impl Read, folder: &Path) -> Result<File, IngestError> {
+    let mut file = tempfile::tempfile_in(folder).map_err(IngestError::Spool)?;
+    let mut buffer = vec![0; COPY];
+    loop {
+        let read = match body.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error.into()),
+        };
+        file.write_all(&buffer[..read]).map_err(IngestError::Spool)?;
+    }
+    file.rewind().map_err(IngestError::Spool)?;
+    Ok(file)
+}
+
+/// Gives the rows of a Parquet file as [`Chunk`]s.
+pub struct ParquetReader(Batches<Rows>);
+
+struct Rows(ParquetRecordBatchReader);
+
+impl BatchSource for Rows {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, IngestError> {
+        self.0.next().transpose().map_err(|_| damaged())
+    }
+}
+
+impl ParquetReader {
+    /// Reads the schema.
+    ///
+    /// # Errors
+    /// [`IngestError`]
+    pub fn open(file: File, types: Vec<(String, AttributeType)>, limits: &Limits) -> Result<Self, IngestError> {
+        if file.metadata().map_err(IngestError::Spool)?.len() == 0 {
+            return Err(IngestError::Empty);
+        }
+        let (schema, rows) = guarded(|| rows(file, limits))?;
+        Batches::new(&schema, rows, types, limits).map(Self)
+    }
+}
+
+impl TableReader for ParquetReader {
+    fn names(&self) -> &[String] {
+        self.0.names()
+    }
+
+    fn kinds(&self) -> Vec<Option<AttributeType>> {
+        self.0.kinds()
+    }
+
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
+        self.0.next_chunk()
+    }
+}
+
+fn rows(file: File, limits: &Limits) -> Result<(Schema, Rows), IngestError> {
+    let damaged = |_: ParquetError| damaged();
+    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::load(&file, options()).map_err(damaged)?;
+    let claimed = metadata.metadata().row_groups().iter().map(|group| group.total_byte_size().max(0) as u64);
+    let (found, limit) = (claimed.fold(0, u64::saturating_add), limits.max_decompressed);
+    if found > limit {
+        return Err(IngestError::TooLarge { what: "decompressed bytes", limit, found, row: None });
+    }
+    let as_view = |field: &Arc<Field>| match field.data_type() {
+        // without an annotation text is binary; what is not UTF-8 is refused when it is read
+        DataType::Utf8 | DataType::Binary => Field::new(field.name(), DataType::Utf8View, field.is_nullable()),
+        other => Field::new(field.name(), other.clone(), field.is_nullable()),
+    };
+    let schema = Schema::new(metadata.schema().fields().iter().map(as_view).collect::<Vec<_>>());
+    let options = options().with_schema(Arc::new(schema.clone()));
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(damaged)?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(BATCH_ROWS);
+    Ok((schema, Rows(builder.build().map_err(damaged)?)))
+}

@@ -1,0 +1,282 @@
+//! Rows of CSV as typed columns: what Parquet and Arrow outputs have in common.
+
+use std::io;
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Date32Builder, Decimal128Builder, Int32Builder, Int64Builder, StringBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use super::Limits;
+use super::csv::{Record, Scanner};
+use crate::microdata::{AttributeType, Domain, Interner, parse_date, parse_integer, parse_timestamp};
+
+/// The most digits of a decimal that typed formats hold.
+const MAX_DIGITS: u8 = 38;
+
+/// A column of the output.
+#[derive(Clone, Debug)]
+pub struct TypedColumn {
+    /// The name.
+    pub name: String,
+    /// How its values are held.
+    pub kind: TypedKind,
+}
+
+/// How values are held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TypedKind {
+    /// 32 bits, never missing.
+    Bucket,
+    /// 64 bits, never missing.
+    Count,
+    /// 64 bits.
+    Integer,
+    /// A decimal of so many digits, so many of them behind the point.
+    Decimal(u8, u8),
+    /// A bit.
+    Boolean,
+    /// Days.
+    Date,
+    /// Microseconds in UTC.
+    Timestamp,
+    /// UTF-8 under a dictionary of its own for every batch.
+    Text,
+}
+
+impl TypedKind {
+    /// How values of a type are held; `scale` is that of a decimal column, `None` when it is too wide.
+    #[must_use]
+    pub fn of(kind: AttributeType, scale: Option<(u8, u8)>) -> Self {
+        match kind {
+            AttributeType::Integer => Self::Integer,
+            AttributeType::Decimal => scale.map_or(Self::Text, |(digits, scale)| Self::Decimal(digits, scale)),
+            AttributeType::Text => Self::Text,
+            AttributeType::Boolean => Self::Boolean,
+            AttributeType::Date => Self::Date,
+            AttributeType::Timestamp => Self::Timestamp,
+        }
+    }
+
+    fn field(self, name: &str) -> Field {
+        let kind = match self {
+            Self::Bucket => DataType::Int32,
+            Self::Count | Self::Integer => DataType::Int64,
+            Self::Decimal(digits, scale) => DataType::Decimal128(digits, scale as i8),
+            Self::Boolean => DataType::Boolean,
+            Self::Date => DataType::Date32,
+            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        };
+        Field::new(name, kind, !matches!(self, Self::Bucket | Self::Count))
+    }
+}
+
+/// Reads CSV as batches of typed columns.
+pub struct TypedRows {
+    columns: Vec<TypedColumn>,
+    null: String,
+    schema: SchemaRef,
+}
+
+impl TypedRows {
+    /// Rows of these columns; `null` is the text of a missing value, unquoted, where that is not nothing.
+    #[must_use]
+    pub fn new(columns: Vec<TypedColumn>, null: Option<&str>) -> Self {
+        let fields: Vec<Field> = columns.iter().map(|column| column.kind.field(&column.name)).collect();
+        Self { columns, null: null.unwrap_or_default().to_owned(), schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// What the batches look like.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Some lines of CSV as a batch; `header` when they begin with one.
+    ///
+    /// # Errors
+    /// When they are not rows of these columns.
+    pub fn batch(&self, csv: &[u8], header: bool) -> io::Result<RecordBatch> {
+        let mut growing: Vec<Growing> = self.columns.iter().map(|column| Growing::new(column.kind)).collect();
+        each_record(csv, header, self.columns.len(), |record| {
+            for ((field, quoted), column) in record.iter().zip(&mut growing) {
+                let value = (quoted || field != self.null.as_bytes()).then_some(field);
+                column.push(value).ok_or_else(|| corrupt("a value is not of its column's type"))?;
+            }
+            Ok(())
+        })?;
+        let arrays = growing.into_iter().map(Growing::finish).collect::<io::Result<Vec<ArrayRef>>>()?;
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(corrupt)
+    }
+}
+
+/// Finds how many digits decimal columns need.
+pub struct DecimalScales {
+    /// Per column, for decimal ones: digits before the point and behind it.
+    columns: Vec<Option<(usize, usize)>>,
+    null: String,
+}
+
+impl DecimalScales {
+    /// Of columns of these types.
+    #[must_use]
+    pub fn new(kinds: &[AttributeType], null: Option<&str>) -> Self {
+        let decimal = |&kind: &AttributeType| (kind == AttributeType::Decimal).then_some((0, 0));
+        Self { columns: kinds.iter().map(decimal).collect(), null: null.unwrap_or_default().to_owned() }
+    }
+
+    /// Whether there is a decimal column.
+    #[must_use]
+    pub fn needed(&self) -> bool {
+        self.columns.iter().any(Option::is_some)
+    }
+
+    /// Looks at some lines of CSV; `header` when they begin with one.
+    ///
+    /// # Errors
+    /// When they are not rows of these columns.
+    pub fn look(&mut self, csv: &[u8], header: bool) -> io::Result<()> {
+        let (columns, null) = (&mut self.columns, self.null.as_bytes());
+        each_record(csv, header, columns.len(), |record| {
+            for ((field, quoted), column) in record.iter().zip(columns.iter_mut()) {
+                let Some((whole, fraction)) = column else { continue };
+                if quoted || field != null {
+                    let digits = field.strip_prefix(b"-").unwrap_or(field);
+                    let point = digits.iter().position(|&byte| byte == b'.').unwrap_or(digits.len());
+                    *whole = (*whole).max(point);
+                    *fraction = (*fraction).max(digits.len().saturating_sub(point + 1));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Per column: all digits and those behind the point, of a decimal column that is not too wide.
+    #[must_use]
+    pub fn found(&self) -> Vec<Option<(u8, u8)>> {
+        let fits = |&(whole, fraction): &(usize, usize)| {
+            let digits = u8::try_from((whole + fraction).max(1)).ok().filter(|&digits| digits <= MAX_DIGITS)?;
+            Some((digits, fraction as u8))
+        };
+        self.columns.iter().map(|column| column.as_ref().and_then(fits)).collect()
+    }
+}
+
+fn corrupt(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, cause)
+}
+
+fn each_record(
+    csv: &[u8],
+    header: bool,
+    width: usize,
+    mut take: impl FnMut(&Record<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::default());
+    if header {
+        scanner.next_record().map_err(corrupt)?;
+    }
+    while let Some(record) = scanner.next_record().map_err(corrupt)? {
+        if record.len() != width {
+            return Err(corrupt("a row has other columns than its part"));
+        }
+        take(&record)?;
+    }
+    Ok(())
+}
+
+/// A column under construction.
+enum Growing {
+    Bucket(Int32Builder),
+    Integer(Int64Builder),
+    Decimal(Decimal128Builder, u8, u8),
+    Boolean(BooleanBuilder),
+    Date(Date32Builder),
+    Timestamp(TimestampMicrosecondBuilder),
+    Text(Box<Interner>, Vec<Option<u32>>),
+}
+
+impl Growing {
+    fn new(kind: TypedKind) -> Self {
+        match kind {
+            TypedKind::Bucket => Self::Bucket(Int32Builder::new()),
+            TypedKind::Count | TypedKind::Integer => Self::Integer(Int64Builder::new()),
+            TypedKind::Decimal(digits, scale) => Self::Decimal(Decimal128Builder::new(), digits, scale),
+            TypedKind::Boolean => Self::Boolean(BooleanBuilder::new()),
+            TypedKind::Date => Self::Date(Date32Builder::new()),
+            TypedKind::Timestamp => Self::Timestamp(TimestampMicrosecondBuilder::new()),
+            TypedKind::Text => Self::Text(Box::default(), Vec::new()),
+        }
+    }
+
+    /// Appends a cell; `None` when it is not of the type.
+    fn push(&mut self, value: Option<&[u8]>) -> Option<()> {
+        /// The value parsed, if there is one.
+        fn parsed<T>(value: Option<&[u8]>, parse: impl Fn(&[u8]) -> Option<T>) -> Option<Option<T>> {
+            value.map_or(Some(None), |value| parse(value).map(Some))
+        }
+        match self {
+            Self::Bucket(builder) => {
+                builder.append_option(parsed(value, |text| parse_integer(text)?.try_into().ok())?);
+            }
+            Self::Integer(builder) => builder.append_option(parsed(value, parse_integer)?),
+            Self::Decimal(builder, _, scale) => builder.append_option(parsed(value, |text| scaled(text, *scale))?),
+            Self::Boolean(builder) => builder.append_option(parsed(value, |text| match text {
+                b"true" => Some(true),
+                b"false" => Some(false),
+                _ => None,
+            })?),
+            Self::Date(builder) => builder.append_option(parsed(value, parse_date)?),
+            Self::Timestamp(builder) => builder.append_option(parsed(value, parse_timestamp)?),
+            Self::Text(interner, codes) => codes.push(value.map(|value| interner.intern(value))),
+        }
+        Some(())
+    }
+
+    fn finish(self) -> io::Result<ArrayRef> {
+        Ok(match self {
+            Self::Bucket(mut builder) => Arc::new(builder.finish()),
+            Self::Integer(mut builder) => Arc::new(builder.finish()),
+            Self::Decimal(mut builder, digits, scale) => {
+                let array = builder.finish().with_precision_and_scale(digits, scale as i8);
+                Arc::new(array.map_err(corrupt)?)
+            }
+            Self::Boolean(mut builder) => Arc::new(builder.finish()),
+            Self::Date(mut builder) => Arc::new(builder.finish()),
+            Self::Timestamp(mut builder) => Arc::new(builder.finish().with_timezone("UTC")),
+            Self::Text(mut interner, codes) => {
+                let (domain, ranks) = Domain::sort(AttributeType::Text, false, &interner.take());
+                let mut values = StringBuilder::new();
+                for value in domain.iter() {
+                    values.append_value(std::str::from_utf8(value.unwrap_or_default()).map_err(corrupt)?);
+                }
+                let values: StringArray = values.finish();
+                let keys: Int32Array = codes.iter().map(|code| code.map(|code| ranks[code as usize] as i32)).collect();
+                Arc::new(DictionaryArray::try_new(keys, Arc::new(values)).map_err(corrupt)?)
+            }
+        })
+    }
+}
+
+/// The value of a decimal text in units of its last digit but `scale`.
+fn scaled(text: &[u8], scale: u8) -> Option<i128> {
+    let (negative, digits) = text.strip_prefix(b"-").map_or((false, text), |rest| (true, rest));
+    let mut value: i128 = 0;
+    let mut behind: Option<u8> = None;
+    for &byte in digits {
+        match byte {
+            b'.' if behind.is_none() => behind = Some(0),
+            b'0'..=b'9' => {
+                value = value.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                behind = behind.map(|digits| digits + 1);
+            }
+            _ => return None,
+        }
+    }
+    let value = value.checked_mul(10_i128.checked_pow(u32::from(scale.checked_sub(behind.unwrap_or(0))?))?)?;
+    Some(if negative { -value } else { value })
+}
