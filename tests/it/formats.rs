@@ -368,6 +368,7 @@ async fn a_form_holds_one_file() {
         assert_eq!((&dataset["rows"], &dataset["bytes"]), (&json!(rows), &json!(content.len())), "{disposition}");
     }
     let before = server.stored("datasets").await;
+    let keyed = [kind[0], ("idempotency-key", "k")];
     let csv = CSV.as_bytes();
     for (body, status) in [
         (form(&[]), 400),
@@ -385,8 +386,19 @@ async fn a_form_holds_one_file() {
             400,
         ),
     ] {
-        assert_eq!(server.upload_with("", body, &kind).await.status, status);
+        assert_eq!(server.upload_with("", body, &keyed).await.status, status);
     }
     assert_eq!(server.stored("datasets").await, before);
+    // what failed let go of its key; a repeat is known by its file, however that is wrapped
+    assert_eq!(server.stored("idempotency_keys").await, 0);
+    let first = server.upload_with("", form(&[("name=\"file\"; filename=\"t.csv\"", "", csv)]), &keyed).await.ok(201);
+    let renamed = form(&[("name=\"file\"; filename=\"u.csv\"", "", csv)]);
+    assert_eq!(server.upload_with("", renamed, &keyed).await.ok(201), first);
+    assert_eq!(server.upload_with("", CSV, &keyed[1..]).await.ok(201), first);
+    let other = form(&[("name=\"file\"; filename=\"t.ndjson\"", "", csv)]);
+    server.upload_with("", other, &keyed).await.problem(409, "idempotency-conflict");
+    let two = form(&[("name=\"file\"; filename=\"t.csv\"", "", csv), ("name=\"more\"", "", b"x")]);
+    server.upload_with("", two, &keyed).await.problem(400, "malformed-request");
+    assert_eq!(server.stored("datasets").await, before + 1);
     server.stop().await;
 }

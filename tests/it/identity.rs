@@ -16,7 +16,7 @@ use reqwest::header::{AUTHORIZATION, HOST, ORIGIN};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::harness::{Answer, Client, HOSPITAL, Process, Server, guardian, hospital_method, run, text};
+use super::harness::{Answer, Client, HOSPITAL, Process, Server, guardian, hospital_method, run, stored, text};
 
 /// A service that asks for keys.
 struct Guarded {
@@ -240,7 +240,7 @@ async fn held_releases_are_there_for_those_who_may_approve() {
     }
     // the archive holds the rows: what was read stays disclosed
     officer.post(&format!("{path}/reject"), &json!({"reason": "why"})).await.ok(200);
-    assert_eq!(guarded.server.stored("disclosures").await, 2);
+    assert_eq!(stored(&guarded.home.path().join("data"), "disclosures").await, 2);
     let other = pipeline.dataset(HOSPITAL).await;
     let job = pipeline.job(&other, json!({"hold": true, "method": hospital_method()})).await.ok(200);
     let path = format!("/v1/releases/{}", text(&job["release"]));
