@@ -48,6 +48,8 @@ pub(super) struct ReleaseQuery {
 }
 
 /// The releases
+///
+/// Held ones are listed for those alone who may approve them; a page may be shorter for it.
 #[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
     responses((status = 200, body = Listing<ReleaseItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn list(
@@ -59,6 +61,8 @@ pub(super) async fn list(
         ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.releases(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
+    let mut page = page.map_err(|error| problem_of(&error))?;
+    page.items.retain(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
     let item = |release: ReleaseRecord| {
         Ok(ReleaseItem {
             id: release.id,
@@ -69,7 +73,7 @@ pub(super) async fn list(
             created_at: release.created_at,
         })
     };
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, item)?))
+    Ok(Json(Listing::of(page, item)?))
 }
 
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
