@@ -1,26 +1,28 @@
 //! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
 
 use super::gnf::{self, Node, Status};
+use super::guarantee::{Shares, at_least};
 use super::{CheckName, Evidence, Findings};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
 
-/// The largest count of a value in a column, and the rows of the column.
-pub(super) type Largest = (u64, u64);
+/// How often each value of a column occurs.
+pub(super) type Counts = Vec<u64>;
 
-/// Checks the submitted rules, and every rule that is listed. `largest` holds what the parts showed of each attribute.
-pub(super) fn check(evidence: &Evidence<'_>, largest: &[Option<Largest>], findings: &mut Findings) {
+/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute.
+pub(super) fn check(evidence: &Evidence<'_>, counts: Vec<Option<Counts>>, findings: &mut Findings) {
     let publication = evidence.publication;
     let search = Search {
         evidence,
         nodes: publication.tables.iter().map(Node::of).collect(),
-        largest: (0..largest.len())
-            .map(|index| match evidence.original {
+        counts: counts
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
                 Some(original) if index < original.attributes().len() => {
-                    let counts = original.column(Attr::from(index)).counts();
-                    Some((counts.into_iter().max().unwrap_or(0), original.rows() as u64))
+                    Some(original.column(Attr::from(index)).counts())
                 }
-                _ => largest[index],
+                _ => shown,
             })
             .collect(),
     };
@@ -40,7 +42,7 @@ pub(super) fn check(evidence: &Evidence<'_>, largest: &[Option<Largest>], findin
 struct Search<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<Node<'a>>,
-    largest: Vec<Option<Largest>>,
+    counts: Vec<Option<Counts>>,
 }
 
 impl Search<'_> {
@@ -77,9 +79,11 @@ impl Search<'_> {
     /// Whether the attribute by itself keeps the guarantee. One that is neither in the original nor in a part that could
     /// be read is published nowhere only if no table claims it.
     fn eligible(&self, attr: Attr, guarantee: Guarantee) -> bool {
-        let Guarantee::LDiversity { l } = guarantee;
-        match self.largest.get(attr.index()).copied().flatten() {
-            Some((count, rows)) => u128::from(count) * u128::from(l) <= u128::from(rows),
+        match self.counts.get(attr.index()).and_then(Option::as_ref) {
+            Some(counts) => {
+                let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
+                Shares::of(&whole, counts).keep(guarantee)
+            }
             None => !self.nodes.iter().any(|node| node.attributes.contains(attr)),
         }
     }
@@ -104,7 +108,7 @@ impl Search<'_> {
             let implies = |rule: &SubmittedRule| {
                 standing.known.is_subset(rule.known)
                     && rule.protects.attributes().is_subset(standing.protects.attributes())
-                    && gnf::at_least(rule.guarantee, standing.guarantee)
+                    && at_least(rule.guarantee, standing.guarantee)
             };
             if !self.at(pointer).any(implies) {
                 return Err(format!("rule {pointer} does not imply it"));

@@ -113,7 +113,7 @@ pub(super) fn in_words(
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
         standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.map(|b| named(AttrSet::one(b.sensitive))),
+        sensitive: table.bucketized.as_ref().map(|b| named(AttrSet::one(b.sensitive))),
     });
     let rule = |designed: &DesignedRule| {
         let refused = designed.ineligible.is_some();

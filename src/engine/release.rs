@@ -2,18 +2,16 @@
 
 use super::write::{PartStore, write_part};
 use super::{Prepared, Stopped, composition_problem, dependency_faults, method_name, prepare};
-use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage};
+use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::problem::Problem;
-use crate::publication::{Publication, TableName, Witness};
+use crate::publication::{HeldBy, Publication, Witness};
 use crate::publish::{self, Input};
 use crate::random::Streams;
-use crate::report::{
-    Achieved, AuditSummary, BucketSizes, CheckResult, HeldByText, Manifest, Notice, Provenance, Ratio, manifest,
-};
+use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -86,7 +84,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         return Err(Stopped::bug(format!("the audit of the written parts failed: {}", failed.join("; "))));
     }
 
-    let achieved = |table: &TableName| achieved(&audit, &publication, table);
+    let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let manifest = manifest(
         order.provenance,
         method_name(&specification.method),
@@ -173,16 +171,29 @@ const fn check_name(check: CheckName) -> &'static str {
     }
 }
 
-/// What the buckets of a table achieve, from the parts as the audit read them.
-fn achieved(audit: &Audit, publication: &Publication, table: &TableName) -> Option<Achieved> {
-    let index = publication.tables.iter().position(|published| published.name == *table)?;
-    let posterior = audit.tables[index].posteriors.values().next()?;
+/// What the buckets that hold a rule achieve, from the parts as the audit read them.
+fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Achieved> {
+    let standing = publication.rules.get(rule)?;
+    let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
+    let index = publication.tables.iter().position(|published| published.name == *guard)?;
+    let figures = &audit.tables[index];
+    let posterior = standing.protects.attributes().iter().find_map(|attr| figures.posteriors.get(&attr))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
-    Some(Achieved {
+    let mut achieved = Achieved {
         worst_posterior: ratio(posterior.worst),
         median_posterior: ratio(posterior.median),
         smallest_bucket: posterior.smallest_bucket,
-    })
+        ..Achieved::default()
+    };
+    match figures.measures.get(&rule) {
+        None => {}
+        Some(Measure::DistinctValues(values)) => achieved.distinct_values = Some(*values),
+        Some(Measure::EntropyL(l)) => achieved.entropy_l = Some(*l),
+        Some(Measure::RecursiveC(c)) => achieved.recursive_c = Some(*c),
+        Some(Measure::Distance(distance)) => achieved.distance = Some(*distance),
+        Some(Measure::Gain(gain)) => achieved.gain = Some(*gain),
+    }
+    Some(achieved)
 }
 
 fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
@@ -194,14 +205,8 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
 
 /// Whether every figure of a manifest is the one that the audit read from the parts.
 pub(super) fn figures(audit: &Audit, publication: &Publication, manifest: &Manifest) -> bool {
-    let guard_of = |rule: &crate::report::ManifestRule| match &rule.held_by {
-        HeldByText::Guardian { guardian: table, .. } | HeldByText::Table { table } => {
-            achieved(audit, publication, &TableName(table.clone()))
-        }
-        HeldByText::Unreachable { .. } => None,
-    };
     manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
-        && manifest.rules.iter().all(|rule| rule.achieved == guard_of(rule))
+        && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
 }
 
 /// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the

@@ -15,7 +15,7 @@ impl Method for Anatomy {
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>) -> Result<Design, Refusal> {
         let rule = DesignedRule::new(&spec.rule, input).map_err(|fault| Refusal(vec![fault]))?;
-        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantee: rule.rule.guarantee };
+        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantees: vec![rule.rule.guarantee] };
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
         let table = DesignedTable { attributes, bucketized: Some(bucketized) };

@@ -1,7 +1,7 @@
 //! A design: which tables come out and how every rule stands in them, decided before rows are touched. And its execution,
 //! shared by the methods whose tables are raw projections or bucketized on one attribute.
 
-use super::assign::{Labels, largest_l};
+use super::assign::{Labels, assign};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -34,12 +34,12 @@ pub struct DesignedTable {
 }
 
 /// The protection of a bucketized table: whoever knows all its other attributes learns `sensitive` within `guarantee`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucketized {
     /// The attribute in the sensitive part.
     pub sensitive: Attr,
-    /// What every bucket holds.
-    pub guarantee: Guarantee,
+    /// What every bucket keeps; all of them.
+    pub guarantees: Vec<Guarantee>,
 }
 
 /// A submitted rule in a design.
@@ -63,12 +63,11 @@ impl DesignedTable {
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let guard = |b: Bucketized| Guard {
-            known: self.attributes.without(b.sensitive),
-            sensitive: b.sensitive,
-            guarantee: b.guarantee,
-        };
-        Schema { attributes: self.attributes, guards: self.bucketized.map(guard).into_iter().collect() }
+        let guards = self.bucketized.iter().flat_map(|b| {
+            let known = self.attributes.without(b.sensitive);
+            b.guarantees.iter().map(move |&guarantee| Guard { known, sensitive: b.sensitive, guarantee })
+        });
+        Schema { attributes: self.attributes, guards: guards.collect() }
     }
 }
 
@@ -155,7 +154,7 @@ impl Design {
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
             let maker = Maker { table, published_names: input.published_names, control };
-            let (parts, standing, witness) = match designed.bucketized {
+            let (parts, standing, witness) = match &designed.bucketized {
                 None => maker.raw(designed.attributes)?,
                 Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
@@ -180,14 +179,25 @@ impl Design {
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
     let pointer = &rule.submitted.pointer;
-    let detail = match largest_l {
-        0 | 1 => format!(
-            "one value of the sensitive attribute is too frequent for any diversity; l = {requested} was asked for"
-        ),
-        _ => format!("the data allows l of at most {largest_l} here; {requested} was asked for"),
+    let asked = match requested {
+        Guarantee::LDiversity { l }
+        | Guarantee::DistinctLDiversity { l }
+        | Guarantee::RecursiveLDiversity { l, .. } => l.to_string(),
+        Guarantee::EntropyLDiversity { l } => l.to_string(),
+        Guarantee::AlphaK { alpha, .. } => alpha.to_string(),
+        Guarantee::TCloseness { t, .. } => t.to_string(),
+        Guarantee::Rho { rho2, .. } => rho2.to_string(),
+        Guarantee::Delta { b, .. } => b.to_string(),
+    };
+    let detail = match (requested, largest_l) {
+        (Guarantee::LDiversity { l }, 0 | 1) => {
+            format!("one value of the sensitive attribute is too frequent for any diversity; l = {l} was asked for")
+        }
+        (Guarantee::LDiversity { l }, _) => format!("the data allows l of at most {largest_l} here; {l} was asked for"),
+        _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
     };
     let fault = Fault::new(pointer, Kind::RuleIneligible, detail);
-    Some(fault.with("requested", requested.to_string()).with("largest_l", largest_l))
+    Some(fault.with("requested", asked).with("largest_l", largest_l))
 }
 
 type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
@@ -209,13 +219,13 @@ impl Maker<'_> {
     fn bucketized(
         &self,
         attributes: AttrSet,
-        Bucketized { sensitive, guarantee }: Bucketized,
+        Bucketized { sensitive, guarantees }: &Bucketized,
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let Guarantee::LDiversity { l } = guarantee;
+        let sensitive = *sensitive;
         let mut stream = streams.stream(&format!("{name}/assign"));
-        let assignment = largest_l(self.table.column(sensitive), l, &mut stream, self.control)?;
+        let assignment = assign(self.table.column(sensitive), guarantees, &mut stream, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
         let labels_of_rows = labels.of_rows(assignment);
@@ -227,7 +237,7 @@ impl Maker<'_> {
             Ok(self.part(part, &attrs, columns, Some(Labels::column(groups.sizes()))))
         });
         let parts = parts.into_iter().collect::<Result<_, _>>()?;
-        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: vec![guarantee] };
+        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: guarantees.clone() };
         Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
     }
 

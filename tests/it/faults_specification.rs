@@ -83,7 +83,7 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (changed("/method", json!({"type": "slicing"})), "/method/type", "guarantee-unsupported", json!({})),
         (changed("/method/algorithm", json!("gd")), "/method/algorithm", "guarantee-unsupported", json!({})),
         (
-            changed("/method/default_guarantee", json!({"type": "t_closeness", "t": "0.2"})),
+            changed("/method/default_guarantee", json!({"type": "k_anonymity", "k": 2})),
             "/method/default_guarantee/type",
             "guarantee-unsupported",
             json!({}),

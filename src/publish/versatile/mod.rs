@@ -9,7 +9,6 @@ use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Publ
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Rule, Status};
-use crate::publication::Guarantee;
 use crate::random::Streams;
 use crate::spec::VersatileSpec;
 
@@ -58,18 +57,14 @@ impl Method for Versatile {
     }
 }
 
-/// A selected table under the strongest guarantee of all rules, of this job or standing, into its sensitive attribute whose
+/// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
 /// known side meets the table.
 fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> DesignedTable {
     let bucketized = selected.sensitive.and_then(|sensitive| {
         let rest = selected.attributes.without(sensitive);
-        let strongest = kept
-            .iter()
-            .chain(standing)
-            .filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest))
-            .map(|rule| rule.guarantee)
-            .reduce(|a, b| if privacy::implies(a, b) { a } else { b });
-        strongest.map(|guarantee: Guarantee| Bucketized { sensitive, guarantee })
+        let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
+        let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
+        (!guarantees.is_empty()).then_some(Bucketized { sensitive, guarantees })
     });
     DesignedTable { attributes: selected.attributes, bucketized }
 }

@@ -137,7 +137,7 @@ fn guarantees() {
         ("/method/default_guarantee/type", json!("magic"), &[("/method/default_guarantee/type", Range)]),
         (
             "/method/default_guarantee",
-            json!({"type": "alpha_k", "k": 1}),
+            json!({"type": "k_anonymity", "k": 2}),
             &[("/method/default_guarantee/type", Unsupported)],
         ),
         ("/method/default_guarantee/l", json!(null), &[("/method/default_guarantee/l", Range)]),
@@ -156,6 +156,62 @@ fn guarantees() {
     check(cases, &hospital_document());
     let mut reading = read_on(&with(hospital_document(), "/method/default_guarantee/l", json!(0)), &hospital());
     assert_eq!(reading.faults.remove(0).members["allowed"], "an integer of at least 2");
+}
+
+#[test]
+fn guarantees_of_every_family() {
+    let at = "/method/default_guarantee";
+    let good = [
+        json!({"type": "distinct_l_diversity", "l": 3}),
+        json!({"type": "entropy_l_diversity", "l": "2.5"}),
+        json!({"type": "entropy_l_diversity", "l": 2}),
+        json!({"type": "recursive_l_diversity", "c": "1.5", "l": 3}),
+        json!({"type": "alpha_k", "alpha": "0.3", "k": 5}),
+        json!({"type": "alpha_k", "alpha": 1, "k": 5}),
+        json!({"type": "t_closeness", "t": "0.2", "distance": "ordered"}),
+        json!({"type": "t_closeness", "t": "1/3"}),
+        json!({"type": "rho", "rho1": "0.1", "rho2": "0.4", "mode": "exact"}),
+        json!({"type": "rho", "rho1": "0.1", "rho2": "0.4"}),
+        json!({"type": "delta", "distance": "kl", "b": "0.3", "prior": "global"}),
+        json!({"type": "delta", "distance": "log_ratio", "b": 3}),
+    ];
+    let good = good.map(|guarantee| (at, guarantee, &[] as &[_]));
+    check(&good, &hospital_document());
+    let cases: &[Case<'_>] = &[
+        (at, json!({"type": "distinct_l_diversity", "l": 1}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "entropy_l_diversity", "l": "1.0"}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "entropy_l_diversity", "l": 2.5}), &[("/method/default_guarantee/l", Range)]),
+        (at, json!({"type": "entropy_l_diversity"}), &[("/method/default_guarantee/l", Range)]),
+        (
+            at,
+            json!({"type": "recursive_l_diversity"}),
+            &[("/method/default_guarantee/c", Range), ("/method/default_guarantee/l", Range)],
+        ),
+        (at, json!({"type": "recursive_l_diversity", "c": 0, "l": 2}), &[("/method/default_guarantee/c", Range)]),
+        (at, json!({"type": "recursive_l_diversity", "c": 2, "l": 1}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "alpha_k", "k": 1}), &[("/method/default_guarantee/alpha", Range)]),
+        (at, json!({"type": "alpha_k", "alpha": "1.1", "k": 2}), &[("/method/default_guarantee/alpha", Range)]),
+        (at, json!({"type": "alpha_k", "alpha": "1", "k": 1}), &[("/method/default_guarantee/alpha", Vacuous)]),
+        (at, json!({"type": "t_closeness", "t": "1"}), &[("/method/default_guarantee/t", Vacuous)]),
+        (at, json!({"type": "t_closeness", "t": "-0.1"}), &[("/method/default_guarantee/t", Range)]),
+        (
+            at,
+            json!({"type": "t_closeness", "t": "0.1", "distance": "hierarchical"}),
+            &[("/method/default_guarantee/distance", Unsupported)],
+        ),
+        (at, json!({"type": "t_closeness", "t": "0.1", "distance": 3}), &[("/method/default_guarantee/distance", Range)]),
+        (at, json!({"type": "rho", "rho1": "0.4", "rho2": "0.4"}), &[("/method/default_guarantee/rho2", Range)]),
+        (at, json!({"type": "rho", "rho1": "0.4", "rho2": 1}), &[("/method/default_guarantee/rho2", Vacuous)]),
+        (at, json!({"type": "rho", "rho1": 0, "rho2": "0.4"}), &[("/method/default_guarantee/rho1", Range)]),
+        (at, json!({"type": "delta", "b": "0.4"}), &[("/method/default_guarantee/distance", Range)]),
+        (at, json!({"type": "delta", "distance": "max", "b": 1}), &[("/method/default_guarantee/b", Vacuous)]),
+        (
+            at,
+            json!({"type": "delta", "distance": "max", "b": "0.1", "prior": "local", "c": 1}),
+            &[("/method/default_guarantee/c", UnknownField), ("/method/default_guarantee/prior", Range)],
+        ),
+    ];
+    check(cases, &hospital_document());
 }
 
 #[test]
