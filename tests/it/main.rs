@@ -14,6 +14,7 @@ mod figures;
 mod flow;
 mod formats;
 mod formats_out;
+mod guarantees;
 mod harness;
 mod house;
 mod idempotency;
