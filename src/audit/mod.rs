@@ -43,6 +43,9 @@ pub struct Evidence<'a> {
     pub publication: &'a Publication,
     /// The rules as the caller submitted them.
     pub submitted: &'a [SubmittedRule],
+    /// Dependencies that the adversary knows: what stands on the left determines what stands on the right. Attributes that the
+    /// original has not are not published.
+    pub dependencies: &'a [(AttrSet, AttrSet)],
     /// The written bytes, through the reader that serves them.
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.

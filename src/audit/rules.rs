@@ -6,6 +6,9 @@ use super::{CheckName, Evidence, Findings};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
 
+/// So many combinations are looked at for one rule.
+const MAX_FOLLOWED: usize = 10_000;
+
 /// How often each value of a column occurs.
 pub(super) type Counts = Vec<u64>;
 
@@ -49,8 +52,43 @@ impl Search<'_> {
     /// A submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
         self.holds(rule.known, rule.protects, rule.guarantee)?;
+        for follows in self.followed(rule)? {
+            let because =
+                |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
+            self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
+        }
         let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
+    }
+
+    /// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what
+    /// is protected, but for what is known of it.
+    fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
+        let mut all = vec![rule.protects.attributes()];
+        let mut next = 0;
+        while next < all.len() {
+            let protects = all[next];
+            next += 1;
+            for &(determinant, dependent) in self.evidence.dependencies {
+                for told in protects.intersection(dependent).iter() {
+                    let follows = protects.without(told).union(determinant).minus(rule.known);
+                    if follows.is_empty() {
+                        return Err("what is known determines what it protects".to_owned());
+                    }
+                    if !rule.guarantee.covers_combinations() {
+                        return Err("its guarantee cannot be kept beside a dependency".to_owned());
+                    }
+                    // a set that holds another one of the list is protected with it
+                    if !all.iter().any(|known| known.is_subset(follows)) {
+                        all.push(follows);
+                    }
+                    if all.len() > MAX_FOLLOWED {
+                        return Err("too much follows from the dependencies to be checked".to_owned());
+                    }
+                }
+            }
+        }
+        Ok(all.split_off(1))
     }
 
     /// A rule holds: one of the attributes it protects is eligible and not told (versatile publishing, Theorem 4.1; for a
@@ -101,7 +139,17 @@ impl Search<'_> {
                     return Err("it is listed and was not submitted".to_owned());
                 }
             }
-            (None, Origin::FromDependency) => {}
+            (None, Origin::FromDependency) => {
+                let follows = |rule: &SubmittedRule| {
+                    let protects = standing.protects.attributes();
+                    rule.known == standing.known
+                        && rule.guarantee == standing.guarantee
+                        && self.followed(rule).is_ok_and(|followed| followed.contains(&protects))
+                };
+                if !self.evidence.submitted.iter().any(follows) {
+                    return Err("it follows from no rule and no dependency".to_owned());
+                }
+            }
             _ => return Err("its origin and its pointer disagree".to_owned()),
         }
         if let Some(Because::Rule(pointer)) = &standing.because {

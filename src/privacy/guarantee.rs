@@ -94,20 +94,6 @@ fn whole(number: u64) -> Option<Ratio> {
     Ratio::new(number, 1).ok()
 }
 
-/// Whether a guarantee for one attribute bounds every combination that holds the attribute (versatile publishing, Corollary
-/// 3.1.1). Distances do not: a joint distribution is at least as far as each of its attributes'.
-#[must_use]
-pub const fn covers_combinations(guarantee: Guarantee) -> bool {
-    match guarantee {
-        Guarantee::LDiversity { .. }
-        | Guarantee::DistinctLDiversity { .. }
-        | Guarantee::EntropyLDiversity { .. }
-        | Guarantee::RecursiveLDiversity { .. }
-        | Guarantee::AlphaK { .. } => true,
-        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => false,
-    }
-}
-
 /// The fewest rows of pairwise distinct values that keep `guarantee` in every bucket, whatever the values are; `None` where
 /// that depends on the values.
 #[must_use]

@@ -80,6 +80,20 @@ impl Guarantee {
             Self::Delta { .. } => "delta",
         }
     }
+
+    /// Whether, kept for one attribute, it bounds every combination that holds the attribute (versatile publishing, Corollary
+    /// 3.1.1). Distances do not: a joint distribution is at least as far as those of its attributes.
+    #[must_use]
+    pub const fn covers_combinations(self) -> bool {
+        match self {
+            Self::LDiversity { .. }
+            | Self::DistinctLDiversity { .. }
+            | Self::EntropyLDiversity { .. }
+            | Self::RecursiveLDiversity { .. }
+            | Self::AlphaK { .. } => true,
+            Self::TCloseness { .. } | Self::Rho { .. } | Self::Delta { .. } => false,
+        }
+    }
 }
 
 /// How far two values are from each other.

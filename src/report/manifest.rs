@@ -310,6 +310,7 @@ pub fn manifest(
     audit: AuditSummary,
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
+    dependencies: Dependencies,
     warnings: Vec<Notice>,
 ) -> Manifest {
     let writer = Writer { names, achieved };
@@ -329,7 +330,7 @@ pub fn manifest(
         audit,
         particulars: None,
         utility: Utility { bucket_sizes },
-        dependencies: Dependencies::default(),
+        dependencies,
         warnings,
     }
 }

@@ -8,6 +8,7 @@
 
 mod attributes;
 mod check;
+mod dependencies;
 mod document;
 mod duration;
 pub mod grammar;
@@ -25,5 +26,6 @@ pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use guarantee::guarantee;
 pub use types::{
-    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,
+    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, StatedDependency,
+    VersatileSpec,
 };

@@ -42,9 +42,8 @@ impl Buckets {
         let rows: f64 = self.all.values().sum();
         let of = |bucket: &BTreeMap<String, f64>| {
             let size: f64 = bucket.values().sum();
-            let share = |(value, overall): (&String, &f64)| {
-                (bucket.get(value).copied().unwrap_or(0.0) / size, overall / rows)
-            };
+            let share =
+                |(value, overall): (&String, &f64)| (bucket.get(value).copied().unwrap_or(0.0) / size, overall / rows);
             let shares: Vec<(f64, f64)> = self.all.iter().map(share).collect();
             measure(&shares, size)
         };

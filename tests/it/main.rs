@@ -5,6 +5,7 @@
 mod catalogue;
 mod chance;
 mod command_line;
+mod dependencies;
 mod durability;
 mod events;
 mod faults_http;

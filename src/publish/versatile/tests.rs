@@ -103,8 +103,13 @@ fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRu
 fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
     let counts = Even(attributes);
-    let input = Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[] };
-    Versatile::plan(&VersatileSpec { rules, saturate, no_rules: None }, &input).unwrap()
+    let input =
+        Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[], dependencies: &[] };
+    Versatile::plan(
+        &VersatileSpec { rules, declared: Vec::new(), assumed_unknown: Vec::new(), saturate, no_rules: None },
+        &input,
+    )
+    .unwrap()
 }
 
 #[test]

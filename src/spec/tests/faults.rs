@@ -107,8 +107,40 @@ fn methods() {
         ("/method/type", json!(null), &[("/method/type", Range)]),
         ("/method/algorithm", json!("gd"), &[("/method/algorithm", Unsupported)]),
         ("/method/algorithm", json!("best"), &[("/method/algorithm", Range)]),
-        ("/method/functional_dependencies", json!([{}]), &[("/method/functional_dependencies", Unsupported)]),
-        ("/method/assume_unknown", json!([{}]), &[("/method/assume_unknown", Unsupported)]),
+        (
+            "/method/functional_dependencies",
+            json!([{}]),
+            &[
+                ("/method/functional_dependencies/0/dependent", Range),
+                ("/method/functional_dependencies/0/determinant", Range),
+            ],
+        ),
+        (
+            "/method/functional_dependencies",
+            json!([{"determinant": ["zipcode"], "dependent": ["race", "age"]}, {"determinant": ["x"], "dependent": []}]),
+            &[
+                ("/method/functional_dependencies/1/dependent", Range),
+                ("/method/functional_dependencies/1/determinant/0", UnknownAttribute),
+            ],
+        ),
+        (
+            "/method/functional_dependencies",
+            json!([{"determinant": ["race"], "dependent": ["race"], "reason": "why"}]),
+            &[
+                ("/method/functional_dependencies/0/dependent", BadColumns),
+                ("/method/functional_dependencies/0/reason", UnknownField),
+            ],
+        ),
+        (
+            "/method/assume_unknown",
+            json!([{"determinant": ["zipcode"], "dependent": ["race"]}]),
+            &[("/method/assume_unknown/0/reason", Range)],
+        ),
+        (
+            "/method/assume_unknown",
+            json!([{"determinant": ["zipcode"], "dependent": ["race"], "reason": "nobody has such a list"}]),
+            &[],
+        ),
         ("/method/correlated", json!("apart"), &[("/method/correlated", Range)]),
         (
             "/method/uad",
@@ -199,7 +231,11 @@ fn guarantees_of_every_family() {
             json!({"type": "t_closeness", "t": "0.1", "distance": "hierarchical"}),
             &[("/method/default_guarantee/distance", Unsupported)],
         ),
-        (at, json!({"type": "t_closeness", "t": "0.1", "distance": 3}), &[("/method/default_guarantee/distance", Range)]),
+        (
+            at,
+            json!({"type": "t_closeness", "t": "0.1", "distance": 3}),
+            &[("/method/default_guarantee/distance", Range)],
+        ),
         (at, json!({"type": "rho", "rho1": "0.4", "rho2": "0.4"}), &[("/method/default_guarantee/rho2", Range)]),
         (at, json!({"type": "rho", "rho1": "0.4", "rho2": 1}), &[("/method/default_guarantee/rho2", Vacuous)]),
         (at, json!({"type": "rho", "rho1": 0, "rho2": "0.4"}), &[("/method/default_guarantee/rho1", Range)]),
@@ -225,7 +261,7 @@ fn rules() {
         (one, json!("age, icd9 -> age"), &[(one, Malformed)]),
         (one, json!("age, icd9 ->"), &[(one, Malformed)]),
         (one, json!("age, icd -> race"), &[(one, UnknownAttribute)]),
-        (one, json!("age, icd9 -> (race & zipcode)"), &[(one, Unsupported)]),
+        (one, json!("age, icd9 -> (race & zipcode)"), &[]),
         (one, json!("age, icd9 -> (race)"), &[]),
         (one, object(json!(["age"]), json!(["race"])), &[]),
         (one, object(json!([]), json!(["race", "age"])), &[]),
@@ -250,7 +286,13 @@ fn rules() {
         (
             one,
             json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"]}),
-            &[("/method/rules/0/sensitive_combination", Unsupported)],
+            &[],
+        ),
+        (
+            one,
+            json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"],
+                   "guarantee": {"type": "t_closeness", "t": "0.2"}}),
+            &[(one, Unsupported)],
         ),
         (
             one,
