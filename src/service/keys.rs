@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -16,6 +17,10 @@ use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
 use crate::jobs::{Action, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
+/// How often it is looked whether another process has made the first key, and the pause between.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
 /// What a new key is to be.
 pub struct NewKey {
     /// Whose data it opens.
@@ -25,7 +30,7 @@ pub struct NewKey {
     /// What it may do.
     pub scopes: Scopes,
     /// How long it works; for ever when not given.
-    pub lifetime: Option<std::time::Duration>,
+    pub lifetime: Option<Duration>,
 }
 
 /// The keys of a store, open for a command.
@@ -77,6 +82,12 @@ impl KeyRing {
         Ok(Some(key))
     }
 
+    /// The time by which keys expire.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
     /// Ends every connection.
     pub async fn close(self) {
         self.store.close().await;
@@ -85,7 +96,7 @@ impl KeyRing {
 
 /// Whoever has the command line: no key, on behalf of the key's tenant.
 fn operator(key: &ApiKey) -> Caller {
-    Caller { tenant: key.tenant.clone(), scopes: Scopes::NONE, key: None }
+    Caller::upkeep(key.tenant.clone())
 }
 
 fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartError> {
@@ -107,13 +118,17 @@ fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartErro
 
 async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
     store.insert_key(key).await?;
+    note(store, key, clock).await
+}
+
+async fn note(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
     let mut entry = AuditEntry::of(&operator(key), Action::CreateKey, key.id, clock.now());
     entry.detail = Some(key.scopes.to_string());
     store.append_audit(&entry).await?;
     Ok(())
 }
 
-/// The first key, when there is none, in a file that only its owner can read.
+/// The first key, when there is none, in a file that only its owner can read. Of processes that start together one makes it.
 pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> Result<(), StartError> {
     if !store.keys(None).await?.is_empty() {
         return Ok(());
@@ -126,13 +141,28 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
     };
     let (key, token) = draw(wanted, clock.now())?;
     // written first: a key whose token nobody has would stand in the way of another
-    write_new(file, &token.reveal()).map_err(|error| StartError::BootstrapKey(file.to_owned(), error))?;
-    let kept = keep(store, &key, clock).await;
-    if kept.is_err() {
-        // a token without a key opens nothing; the error is the one to tell
+    if let Err(error) = write_new(file, &token.reveal()) {
+        // another process that was given the same file may be about to make the key
+        let made = error.kind() == io::ErrorKind::AlreadyExists && appears(store).await?;
+        return if made { Ok(()) } else { Err(StartError::BootstrapKey(file.to_owned(), error)) };
+    }
+    let first = store.insert_first_key(&key).await;
+    if !matches!(first, Ok(true)) {
+        // a token without a key opens nothing
         let _ = std::fs::remove_file(file);
     }
-    kept
+    if first? { note(store, &key, clock).await } else { Ok(()) }
+}
+
+/// Whether there is a key, now or in a moment.
+async fn appears(store: &dyn Store) -> Result<bool, StoreError> {
+    for _ in 0..LOOKS {
+        if !store.keys(None).await?.is_empty() {
+            return Ok(true);
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    Ok(false)
 }
 
 fn write_new(file: &Path, token: &Zeroizing<String>) -> io::Result<()> {

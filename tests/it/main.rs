@@ -18,6 +18,8 @@ mod harness;
 mod house;
 mod idempotency;
 mod identity;
+mod issuer;
+mod jwt;
 mod ledger;
 mod library;
 mod life;
