@@ -23,6 +23,7 @@ mod jwt;
 mod ledger;
 mod library;
 mod life;
+mod matrix;
 mod outside;
 mod randomness;
 mod readme;
