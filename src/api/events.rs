@@ -28,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A job's events
 ///
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
-/// terminal status. `Last-Event-ID` resumes.
+/// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "the last id seen")),
     responses(

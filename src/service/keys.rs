@@ -170,3 +170,102 @@ fn write_new(file: &Path, token: &Zeroizing<String>) -> io::Result<()> {
     writeln!(open, "{}", token.as_str())?;
     open.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::store::postgres::tests::database;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        store: StoreOptions,
+    }
+
+    fn on(database: &str) -> StoreOptions {
+        Line::try_parse_from(["guardian", "--store", database]).unwrap().store
+    }
+
+    fn wanted(tenant: &str, lifetime: Option<Duration>) -> NewKey {
+        NewKey { tenant: tenant.to_owned(), name: "x".to_owned(), scopes: Preset::Analyst.scopes(), lifetime }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn keys_are_kept_in_a_shared_store_while_others_have_it() {
+        let (database, home) = (database!(), tempfile::tempdir().unwrap());
+        let options = on(&database.url());
+        let (one, other) =
+            (KeyRing::open(&options, home.path()).await.unwrap(), KeyRing::open(&options, home.path()).await.unwrap());
+        let (key, token) = one.create(wanted("north", None)).await.unwrap();
+        let (dead, _) = other.create(wanted("south", Some(Duration::ZERO))).await.unwrap();
+        let listed = other.list(Some("north")).await.unwrap();
+        assert!(listed == std::slice::from_ref(&key) && listed[0].admits(&token, other.now()));
+        assert!(one.list(Some("south")).await.unwrap()[0].has_expired(one.now()));
+        assert_eq!(one.list(None).await.unwrap().len(), 2);
+        let revoked = other.revoke(key.id).await.unwrap().unwrap();
+        assert!(!revoked.admits(&token, other.now()));
+        assert!(!one.list(Some("north")).await.unwrap()[0].works(one.now()));
+        assert!(other.revoke(Uuid::now_v7()).await.unwrap().is_none());
+        let log = one.store.shared().audit("north", None, 9).await.unwrap().items;
+        assert_eq!(log.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["key.revoke", "key.create"]);
+        assert_eq!(log[0].object, key.id.to_string());
+        assert_ne!(dead.id, key.id);
+        one.close().await;
+        other.close().await;
+    }
+
+    /// Starts at once on one database, each with the file that `file` names for its number.
+    async fn start_together(options: &StoreOptions, home: &Path, file: impl Fn(usize) -> String) -> Vec<String> {
+        let mut rings = Vec::new();
+        for _ in 0..6 {
+            rings.push(KeyRing::open(options, home).await.unwrap());
+        }
+        let starts = rings.iter().enumerate().map(|(number, ring)| {
+            let (store, path) = (ring.store.shared(), home.join(file(number)));
+            tokio::spawn(async move { bootstrap(store.as_ref(), &Clock::system(), &path).await })
+        });
+        for start in starts.collect::<Vec<_>>() {
+            start.await.unwrap().unwrap();
+        }
+        let keys = rings[0].list(None).await.unwrap();
+        assert_eq!(keys.len(), 1, "one key");
+        let log = rings[0].store.shared().audit(DEFAULT_TENANT, None, 9).await.unwrap().items;
+        assert_eq!(log.len(), 1);
+        let files = fs::read_dir(home).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        let tokens: Vec<_> = files.collect();
+        assert!(keys[0].admits(&Token::parse(tokens[0].trim()).unwrap(), rings[0].now()));
+        for ring in rings {
+            ring.close().await;
+        }
+        tokens
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn processes_that_start_together_make_one_key() {
+        for _ in 0..3 {
+            let (database, home) = (database!(), tempfile::tempdir().unwrap());
+            let tokens = start_together(&on(&database.url()), home.path(), |number| format!("{number}.key")).await;
+            assert_eq!(tokens.len(), 1, "whoever loses leaves no file");
+        }
+        let (database, home) = (database!(), tempfile::tempdir().unwrap());
+        let tokens = start_together(&on(&database.url()), home.path(), |_| "one.key".to_owned()).await;
+        assert_eq!(tokens.len(), 1, "nor does it take away another's");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_there_is_kept_and_makes_no_key() {
+        let home = tempfile::tempdir().unwrap();
+        let ring = KeyRing::open(&StoreOptions::default(), &home.path().join("data")).await.unwrap();
+        let file = home.path().join("first.key");
+        fs::write(&file, "mine").unwrap();
+        let made = bootstrap(ring.store.shared().as_ref(), &ring.clock, &file).await;
+        assert!(matches!(made, Err(StartError::BootstrapKey(..))));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        assert!(ring.list(None).await.unwrap().is_empty());
+        ring.close().await;
+    }
+}

@@ -408,6 +408,8 @@ async fn keys_are_made_listed_and_revoked_by_command() {
         &["create", "--name", "x", "--preset", "admin", "--expires", "P1Y"],
         &["create", "--name", "", "--preset", "admin"],
         &["create", "--name", "x", "--tenant", "a\tb", "--preset", "admin"],
+        &["create", "--name", "x", "--tenant", "../a", "--preset", "admin"],
+        &["create", "--name", "x", "--tenant", "", "--preset", "admin"],
         &["revoke", "x"],
         &["revoke", "018f0000-0000-7000-8000-000000000000"],
     ] {
@@ -419,6 +421,13 @@ async fn keys_are_made_listed_and_revoked_by_command() {
     let (_, listed, _) = keys(&data, &["list", "--tenant", "north"]);
     let fields: Vec<_> = listed.trim_end().split('\t').collect();
     assert_eq!(fields[1..5], ["valid", "north", "load", "datasets:write jobs releases:read"]);
+    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let (tenant, name) = ("past".to_owned(), "x".to_owned());
+    let past = NewKey { tenant, name, scopes: Preset::Analyst.scopes(), lifetime: Some(Duration::ZERO) };
+    ring.create(past).await.unwrap();
+    ring.close().await;
+    let (_, past, _) = keys(&data, &["list", "--tenant", "past"]);
+    assert_eq!(past.trim_end().split('\t').nth(1), Some("expired"));
 
     let options = ["--listen", "127.0.0.1:0", "--auth", "keys"];
     let process = Process::serve_with(&data, "info", &options);

@@ -5,7 +5,9 @@
 mod catalogue;
 mod chance;
 mod command_line;
+mod doors;
 mod durability;
+mod endings;
 mod events;
 mod faults_http;
 mod faults_specification;
