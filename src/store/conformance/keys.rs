@@ -6,7 +6,7 @@ use super::{Bench, TENANT, at, is_conflict};
 use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
 use crate::jobs::{Action, AuditEntry, Cursor, StoreError};
 
-fn api_key(tenant: &str) -> (ApiKey, Token) {
+pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
     let id = Uuid::now_v7();
     let token = Token::draw(id).unwrap();
     let key = ApiKey {
