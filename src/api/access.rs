@@ -17,9 +17,22 @@ pub(super) enum Access {
     Open,
     /// A key with this scope.
     Needs(Scope),
+    /// A key with one of these scopes.
+    NeedsOne(&'static [Scope]),
 }
 
-use Access::{Needs, Open};
+use Access::{Needs, NeedsOne, Open};
+
+impl Access {
+    /// The scopes of which a key needs one; none where nothing is asked.
+    pub(super) fn scopes(&self) -> &[Scope] {
+        match self {
+            Open => &[],
+            Needs(scope) => std::slice::from_ref(scope),
+            NeedsOne(scopes) => scopes,
+        }
+    }
+}
 
 /// Every route of the document. One that is not here is answered to nobody, because no [`Who`] is made for it.
 pub(super) const ACCESS: &[(&str, &str, Access)] = &[
@@ -41,6 +54,13 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/releases/{id}/approve", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),
+    ("GET", "/v1/releases/{id}/history", Needs(Scope::ReleasesApprove)),
+    ("PUT", "/v1/policies/{name}", Needs(Scope::TaxonomiesWrite)),
+    ("GET", "/v1/policies", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
+    // whoever answers for releases sees who did what, and so does whoever runs the service
+    ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),
     ("GET", "/healthz", Open),
     ("GET", "/readyz", Open),
 ];
@@ -55,8 +75,10 @@ pub(super) async fn authorized(State(app): State<App>, mut request: Request, nex
     // GET handlers answer HEAD too
     let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let Some(Needs(scope)) = path.and_then(|path| access(method, path)) else { return next.run(request).await };
-    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, scope)) {
+    let Some(asked) = path.and_then(|path| access(method, path)).filter(|asked| *asked != Open) else {
+        return next.run(request).await;
+    };
+    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, asked)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -78,12 +100,20 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     app.desk.caller(&token).await?.ok_or_else(refused)
 }
 
-fn judged(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
-    if caller.may(scope) {
+fn judged(caller: Caller, asked: Access) -> Result<Caller, Problem> {
+    let scopes = asked.scopes();
+    if scopes.iter().any(|scope| caller.may(*scope)) {
         return Ok(caller);
     }
-    let detail = format!("the key has not the scope {}", scope.name());
-    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope.name()))
+    let detail = format!("the key has not the scope {}", either(scopes, ""));
+    // any one of them would do
+    let named = scopes.first().map_or("", |scope| scope.name());
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", named))
+}
+
+/// The scopes of which one is needed, for people, each in `quotes`.
+pub(super) fn either(scopes: &[Scope], quotes: &str) -> String {
+    scopes.iter().map(|scope| format!("{quotes}{}{quotes}", scope.name())).collect::<Vec<_>>().join(" or ")
 }
 
 /// The token of a bearer header.

@@ -13,7 +13,7 @@ use super::StartError;
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
-use crate::jobs::{Action, AuditEntry, Store, StoreError};
+use crate::jobs::{Action, AuditEntry, Store};
 use crate::store::OpenStore;
 
 /// What a new key is to be.
@@ -68,13 +68,9 @@ impl KeyRing {
     /// [`StartError`]
     pub async fn revoke(&self, id: Uuid) -> Result<Option<ApiKey>, StartError> {
         let (store, now) = (self.store.shared(), self.clock.now());
-        let key = match store.revoke_key(id, now).await {
-            Ok(key) => key,
-            Err(StoreError::NotFound) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        store.append_audit(&AuditEntry::of(&operator(&key), Action::RevokeKey, id, now)).await?;
-        Ok(Some(key))
+        let Some(key) = store.key(id).await? else { return Ok(None) };
+        let deed = AuditEntry::of(&operator(&key.tenant), Action::RevokeKey, id, now);
+        Ok(Some(store.revoke_key(id, now, &deed).await?))
     }
 
     /// Ends every connection.
@@ -83,9 +79,9 @@ impl KeyRing {
     }
 }
 
-/// Whoever has the command line: no key, on behalf of the key's tenant.
-fn operator(key: &ApiKey) -> Caller {
-    Caller { tenant: key.tenant.clone(), scopes: Scopes::NONE, key: None }
+/// Whoever has the command line: no key, on behalf of a tenant.
+pub(super) fn operator(tenant: &str) -> Caller {
+    Caller { tenant: tenant.to_owned(), scopes: Scopes::NONE, key: None }
 }
 
 fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartError> {
@@ -106,11 +102,9 @@ fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartErro
 }
 
 async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
-    store.insert_key(key).await?;
-    let mut entry = AuditEntry::of(&operator(key), Action::CreateKey, key.id, clock.now());
-    entry.detail = Some(key.scopes.to_string());
-    store.append_audit(&entry).await?;
-    Ok(())
+    let mut deed = AuditEntry::of(&operator(&key.tenant), Action::CreateKey, key.id, clock.now());
+    deed.detail = Some(key.scopes.to_string());
+    Ok(store.insert_key(key, &deed).await?)
 }
 
 /// The first key, when there is none, in a file that only its owner can read.

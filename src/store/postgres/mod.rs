@@ -31,10 +31,12 @@ mod error;
 mod keys;
 mod life;
 mod listen;
+mod policies;
 mod pool;
 mod queue;
 mod releases;
 mod repeats;
+mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -18,7 +18,7 @@ use crate::jobs::{
     Signals, Stop, Store, WorkerConfig, Workers, Written,
 };
 use crate::store::conformance::{
-    LEASE, TENANT, at, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems, token,
+    LEASE, TENANT, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
 };
 use crate::vault::Vault;
 
@@ -156,7 +156,7 @@ async fn a_job_ends_or_goes_back_but_not_both() {
             }
             (CommitOutcome::LeaseLost, 1) => {
                 assert_eq!(status, JobStatus::Queued);
-                assert_eq!(stores[0].request_cancel(TENANT, id, at(3)).await.unwrap(), CancelOutcome::CancelledAtOnce);
+                assert_eq!(stores[0].request_cancel(TENANT, id, at(3), &deed()).await.unwrap(), CancelOutcome::CancelledAtOnce);
             }
             other => panic!("{other:?} in round {round}"),
         }
@@ -257,7 +257,7 @@ async fn another_process_is_told_of_a_cancellation() {
     let id = here.enqueue(new).await.unwrap().id;
     let long = Duration::from_secs(10);
     assert_eq!(told.recv_timeout(long), Ok("started"));
-    assert_eq!(here.request_cancel(TENANT, id, at(2)).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(here.request_cancel(TENANT, id, at(2), &deed()).await.unwrap(), CancelOutcome::Requested);
     assert_eq!(told.recv_timeout(long), Ok("stopped"));
     stopping.cancel();
 }
