@@ -39,8 +39,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = Path::<String>::from_request_parts(parts, state).await;
-        name.map(|Path(name)| Self(name))
-            .map_err(|_| Problem::new(Kind::NotFound, "there is nothing under this name"))
+        name.map(|Path(name)| Self(name)).map_err(|_| Problem::new(Kind::NotFound, "there is nothing under this name"))
     }
 }
 

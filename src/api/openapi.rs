@@ -7,9 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
-use super::{
-    App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, releases, upload,
-};
+use super::{App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, releases, upload};
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
 

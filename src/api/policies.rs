@@ -22,7 +22,10 @@ use crate::problem::{Problem, ProblemDocument};
     "method": {"type": "versatile", "rules": ["age, icd9 -> race"],
         "default_guarantee": {"type": "l_diversity", "l": 2}}
 }}))]
-#[expect(dead_code, reason = "the document is read by hand, so that one answer names every fault; this describes its shape")]
+#[expect(
+    dead_code,
+    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
+)]
 pub(super) struct PolicyDocument {
     /// A job document without `dataset`.
     #[schema(value_type = Object)]

@@ -76,12 +76,7 @@ pub trait Policies: Send + Sync {
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError>;
 
     /// A version of a tenant's policy, the latest when none is given.
-    async fn policy(
-        &self,
-        tenant: &str,
-        name: &str,
-        version: Option<u32>,
-    ) -> Result<Option<PolicyRecord>, StoreError>;
+    async fn policy(&self, tenant: &str, name: &str, version: Option<u32>) -> Result<Option<PolicyRecord>, StoreError>;
 
     /// A page of a tenant's policies, the latest version of each; those that were first written last come first.
     async fn policies(

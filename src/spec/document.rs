@@ -85,7 +85,10 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     }
     refuse_utility(members, faults);
     for (name, detail) in [
-        ("policy", "a policy is named in a job or a plan of a service and nowhere else; state the specification itself"),
+        (
+            "policy",
+            "a policy is named in a job or a plan of a service and nowhere else; state the specification itself",
+        ),
         ("schema", "a proposed schema cannot be judged yet; leave it out"),
     ] {
         if members.take(name).is_some() {

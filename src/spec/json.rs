@@ -116,7 +116,10 @@ mod tests {
     fn a_member_that_occurs_twice_is_named() {
         for (text, said) in [
             (r#"{"a":1,"a":1}"#, "an object has the member \"a\" twice, before line 1, column "),
-            (r#"{"x":[{"at line ":null,"\u0061t line ":2}]}"#, "an object has the member \"at line \" twice, before line 1, column "),
+            (
+                r#"{"x":[{"at line ":null,"\u0061t line ":2}]}"#,
+                "an object has the member \"at line \" twice, before line 1, column ",
+            ),
             ("{\"b\":{},\n\"b\":{}}", "an object has the member \"b\" twice, before line 2, column "),
         ] {
             let problem = parse(text.as_bytes()).unwrap_err();

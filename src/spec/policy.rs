@@ -26,9 +26,8 @@ pub fn is_policy_name(name: &str) -> bool {
     let spelled = bytes.first().is_some_and(alphanumeric)
         && bytes.iter().all(|byte| alphanumeric(byte) || b"._-".contains(byte))
         && bytes.len() <= NAME_CHARS;
-    let versioned = name.rsplit_once("-v").is_some_and(|(_, end)| {
-        !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit())
-    });
+    let versioned =
+        name.rsplit_once("-v").is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit()));
     spelled && !versioned
 }
 
@@ -64,10 +63,7 @@ impl PolicyPin {
 pub fn policy_of(document: &Value) -> Result<Option<PolicyPin>, Fault> {
     let Some(policy) = document.get("policy").filter(|policy| !policy.is_null()) else { return Ok(None) };
     policy.as_str().and_then(PolicyPin::parse).map(Some).ok_or_else(|| {
-        let mut faults = Faults::new();
-        faults.range("/policy", PINNED);
-        // one was pushed
-        faults.into_sorted().remove(0)
+        Fault::new("/policy", Kind::ParameterRange, format!("expected {PINNED}")).with("allowed", PINNED)
     })
 }
 
@@ -77,7 +73,9 @@ pub fn policy_of(document: &Value) -> Result<Option<PolicyPin>, Fault> {
 pub fn on_policy(policy: &Value, document: &Value) -> Value {
     let mut merged = Map::new();
     for members in [policy, document].into_iter().filter_map(Value::as_object) {
-        merged.extend(members.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())));
+        merged.extend(
+            members.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())),
+        );
     }
     merged.remove("policy");
     merged.into()

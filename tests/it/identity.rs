@@ -22,7 +22,7 @@ use super::harness::{Answer, Client, HOSPITAL, Process, Server, guardian, hospit
 /// A service that asks for keys.
 pub(crate) struct Guarded {
     pub(crate) server: Server,
-    pub(crate) home: TempDir,
+    home: TempDir,
     presets: Vec<(Preset, String)>,
     /// Of another tenant, with every scope.
     pub(crate) stranger: String,
@@ -50,13 +50,26 @@ impl Guarded {
         let (id, revoked) = draw("default", Preset::Admin, None).await;
         ring.revoke(id).await.unwrap().unwrap();
         ring.close().await;
-        let folder = data.clone();
-        let server = Server::start_with(move |config| {
-            config.data = folder;
+        let server = Self::serve(&data).await;
+        Self { server, home, presets, stranger, revoked, expired }
+    }
+
+    async fn serve(data: &Path) -> Server {
+        let data = data.to_owned();
+        Server::start_with(move |config| {
+            config.data = data;
             config.auth = Auth::Keys;
         })
-        .await;
-        Self { server, home, presets, stranger, revoked, expired }
+        .await
+    }
+
+    /// The same with another process on its store, after what `between` does to it.
+    pub(crate) async fn restarted(self, between: impl AsyncFnOnce(&Path)) -> Self {
+        let Self { server, home, presets, stranger, revoked, expired } = self;
+        server.stop().await;
+        let data = home.path().join("data");
+        between(&data).await;
+        Self { server: Self::serve(&data).await, home, presets, stranger, revoked, expired }
     }
 
     pub(crate) fn preset(&self, wanted: Preset) -> Client {

@@ -22,6 +22,8 @@ mod ledger;
 mod library;
 mod life;
 mod outside;
+mod oversight;
+mod policies;
 mod randomness;
 mod readme;
 mod real_data;

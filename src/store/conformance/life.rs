@@ -118,7 +118,11 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     let [first, twin, late, officer] = keys[..] else { unreachable!() };
     store.set_tenant("other", asks, &deed()).await.unwrap();
     let (_, release) = held_by(&*store, 1, Some(first)).await;
-    assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(first)).await, Transitioned::Done, "not asked for here");
+    assert_eq!(
+        act_by(&*store, release, Act::Approve, TENANT, Some(first)).await,
+        Transitioned::Done,
+        "not asked for here"
+    );
     let event = store.release_events(TENANT, release).await.unwrap().remove(0);
     assert_eq!(event.key, Some(first.to_string()));
 
@@ -148,7 +152,11 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     // who is nobody in particular may be anyone
     let (_, release) = held(&*store, 3).await;
     assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(officer)).await, Transitioned::NotByAnother);
-    assert_eq!(act_by(&*store, release, Act::Reject, TENANT, None).await, Transitioned::Done, "only approvals are asked about");
+    assert_eq!(
+        act_by(&*store, release, Act::Reject, TENANT, None).await,
+        Transitioned::Done,
+        "only approvals are asked about"
+    );
 }
 
 pub(crate) async fn the_first_read_of_a_held_release_is_logged(bench: &impl Bench) {

@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::identity::Caller;
 use crate::jobs::{
-    Action, AuditEntry, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease,
-    PartChunkRecord, ReapProblems, Store, StoreError,
+    Action, AuditEntry, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob,
+    NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 

@@ -17,7 +17,8 @@ async fn put(store: &dyn Store, name: &str, specification: Value) -> (PolicyReco
 
 pub(crate) async fn a_policy_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
-    let specification = json!({"method": {"type": "versatile", "rules": ["a -> \"b\""]}, "note": [1, 1.5, null, "é\u{0}"]});
+    let specification =
+        json!({"method": {"type": "versatile", "rules": ["a -> \"b\""]}, "note": [1, 1.5, null, "é\u{0}"]});
     let new = new_policy(TENANT, "hospital", specification.clone());
     let (made, fresh) = store.put_policy(&new).await.unwrap();
     assert!(fresh);

@@ -7,8 +7,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, at, claim, deed, commit_of, dataset, enqueue, is_conflict, is_problem, job, new_job, problems,
-    release, token,
+    Bench, LEASE, TENANT, at, claim, commit_of, dataset, deed, enqueue, is_conflict, is_problem, job, new_job,
+    problems, release, token,
 };
 use crate::control::{Phase, Progress};
 use crate::jobs::{

@@ -6,7 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, at, claim, deed, commit_of, dataset, dataset_record, enqueue, is_conflict, job, new_job,
+    Bench, LEASE, TENANT, at, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job, new_job,
     part_chunk, release, token,
 };
 use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};

@@ -10,9 +10,7 @@ use super::queue::lock_reuse_key;
 use super::releases::lock_ledger;
 use super::tenants::settings_of;
 use super::{Fault, PostgresStore, Word, failed, tell};
-use crate::jobs::{
-    Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another,
-};
+use crate::jobs::{Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another};
 use crate::store::rows::ReleaseEventRow;
 use crate::store::sql::{disclosures, life as sql};
 

@@ -22,12 +22,7 @@ impl Policies for PostgresStore {
         retried("put_policy", || self.try_put_policy(policy)).await
     }
 
-    async fn policy(
-        &self,
-        tenant: &str,
-        name: &str,
-        version: Option<u32>,
-    ) -> Result<Option<PolicyRecord>, StoreError> {
+    async fn policy(&self, tenant: &str, name: &str, version: Option<u32>) -> Result<Option<PolicyRecord>, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failed)?;
         read_policy(&mut connection, tenant, name, version).await
     }
@@ -75,8 +70,7 @@ impl PostgresStore {
         let mut tx = self.begin().await?;
         let insert = sqlx::query(sql::INSERT_POLICY).bind(Uuid::now_v7()).bind(tenant).bind(&policy.name);
         insert.execute(&mut *tx).await?;
-        let id: Uuid =
-            sqlx::query_scalar(POLICY_ID).bind(tenant).bind(&policy.name).fetch_one(&mut *tx).await?;
+        let id: Uuid = sqlx::query_scalar(POLICY_ID).bind(tenant).bind(&policy.name).fetch_one(&mut *tx).await?;
         let latest = read_policy(&mut tx, tenant, &policy.name, None).await?;
         let version = match latest {
             Some(latest) if latest.specification == policy.specification => return Ok((latest, false)),

@@ -44,12 +44,7 @@ impl Policies for SqliteStore {
         Ok((made, true))
     }
 
-    async fn policy(
-        &self,
-        tenant: &str,
-        name: &str,
-        version: Option<u32>,
-    ) -> Result<Option<PolicyRecord>, StoreError> {
+    async fn policy(&self, tenant: &str, name: &str, version: Option<u32>) -> Result<Option<PolicyRecord>, StoreError> {
         let mut connection = self.reader.acquire().await.map_err(failed)?;
         read_policy(&mut connection, tenant, name, version).await
     }

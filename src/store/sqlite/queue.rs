@@ -12,8 +12,8 @@ use super::keys::log;
 use super::{SqliteStore, failed};
 use crate::control::Progress;
 use crate::jobs::{
-    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
-    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
+    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};

@@ -156,7 +156,10 @@ async fn a_job_ends_or_goes_back_but_not_both() {
             }
             (CommitOutcome::LeaseLost, 1) => {
                 assert_eq!(status, JobStatus::Queued);
-                assert_eq!(stores[0].request_cancel(TENANT, id, at(3), &deed()).await.unwrap(), CancelOutcome::CancelledAtOnce);
+                assert_eq!(
+                    stores[0].request_cancel(TENANT, id, at(3), &deed()).await.unwrap(),
+                    CancelOutcome::CancelledAtOnce
+                );
             }
             other => panic!("{other:?} in round {round}"),
         }
