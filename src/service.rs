@@ -1,6 +1,7 @@
 //! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
 //! store.
 
+pub mod books;
 pub mod keys;
 
 use std::error::Error;

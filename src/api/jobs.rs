@@ -40,9 +40,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 pub(super) struct JobDocument {
     /// The dataset to publish.
     dataset: Uuid,
-    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`.
-    #[schema(value_type = Object)]
-    method: Value,
+    /// A version of a policy, such as `hospital-v3`: its members hold where the document has none of the same name.
+    policy: Option<String>,
+    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`. Needed
+    /// here or in the policy.
+    #[schema(value_type = Option<Object>)]
+    method: Option<Value>,
     /// Per attribute: `publish`, `drop`, `identifier`, `rename`, `discretize`.
     #[schema(value_type = Option<Object>)]
     attributes: Option<Value>,

@@ -3,6 +3,7 @@
 
 mod access;
 mod archive;
+mod audit_log;
 mod datasets;
 mod events;
 mod extract;
@@ -16,6 +17,7 @@ mod openapi;
 mod parts;
 mod places;
 mod plans;
+mod policies;
 mod releases;
 mod respond;
 mod stream;

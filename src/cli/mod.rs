@@ -1,5 +1,6 @@
 //! The commands, each in a file of its own.
 
+mod audit_log;
 mod demo;
 mod folder;
 mod input;
@@ -9,6 +10,7 @@ mod migrate;
 mod progress;
 mod publish;
 mod serve;
+mod tenants;
 mod verify;
 mod worker;
 
@@ -34,6 +36,11 @@ pub enum Command {
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Decides what holds for a tenant, and lists tenants
+    #[command(subcommand)]
+    Tenants(tenants::Command),
+    /// Writes the audit log of a tenant, newest first, as JSON, one object a line
+    AuditLog(audit_log::Arguments),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -75,6 +82,8 @@ pub fn run(command: Command) -> End {
         Command::Worker(options) => worker::run(&options),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
+        Command::Tenants(command) => tenants::run(&command),
+        Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

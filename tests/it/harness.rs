@@ -164,6 +164,10 @@ impl Client {
         self.send(self.request(Method::POST, path).json(document)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, document: &Value) -> Answer {
+        self.send(self.request(Method::PUT, path).json(document)).await
+    }
+
     /// Uploads; `query` without the question mark.
     pub(crate) async fn upload(&self, query: &str, csv: impl Into<Vec<u8>>) -> Answer {
         self.upload_with(query, csv, &[]).await

@@ -33,7 +33,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["config"]),
     ("config", &[]),
     // the plan is the engine's; parts, manifests and reports are the report's
-    ("api", &["jobs", "identity", "engine", "report", "problem", "microdata", "control"]),
+    // and documents are read by the spec's reader
+    ("api", &["jobs", "identity", "engine", "report", "spec", "problem", "microdata", "control"]),
     // implements the traits that jobs declares
     ("store", &["jobs", "identity", "problem", "control", "clock"]),
     (

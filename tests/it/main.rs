@@ -27,6 +27,8 @@ mod library;
 mod life;
 mod matrix;
 mod outside;
+mod oversight;
+mod policies;
 mod randomness;
 mod readme;
 mod real_data;

@@ -8,10 +8,12 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod policies;
 mod pool;
 mod queue;
 mod releases;
 mod repeats;
+mod tenants;
 #[cfg(test)]
 mod tests;
 

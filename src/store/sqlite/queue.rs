@@ -8,11 +8,12 @@ use sqlx::types::Json;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 use uuid::Uuid;
 
+use super::keys::log;
 use super::{SqliteStore, failed};
 use crate::control::Progress;
 use crate::jobs::{
-    CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
-    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
+    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
@@ -65,6 +66,7 @@ impl Queue for SqliteStore {
             .bind(job.id)
             .bind(Json(&job.specification))
             .bind(&job.reason)
+            .bind(&job.deed.actor)
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
@@ -76,6 +78,7 @@ impl Queue for SqliteStore {
                 .await
                 .map_err(failed)?;
         }
+        log(&mut tx, &job.deed).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await.map_err(failed)?;
         Ok(record)
@@ -194,7 +197,13 @@ impl Queue for SqliteStore {
         Ok(Written::Done)
     }
 
-    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
+    async fn request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let status: Option<String> =
             sqlx::query_scalar(sql::STATUS).bind(id).bind(tenant).fetch_optional(&mut *tx).await.map_err(failed)?;
@@ -209,8 +218,9 @@ impl Queue for SqliteStore {
                 sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await.map_err(failed)?;
                 CancelOutcome::Requested
             }
-            terminal => CancelOutcome::Terminal(terminal),
+            terminal => return Ok(CancelOutcome::Terminal(terminal)),
         };
+        log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)?;
         Ok(outcome)
     }
