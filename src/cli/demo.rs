@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     config.store.database_url = None;
     // and are published by a client without a key
     config.auth = Auth::None;
+    config.path_prefix.clear();
     let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {

@@ -9,13 +9,14 @@ use uuid::Uuid;
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
-    problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
+    StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
 use crate::identity::{ApiKey, Caller, Token};
+use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
@@ -170,6 +171,7 @@ impl Desk {
             wrapped_key,
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
         self.note(caller, Action::Submit, job.id).await?;
         Ok(job)

@@ -15,6 +15,7 @@ mod life;
 mod load;
 mod page;
 mod publish;
+mod pulse;
 mod queue;
 mod releases;
 mod repeat;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+pub use crate::spec::METHODS;
 pub use datasets::{DatasetRecord, Datasets};
 pub use desk::{Desk, KeySource};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
@@ -36,6 +38,7 @@ pub use keys::{Action, AuditEntry, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use publish::Publisher;
+pub use pulse::{Backlog, Pulse};
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
     ReapProblems, Reaped, UnknownStatus, Written,
@@ -51,9 +54,9 @@ pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Pulse {}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Pulse> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

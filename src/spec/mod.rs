@@ -24,6 +24,7 @@ mod tests;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use guarantee::guarantee;
+pub use method::SUPPORTED as METHODS;
 pub use types::{
     AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,
 };

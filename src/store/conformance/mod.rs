@@ -3,6 +3,7 @@
 pub(crate) mod datasets;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
@@ -203,6 +204,8 @@ macro_rules! conformance {
                 a_held_release_is_approved_and_withdrawn
                 a_rejection_lifts_what_nobody_read
                 of_two_acts_at_once_one_wins;
+            pulse:
+                the_backlog_counts_what_waits_and_runs;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive

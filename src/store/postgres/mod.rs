@@ -32,6 +32,7 @@ mod keys;
 mod life;
 mod listen;
 mod pool;
+mod pulse;
 mod queue;
 mod releases;
 mod repeats;

@@ -13,7 +13,7 @@ use crate::store::sql::{disclosures, life as sql, releases};
 impl Lives for SqliteStore {
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
         let Transition { tenant, release, act, reason, at } = transition;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("transition").await?;
         let row: Option<ReleaseRow> = sqlx::query_as(releases::RELEASE)
             .bind(release)
             .bind(tenant)
