@@ -400,9 +400,16 @@ mod tests {
         let service = Service::start(&config(here.path(), &database.url())).await.unwrap();
         let mut worker: WorkerOptions = options(there.path(), &database.url());
         assert!(matches!(WorkerService::start(&worker).await, Err(StartError::KeyMissing(_))));
+        worker.watch.metrics_listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         worker.store.master_key = Some(here.path().join("master.key"));
         let workers = WorkerService::start(&worker).await.unwrap();
         assert_eq!(Some(workers.database()), service.database());
+        let tools = workers.metrics().unwrap();
+        for (path, holds) in [("readyz", "ok"), ("healthz", "ok"), ("metrics", "guardian_store_up 1")] {
+            let answer = reqwest::get(format!("http://{tools}/{path}")).await.unwrap();
+            assert_eq!(answer.status(), 200, "{path}");
+            assert!(answer.text().await.unwrap().contains(holds), "{path}");
+        }
         workers.shutdown().await;
         service.shutdown().await;
     }

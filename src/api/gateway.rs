@@ -148,10 +148,10 @@ impl Base {
         let Some(location) = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok()) else {
             return;
         };
-        if location.starts_with('/') && !self.0.is_empty() {
-            if let Ok(located) = HeaderValue::try_from(format!("{}{location}", self.0)) {
-                response.headers_mut().insert(header::LOCATION, located);
-            }
+        if location.starts_with('/')
+            && let Ok(located) = HeaderValue::try_from(format!("{}{location}", self.0))
+        {
+            response.headers_mut().insert(header::LOCATION, located);
         }
     }
 }
