@@ -9,13 +9,14 @@ use uuid::Uuid;
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
-    problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
+    StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
 use crate::identity::{Actor, Caller, Token, TokenHash};
+use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
@@ -203,6 +204,7 @@ impl Desk {
             deed: self.deed(caller, Action::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
         Ok(job)
     }

@@ -16,6 +16,7 @@ mod load;
 mod page;
 mod policies;
 mod publish;
+mod pulse;
 mod queue;
 mod releases;
 mod repeat;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+pub use crate::spec::METHODS;
 pub use datasets::{DatasetRecord, Datasets};
 pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
@@ -39,6 +41,7 @@ pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
 pub use publish::Publisher;
+pub use pulse::{Backlog, Pulse};
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
     ReapProblems, Reaped, UnknownStatus, Written,
@@ -55,9 +58,12 @@ pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants {}
+pub trait Store:
+    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse
+{
+}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

@@ -5,6 +5,7 @@ pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
 pub(crate) mod policies;
+pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
@@ -233,6 +234,8 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
+            pulse:
+                the_backlog_counts_what_waits_and_runs;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive

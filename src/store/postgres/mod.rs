@@ -34,6 +34,7 @@ mod life;
 mod listen;
 mod policies;
 mod pool;
+mod pulse;
 mod queue;
 mod releases;
 mod repeats;

@@ -19,7 +19,7 @@ impl Datasets for SqliteStore {
         chunk_no: u32,
         columns: &[(u32, &[u8])],
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("put_column_chunks").await?;
         for &(column_no, payload) in columns {
             let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
                 .bind(dataset)
@@ -52,7 +52,7 @@ impl Datasets for SqliteStore {
     }
 
     async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("insert_dataset").await?;
         let chunks: i64 =
             sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await.map_err(failed)?;
         if chunks != i64::from(dataset.chunks) {
@@ -118,7 +118,7 @@ impl Datasets for SqliteStore {
         deed: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
         // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("purge_dataset").await?;
         let marked =
             sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await.map_err(failed)?;
         if marked.rows_affected() > 0 {
@@ -136,7 +136,7 @@ impl SqliteStore {
     /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
     pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
         loop {
-            let mut tx = self.begin().await?;
+            let mut tx = self.begin("delete_chunks").await?;
             let deleted = sqlx::query(sql::DELETE_SOME_CHUNKS)
                 .bind(dataset)
                 .bind(DELETED_AT_ONCE)

@@ -14,7 +14,7 @@ use crate::store::sql::keys as sql;
 #[async_trait]
 impl Keys for SqliteStore {
     async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("insert_key").await?;
         sqlx::query(sql::INSERT_KEY)
             .bind(key.id)
             .bind(&key.tenant)
@@ -32,7 +32,7 @@ impl Keys for SqliteStore {
     }
 
     async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("insert_first_key").await?;
         let inserted = sqlx::query(sql::INSERT_FIRST_KEY)
             .bind(key.id)
             .bind(&key.tenant)
@@ -65,7 +65,7 @@ impl Keys for SqliteStore {
     }
 
     async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("revoke_key").await?;
         let revoked: Option<KeyRow> =
             sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(revoked) = revoked else { return self.key(id).await?.ok_or(StoreError::NotFound) };
@@ -75,7 +75,7 @@ impl Keys for SqliteStore {
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("append_audit").await?;
         log(&mut tx, entry).await?;
         tx.commit().await.map_err(failed)
     }

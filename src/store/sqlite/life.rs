@@ -18,7 +18,7 @@ impl Lives for SqliteStore {
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
         let Transition { release, act, reason, deed } = transition;
         let actor = deed.actor.clone();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("transition").await?;
         let row: Option<ReleaseRow> = sqlx::query_as(releases::RELEASE)
             .bind(release)
             .bind(&deed.tenant)
@@ -68,7 +68,7 @@ impl Lives for SqliteStore {
         at: DateTime<Utc>,
         deed: &AuditEntry,
     ) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("mark_read").await?;
         let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant);
         if marked.execute(&mut *tx).await.map_err(failed)?.rows_affected() > 0 {
             log(&mut tx, deed).await?;

@@ -15,7 +15,7 @@ use crate::store::sql::policies as sql;
 impl Policies for SqliteStore {
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError> {
         let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("put_policy").await?;
         let latest = read_policy(&mut tx, tenant, &policy.name, None).await?;
         let version = match latest {
             Some(latest) if latest.specification == policy.specification => return Ok((latest, false)),

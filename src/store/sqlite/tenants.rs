@@ -23,7 +23,7 @@ impl Tenants for SqliteStore {
     }
 
     async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("set_tenant").await?;
         let set = sqlx::query(sql::SET_TENANT).bind(tenant).bind(Json(settings));
         set.execute(&mut *tx).await.map_err(failed)?;
         log(&mut tx, deed).await?;
