@@ -2,6 +2,7 @@
 //! store.
 
 pub mod keys;
+mod vault;
 
 use std::error::Error;
 use std::io;
@@ -20,18 +21,18 @@ use crate::clock::Clock;
 use crate::config::{Auth, Config, StoreOptions, WorkerOptions};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
+    seal_datasets,
 };
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
 
+pub use vault::rotate;
+
 /// How often what nobody needs any more is removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// An upload may take so long before its chunks count as left behind.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The pin that tells which master key a store was begun with.
-const KEY_PIN: &str = "master key";
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -45,17 +46,16 @@ pub enum StartError {
     /// The master key cannot be opened.
     #[error("the master key cannot be opened: {0}")]
     Vault(#[from] VaultError),
-    /// The store was begun with another master key. Equal contents would hash differently, so that the ledger would seem empty.
+    /// The keys of the store are wrapped under another master key.
     #[error(
-        "the store was begun with another master key than {}; every process on a store needs the same file: name it with \
-         --master-key",
-        .0.display()
+        "the store has another master key than {0}; every process on a store needs the same: name its file with --master-key, or \
+         give it in GUARDIAN_MASTER_KEY"
     )]
-    ForeignKey(PathBuf),
-    /// The store was begun with a master key, and there is none.
+    ForeignKey(String),
+    /// The store has a master key, and there is none.
     #[error(
-        "the store was begun with a master key, but {} does not exist; bring back the file, or copy it from another process on \
-         the store, and name it with --master-key",
+        "the store has a master key, but {} does not exist; bring back the file, or copy it from another process on the store, \
+         and name it with --master-key",
         .0.display()
     )]
     KeyMissing(PathBuf),
@@ -102,16 +102,30 @@ struct Base {
     clock: Clock,
     signals: Arc<Signals>,
     stopping: CancellationToken,
+    /// The master key was changed by another process.
+    evicted: CancellationToken,
+    watch: Option<JoinHandle<()>>,
 }
 
 impl Base {
     async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
         let database = options.database().map_err(StartError::Config)?;
+        let place = options.master_key(data).map_err(StartError::Config)?;
         let store = OpenStore::open(database, data).await?;
-        let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
-        let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
-        store.listen(&signals, &stopping).await?;
         let shared = store.shared();
+        let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
+        let evicted = CancellationToken::new();
+        // from here on the master key stays what it is
+        let attendance = store.attend().await?;
+        let vault = Arc::new(vault::open(shared.as_ref(), &place).await?);
+        let fingerprint = *vault.fingerprint();
+        store.wraps_under(fingerprint);
+        let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
+        let sealed = seal_datasets(shared.as_ref(), &vault).await?;
+        if sealed > 0 {
+            tracing::info!(datasets = sealed, "datasets from before anything was sealed are sealed now");
+        }
+        store.listen(&signals, &stopping).await?;
         if store.is_shared() {
             // others may be at work: what they lost is found by the reapers, and what they left behind by the sweeps
             shared.sweep(clock.now(), SWEEP_GRACE).await?;
@@ -122,25 +136,25 @@ impl Base {
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        Ok(Self { store, vault, clock, signals, stopping })
+        Ok(Self { store, vault, clock, signals, stopping, evicted, watch })
+    }
+
+    /// After everything that uses the store.
+    async fn close(self) {
+        self.stopping.cancel();
+        if let Some(watch) = self.watch {
+            // it ends by itself; a panic in it was reported
+            let _ = watch.await;
+        }
+        self.store.close().await;
     }
 
     fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
         let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { clock: self.clock.clone() });
+        let runner = Arc::new(Publisher { vault: Arc::clone(&self.vault), clock: self.clock.clone() });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
     }
-}
-
-/// Opens the key file, or makes one for a store that was never used, and holds it against the store's pin.
-async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartError> {
-    if store.pinned(KEY_PIN).await?.is_some() && !path.exists() {
-        return Err(StartError::KeyMissing(path));
-    }
-    let vault = Vault::open(&path)?;
-    let pinned = store.pin(KEY_PIN, vault.fingerprint()).await?;
-    if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
 }
 
 /// Workers that run beside other processes on one store.
@@ -174,8 +188,12 @@ impl WorkerService {
     /// Stops: running jobs get the grace period, then go back into the queue.
     pub async fn shutdown(self) {
         self.workers.shutdown().await;
-        self.base.stopping.cancel();
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -270,7 +288,12 @@ impl Service {
         if tokio::time::timeout(self.grace, &mut server).await.is_err() {
             server.abort();
         }
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -335,7 +358,7 @@ mod tests {
         std::fs::remove_file(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::KeyMissing(_))));
         assert!(!key.exists(), "no other key takes its place");
-        Vault::open(&key).unwrap();
+        crate::vault::MasterKey::open(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::ForeignKey(_))));
     }
 

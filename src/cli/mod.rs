@@ -8,6 +8,7 @@ mod keys;
 mod migrate;
 mod progress;
 mod publish;
+mod rotate;
 mod serve;
 mod verify;
 mod worker;
@@ -31,6 +32,8 @@ pub enum Command {
     Worker(WorkerOptions),
     /// Brings the tables of a store up to date and says their version
     Migrate(migrate::Arguments),
+    /// Changes the master key of a store that no process has open: wraps its keys anew, and nothing else
+    RotateKey(rotate::Arguments),
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
@@ -74,6 +77,7 @@ pub fn run(command: Command) -> End {
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),
         Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::RotateKey(arguments) => rotate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),

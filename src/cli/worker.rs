@@ -15,7 +15,10 @@ pub(super) fn run(options: &WorkerOptions) -> Result<End, End> {
         let service = WorkerService::start(options).await.map_err(not_started)?;
         // workers whose greeting nobody reads work all the same
         let _ = writeln!(std::io::stdout().lock(), "guardian works on the jobs of {}", service.database());
-        told_to_stop.await;
+        tokio::select! {
+            () = told_to_stop => {}
+            () = service.evicted() => {}
+        }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
         Ok(End::Done)

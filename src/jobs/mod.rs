@@ -14,11 +14,13 @@ mod keys;
 mod life;
 mod load;
 mod page;
+mod pins;
 mod publish;
 mod queue;
 mod releases;
 mod repeat;
 mod repeats;
+mod seal;
 mod shelf;
 mod signals;
 mod upload;
@@ -28,13 +30,14 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-pub use datasets::{DatasetRecord, Datasets};
+pub use datasets::{DatasetRecord, Datasets, Seal};
 pub use desk::{Desk, KeySource};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
 pub use page::{Cursor, MalformedCursor, Page};
+pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use publish::Publisher;
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
@@ -45,15 +48,16 @@ pub use releases::{
 };
 pub use repeat::{Begun, Claim, KEYS_KEPT};
 pub use repeats::{NewRepeat, RepeatRecord, Repeats};
+pub use seal::seal_datasets;
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Pins {}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Pins> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

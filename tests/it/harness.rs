@@ -259,7 +259,7 @@ impl Server {
             auth: Auth::None,
             bootstrap_key_file: None,
             data: home.path().join("data"),
-            store: StoreOptions { url: None, database_url: None, master_key: None },
+            store: StoreOptions::default(),
             workers: 1,
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
@@ -321,7 +321,7 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH"] {
+    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH", "GUARDIAN_MASTER_KEY"] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());

@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // the plan is the engine's; parts, manifests and reports are the report's
     ("api", &["jobs", "identity", "engine", "report", "problem", "microdata", "control"]),
     // implements the traits that jobs declares
-    ("store", &["jobs", "identity", "problem", "control", "clock"]),
+    ("store", &["jobs", "identity", "problem", "control", "vault", "clock"]),
     (
         "jobs",
         &[

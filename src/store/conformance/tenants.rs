@@ -2,15 +2,15 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, claim, commit_of, dataset_record, job, new_job, part_chunk};
+use super::{Bench, TENANT, at, begun, claim, commit_of, dataset_record, job, new_job, part_chunk, sealed};
 use crate::jobs::{CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError};
 
 const OTHER: &str = "other";
 
 pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
     let store = bench.store();
-    let (dataset, queued) = (Uuid::now_v7(), Uuid::now_v7());
-    store.put_column_chunk(dataset, 0, 0, b"x").await.unwrap();
+    let (dataset, queued) = (begun(&*store).await, Uuid::now_v7());
+    store.put_column_chunk(dataset, 0, 0, sealed(b"x")).await.unwrap();
     store.insert_dataset(&dataset_record(dataset, 1)).await.unwrap();
     let running = store.enqueue(new_job(dataset, 1)).await.unwrap().id;
     let (claimed, token) = claim(&*store, at(1)).await;

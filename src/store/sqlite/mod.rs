@@ -8,6 +8,7 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod pins;
 mod pool;
 mod queue;
 mod releases;

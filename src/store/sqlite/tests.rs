@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use uuid::Uuid;
-
 use super::SqliteStore;
 use crate::jobs::{Datasets, JobEnd, Queue, Releases, Store, StoreError, Written, problem_of};
 use crate::problem::Kind;
 use crate::store::conformance::{self, Bench, TENANT, at};
+use async_trait::async_trait;
 
 struct SqliteBench(Arc<SqliteStore>);
 
@@ -74,12 +72,12 @@ async fn a_full_store_says_so_and_keeps_nothing() {
     let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(&store.writer).await.unwrap();
     let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 20));
     sqlx::query(limit).execute(&store.writer).await.unwrap();
-    let upload = Uuid::now_v7();
-    let payload = [7; 10_000];
+    let upload = conformance::begun(&store).await;
+    let payload = || conformance::sealed(&[7; 10_000]);
     let mut chunk = 0;
     let full = loop {
         chunk += 1;
-        if let Err(error) = store.put_column_chunks(upload, chunk, &[(0, &payload), (1, &payload)]).await {
+        if let Err(error) = store.put_column_chunks(upload, chunk, &[(0, payload()), (1, payload())]).await {
             break error;
         }
     };
@@ -88,5 +86,6 @@ async fn a_full_store_says_so_and_keeps_nothing() {
     assert_eq!(std::io::Error::from(full).kind(), std::io::ErrorKind::StorageFull);
     // what was kept can be given up, and then there is room again
     store.discard_upload(upload).await.unwrap();
-    store.put_column_chunks(upload, 0, &[(0, &payload), (1, &payload)]).await.unwrap();
+    let upload = conformance::begun(&store).await;
+    store.put_column_chunks(upload, 0, &[(0, payload()), (1, payload())]).await.unwrap();
 }
