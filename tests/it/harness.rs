@@ -357,9 +357,13 @@ impl Process {
 
     /// The same with options.
     pub(crate) fn serve_with(data: &Path, level: &str, options: &[&str]) -> Self {
+        Self::serve_by(data, guardian().args(["serve"]).args(options).env("RUST_LOG", level))
+    }
+
+    /// The same by a command without the folder.
+    pub(crate) fn serve_by(data: &Path, command: &mut Command) -> Self {
         let log = data.with_extension("log");
-        let mut command = guardian();
-        command.arg("serve").args(options).arg("--data").arg(data).env("RUST_LOG", level);
+        command.arg("--data").arg(data);
         command.stdout(Stdio::piped()).stderr(File::options().create(true).append(true).open(&log).unwrap());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

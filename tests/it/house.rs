@@ -335,6 +335,20 @@ fn bucket_columns_are_made_in_one_place() {
 }
 
 #[test]
+fn sealed_bytes_come_from_the_vault_or_are_read() {
+    let mut callers = Vec::new();
+    for (file, text) in program() {
+        for words in tokens(&strip(&text)).windows(3) {
+            if words[0].is("Sealed") && words[1].is("::") && words[2].is("stored") {
+                callers.push(file.clone());
+            }
+        }
+    }
+    callers.sort();
+    assert_eq!(callers, ["store/postgres/datasets.rs", "store/rows.rs", "store/sqlite/datasets.rs"]);
+}
+
+#[test]
 fn no_half_done_work_is_left_in_the_program() {
     for (file, text) in program() {
         let stripped = strip(&text);

@@ -1,6 +1,7 @@
 //! The suite that every store passes, and what only a server can show. Each test has a database of its own on the server that
 //! `DATABASE_URL` names.
 
+mod keys;
 mod races;
 
 use std::sync::Arc;
