@@ -9,6 +9,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use zeroize::Zeroizing;
 
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -192,9 +193,92 @@ pub struct StoreOptions {
     #[serde(skip)]
     pub database_url: Option<StoreUrl>,
     /// The file of the master key, made when there is none; every process on one store needs the same. Default:
-    /// master.key in the data folder
+    /// master.key in the data folder. The environment variable GUARDIAN_MASTER_KEY can hold the key itself instead, as 64
+    /// hexadecimal digits
     #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone, because others can see a command line
+    #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
+    #[serde(skip)]
+    pub master_key_digits: Option<KeyDigits>,
+}
+
+/// The environment variables that hold keys.
+const MASTER_KEY: &str = "GUARDIAN_MASTER_KEY";
+const NEW_MASTER_KEY: &str = "GUARDIAN_NEW_MASTER_KEY";
+
+/// The master key that takes the place of the present one.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NewKeyOptions {
+    /// The file of the new master key, made when there is none. The environment variable GUARDIAN_NEW_MASTER_KEY can hold the key
+    /// itself instead, as 64 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub new_master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone
+    #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
+    pub new_master_key_digits: Option<KeyDigits>,
+}
+
+impl NewKeyOptions {
+    /// Where the new key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, unless exactly one place is named.
+    pub fn place(&self) -> Result<KeyPlace<'_>, String> {
+        match (&self.new_master_key, &self.new_master_key_digits) {
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: NEW_MASTER_KEY, digits }),
+            _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
+        }
+    }
+}
+
+/// Where a master key is.
+#[derive(Clone, Debug)]
+pub enum KeyPlace<'a> {
+    /// In a file, made when there is none.
+    File(PathBuf),
+    /// In the environment.
+    Digits {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        digits: &'a KeyDigits,
+    },
+}
+
+impl fmt::Display for KeyPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Digits { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
+/// repeats what it refuses.
+#[derive(Clone)]
+pub struct KeyDigits(Zeroizing<String>);
+
+impl KeyDigits {
+    /// The digits.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for KeyDigits {
+    fn from(digits: String) -> Self {
+        Self(Zeroizing::new(digits))
+    }
+}
+
+impl fmt::Debug for KeyDigits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyDigits(..)")
+    }
 }
 
 impl StoreOptions {
@@ -214,10 +298,19 @@ impl StoreOptions {
         }
     }
 
-    /// The file of the master key.
-    #[must_use]
-    pub fn master_key(&self, data: &Path) -> PathBuf {
-        self.master_key.clone().unwrap_or_else(|| data.join("master.key"))
+    /// Where the master key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, when two places are named.
+    pub fn master_key(&self, data: &Path) -> Result<KeyPlace<'_>, String> {
+        match (&self.master_key, &self.master_key_digits) {
+            (None, None) => Ok(KeyPlace::File(data.join("master.key"))),
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: MASTER_KEY, digits }),
+            (Some(_), Some(_)) => {
+                Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
+            }
+        }
     }
 }
 
@@ -383,7 +476,10 @@ fn effective(options: &impl Serialize, store: &StoreOptions, watch: &WatchOption
     };
     let chosen = store.url.as_ref().or(store.database_url.as_ref());
     shown.insert("store".to_owned(), chosen.map_or_else(|| "embedded".to_owned(), StoreUrl::redacted).into());
-    shown.insert("master_key".to_owned(), store.master_key(data).display().to_string().into());
+    shown.insert(
+        "master_key".to_owned(),
+        store.master_key(data).map(|place| place.to_string()).unwrap_or_default().into(),
+    );
     shown.insert("otlp_endpoint".to_owned(), watch.collector().unwrap_or(Some("(not shown)")).into());
     shown
 }
@@ -411,6 +507,19 @@ mod tests {
         let options = parse(&["--store", "embedded", "--database-url", "postgres://c/d"]);
         assert_eq!(options.database(), Ok(None));
         assert_eq!(StoreOptions::default().database(), Ok(None));
+    }
+
+    #[test]
+    fn a_master_key_has_one_place_and_is_never_shown() {
+        let data = Path::new("data");
+        let place = |options: &StoreOptions| options.master_key(data).map(|place| place.to_string());
+        assert_eq!(place(&StoreOptions::default()), Ok("data/master.key".to_owned()));
+        assert_eq!(place(&parse(&["--master-key", "k"])), Ok("k".to_owned()));
+        let options = parse(&["--master-key-digits", "5ec4e7"]);
+        assert_eq!(place(&options), Ok("GUARDIAN_MASTER_KEY".to_owned()));
+        assert!(!format!("{options:?} {:?}", options.master_key(data)).contains("5ec4e7"));
+        let both = place(&parse(&["--master-key", "k", "--master-key-digits", "5ec4e7"])).unwrap_err();
+        assert!(both.contains("GUARDIAN_MASTER_KEY") && !both.contains("5ec4e7"), "{both}");
     }
 
     #[test]

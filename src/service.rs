@@ -4,6 +4,7 @@
 pub mod books;
 pub mod keys;
 mod tools;
+mod vault;
 
 use std::error::Error;
 use std::io;
@@ -23,10 +24,13 @@ use crate::config::{Config, StoreOptions, WatchOptions, WorkerOptions};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
+    seal_datasets,
 };
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
+
+pub use vault::rotate;
 
 /// How often what nobody needs any more is removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -35,9 +39,6 @@ const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Requests under way get so long at least, also when jobs have taken the whole grace period.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
-
-/// The pin that tells which master key a store was begun with.
-const KEY_PIN: &str = "master key";
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -51,17 +52,16 @@ pub enum StartError {
     /// The master key cannot be opened.
     #[error("the master key cannot be opened: {0}")]
     Vault(#[from] VaultError),
-    /// The store was begun with another master key. Equal contents would hash differently, so that the ledger would seem empty.
+    /// The keys of the store are wrapped under another master key.
     #[error(
-        "the store was begun with another master key than {}; every process on a store needs the same file: name it with \
-         --master-key",
-        .0.display()
+        "the store has another master key than {0}; every process on a store needs the same: name its file with --master-key, or \
+         give it in GUARDIAN_MASTER_KEY"
     )]
-    ForeignKey(PathBuf),
-    /// The store was begun with a master key, and there is none.
+    ForeignKey(String),
+    /// The store has a master key, and there is none.
     #[error(
-        "the store was begun with a master key, but {} does not exist; bring back the file, or copy it from another process on \
-         the store, and name it with --master-key",
+        "the store has a master key, but {} does not exist; bring back the file, or copy it from another process on the store, \
+         and name it with --master-key",
         .0.display()
     )]
     KeyMissing(PathBuf),
@@ -114,22 +114,36 @@ struct Base {
     draining: CancellationToken,
     stopping: CancellationToken,
     metrics: Option<SocketAddr>,
+    /// The master key was changed by another process.
+    evicted: CancellationToken,
+    watch: Option<JoinHandle<()>>,
 }
 
 impl Base {
     async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
         let database = options.database().map_err(StartError::Config)?;
+        let place = options.master_key(data).map_err(StartError::Config)?;
         // first, so that nothing goes uncounted
         let tools = match watch.metrics_listen {
             Some(address) => Some(tools::Tools::bind(address).await?),
             None => None,
         };
         let store = OpenStore::open(database, data).await?;
-        let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
+        let shared = store.shared();
         let (clock, signals) = (Clock::system(), Arc::default());
         let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
+        let evicted = CancellationToken::new();
+        // from here on the master key stays what it is
+        let attendance = store.attend().await?;
+        let vault = Arc::new(vault::open(shared.as_ref(), &place).await?);
+        let fingerprint = *vault.fingerprint();
+        store.wraps_under(fingerprint);
+        let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
+        let sealed = seal_datasets(shared.as_ref(), &vault).await?;
+        if sealed > 0 {
+            tracing::info!(datasets = sealed, "datasets from before anything was sealed are sealed now");
+        }
         store.listen(&signals, &stopping).await?;
-        let shared = store.shared();
         if store.is_shared() {
             // others may be at work: what they lost is found by the reapers, and what they left behind by the sweeps
             shared.sweep(clock.now(), SWEEP_GRACE).await?;
@@ -141,7 +155,7 @@ impl Base {
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
         let metrics = tools.as_ref().map(tools::Tools::address);
-        let base = Self { store, vault, clock, signals, draining, stopping, metrics };
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch };
         if let Some(tools) = tools {
             tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
         }
@@ -152,22 +166,22 @@ impl Base {
         Readiness { store: self.store.shared(), draining: self.draining.clone() }
     }
 
+    /// After everything that uses the store.
+    async fn close(self) {
+        self.stopping.cancel();
+        if let Some(watch) = self.watch {
+            // it ends by itself; a panic in it was reported
+            let _ = watch.await;
+        }
+        self.store.close().await;
+    }
+
     fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
         let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { clock: self.clock.clone() });
+        let runner = Arc::new(Publisher { vault: Arc::clone(&self.vault), clock: self.clock.clone() });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
     }
-}
-
-/// Opens the key file, or makes one for a store that was never used, and holds it against the store's pin.
-async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartError> {
-    if store.pinned(KEY_PIN).await?.is_some() && !path.exists() {
-        return Err(StartError::KeyMissing(path));
-    }
-    let vault = Vault::open(&path)?;
-    let pinned = store.pin(KEY_PIN, vault.fingerprint()).await?;
-    if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
 }
 
 /// The issuer whose tokens are taken, if any are.
@@ -221,8 +235,12 @@ impl WorkerService {
     pub async fn shutdown(self) {
         self.base.draining.cancel();
         self.workers.shutdown().await;
-        self.base.stopping.cancel();
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -334,7 +352,12 @@ impl Service {
         if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -399,7 +422,7 @@ mod tests {
         std::fs::remove_file(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::KeyMissing(_))));
         assert!(!key.exists(), "no other key takes its place");
-        Vault::open(&key).unwrap();
+        crate::vault::MasterKey::open(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::ForeignKey(_))));
     }
 

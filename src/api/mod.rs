@@ -3,8 +3,8 @@
 
 mod access;
 mod archive;
-mod audit_log;
 mod aside;
+mod audit_log;
 mod datasets;
 mod docs;
 mod events;

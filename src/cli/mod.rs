@@ -10,6 +10,7 @@ mod keys;
 mod migrate;
 mod progress;
 mod publish;
+mod rotate;
 mod serve;
 mod tenants;
 mod verify;
@@ -36,6 +37,8 @@ pub enum Command {
     Healthcheck(healthcheck::Arguments),
     /// Brings the tables of a store up to date and says their version
     Migrate(migrate::Arguments),
+    /// Changes the master key of a store that no process has open: wraps its keys anew, and nothing else
+    RotateKey(rotate::Arguments),
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
@@ -89,6 +92,7 @@ pub fn run(command: Command) -> End {
         Command::Worker(options) => worker::run(&options),
         Command::Healthcheck(arguments) => healthcheck::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::RotateKey(arguments) => rotate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Tenants(command) => tenants::run(&command),
         Command::AuditLog(arguments) => audit_log::run(&arguments),

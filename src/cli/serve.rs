@@ -33,7 +33,10 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         .and_then(|()| service.metrics().map_or(Ok(()), |address| writeln!(out, "metrics: http://{address}/metrics")))
         .and_then(|()| out.flush());
         drop(out);
-        told_to_stop.await;
+        tokio::select! {
+            () = told_to_stop => {}
+            () = service.evicted() => {}
+        }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
         Ok(End::Done)

@@ -14,6 +14,7 @@ mod keys;
 mod life;
 mod load;
 mod page;
+mod pins;
 mod policies;
 mod publish;
 mod pulse;
@@ -21,6 +22,7 @@ mod queue;
 mod releases;
 mod repeat;
 mod repeats;
+mod seal;
 mod shelf;
 mod signals;
 mod tenants;
@@ -32,13 +34,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use crate::spec::METHODS;
-pub use datasets::{DatasetRecord, Datasets};
+pub use datasets::{DatasetRecord, Datasets, Seal};
 pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, AuditFilter, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use page::{Cursor, MalformedCursor, Page};
+pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
 pub use publish::Publisher;
 pub use pulse::{Backlog, Pulse};
@@ -51,6 +54,7 @@ pub use releases::{
 };
 pub use repeat::{Begun, Claim, KEYS_KEPT};
 pub use repeats::{NewRepeat, RepeatRecord, Repeats};
+pub use seal::seal_datasets;
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use tenants::{TenantSettings, Tenants};
@@ -59,11 +63,14 @@ pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, Wo
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
-    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse
+    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
 {
 }
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins> Store
+    for T
+{
+}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

@@ -93,9 +93,11 @@ metrics! {
 /// The transactions of the stores.
 pub const TRANSACTIONS: &[&str] = &[
     "append_audit",
+    "begin_upload",
     "claim",
     "commit",
     "delete_chunks",
+    "delete_dataset_key",
     "drop_attempt",
     "enqueue",
     "expire_all_leases",
@@ -114,6 +116,8 @@ pub const TRANSACTIONS: &[&str] = &[
     "release_lease",
     "request_cancel",
     "revoke_key",
+    "rotate",
+    "seal_dataset",
     "set_tenant",
     "succeed_with_reused",
     "transition",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::postgres::PostgresStore;
+use super::postgres::{Attendance, PostgresStore};
 use super::sqlite::SqliteStore;
 use crate::jobs::{SharedStore, Signals, StoreError};
 
@@ -62,25 +62,21 @@ impl OpenStore {
         }
     }
 
-    /// Fixes a value with the first call for a name; later calls give that value back.
+    /// Keeps rotations of the master key away for the life of this process; nothing where no other process can be.
     ///
     /// # Errors
-    /// When the store cannot answer.
-    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+    /// When the store cannot be reached.
+    pub async fn attend(&self) -> Result<Option<Attendance>, StoreError> {
         match self {
-            Self::Embedded(store) => store.pin(name, value).await,
-            Self::Shared(store) => store.pin(name, value).await,
+            Self::Embedded(_) => Ok(None),
+            Self::Shared(store) => store.attend().await.map(Some),
         }
     }
 
-    /// What [`OpenStore::pin`] fixed.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        match self {
-            Self::Embedded(store) => store.pinned(name).await,
-            Self::Shared(store) => store.pinned(name).await,
+    /// Says which master key this process wraps under.
+    pub fn wraps_under(&self, fingerprint: [u8; 32]) {
+        if let Self::Shared(store) = self {
+            store.wraps_under(fingerprint);
         }
     }
 

@@ -10,8 +10,9 @@ use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, PolicyRecord,
-    PolicyVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, StandingRuleRecord, StoreError, TenantSettings,
+    PolicyVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, StandingRuleRecord, StoreError, TenantSettings,
 };
+use crate::vault::{Place, Purpose, Sealed};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -31,9 +32,9 @@ pub(super) struct DatasetRow {
     format: String,
     content_hash: Vec<u8>,
     chunk_count: i64,
-    #[sqlx(json)]
-    column_profiles: Value,
+    profiles: Option<Vec<u8>>,
     purged_at: Option<DateTime<Utc>>,
+    wrapped_key: Option<Vec<u8>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -56,7 +57,8 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             format: row.format,
             content_hash: hash(&row.content_hash)?,
             chunks: number(row.chunk_count)?,
-            columns: row.column_profiles,
+            profiles: row.profiles.map(Sealed::stored),
+            wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
         })
     }
@@ -387,6 +389,20 @@ pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
     match cancel_requested {
         Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
         None => Heartbeat::Lost,
+    }
+}
+
+/// Where a column of a chunk is sealed for.
+pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<Place, StoreError> {
+    Ok(Place::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
+}
+
+/// Counts a key that was wrapped anew.
+pub(super) const fn count_key(rotated: &mut Rotated, purpose: Purpose) {
+    match purpose {
+        Purpose::Dataset => rotated.datasets += 1,
+        Purpose::Release => rotated.jobs += 1,
+        Purpose::Hashing => {}
     }
 }
 

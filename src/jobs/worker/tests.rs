@@ -10,6 +10,7 @@ use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
 use crate::publication::PublishedBytes;
 use crate::store::conformance::{self, TENANT, at, deed};
 use crate::store::sqlite::SqliteStore;
+use crate::vault::Purpose;
 
 /// No tick comes while a test lasts.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -70,7 +71,7 @@ impl Bench {
 
     async fn submit_with(&self, reuse: u8, change: impl FnOnce(&mut NewJob)) -> Uuid {
         let mut new = conformance::new_job(conformance::dataset(&*self.store).await, reuse);
-        new.wrapped_key = self.vault.wrap(new.id, &Secret::new([reuse; 32])).unwrap();
+        new.wrapped_key = self.vault.wrap(Purpose::Release, new.id, &Secret::new([reuse; 32])).unwrap();
         change(&mut new);
         let id = self.store.enqueue(new).await.unwrap().id;
         self.signals.job_queued();
@@ -407,7 +408,7 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
     let mut twins = Vec::new();
     for _ in 0..3 {
         let mut new = conformance::new_job(dataset, 1);
-        new.wrapped_key = bench.vault.wrap(new.id, &Secret::new([1; 32])).unwrap();
+        new.wrapped_key = bench.vault.wrap(Purpose::Release, new.id, &Secret::new([1; 32])).unwrap();
         twins.push(bench.store.enqueue(new).await.unwrap().id);
     }
     bench.signals.job_queued();

@@ -10,6 +10,7 @@
 //!   and its end;
 //! - a policy's row, for the number of its next version;
 //! - an advisory lock of the dataset, for chunks that nobody can see yet;
+//! - an advisory lock of the master key, for whatever wraps a key: see `pins`;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
 //! Locks are always taken in this order: reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
@@ -22,8 +23,10 @@
 //! listener has one connection for wake-ups. LISTEN and the migrations' lock belong to a session: a pooler in between must pool
 //! sessions, not transactions.
 //!
-//! **Erasing.** Postgres does not overwrite what is deleted: erased keys and purged rows stay in pages until a vacuum, and in its
-//! log until that is recycled. They are out of reach of every query at once, but not of whoever has the disk.
+//! **Erasing.** Postgres does not overwrite what is deleted: it stays in pages until a vacuum, and in its log until that is
+//! recycled. They are out of reach of every query at once, but not of whoever has the disk. Of a purged dataset only sealed rows
+//! stay: the table of the wrapped keys is written anew with every purge and rotation. The log, backups and standbys keep a wrapped
+//! key as long as they keep anything of its time. Erased keys of jobs stay in pages until a vacuum.
 
 mod datasets;
 mod disclosures;
@@ -32,6 +35,7 @@ mod error;
 mod keys;
 mod life;
 mod listen;
+mod pins;
 mod policies;
 mod pool;
 mod pulse;
@@ -42,6 +46,7 @@ mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use pins::Attendance;
 pub use pool::PostgresStore;
 
 use document::Document;

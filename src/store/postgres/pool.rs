@@ -1,5 +1,6 @@
 //! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +11,6 @@ use super::{Fault, failed};
 use crate::jobs::StoreError;
 use crate::meter;
 use crate::store::migrations::{self, POSTGRES};
-use crate::store::sql::pins as sql;
 
 /// At most so many connections for what callers and runners do.
 const CONNECTIONS: u32 = 16;
@@ -53,6 +53,8 @@ pub struct PostgresStore {
     pub(super) heart: PgPool,
     pub(super) ears: PgPool,
     pub(super) lease_clock: LeaseClock,
+    /// The fingerprint of the master key that this process wraps under, once it has one.
+    pub(super) master_key: OnceLock<[u8; 32]>,
     name: String,
     schema_version: i64,
 }
@@ -96,6 +98,7 @@ impl PostgresStore {
             heart: pool(HEART_CONNECTIONS),
             ears: pool(1),
             lease_clock: LeaseClock::Database,
+            master_key: OnceLock::new(),
             name,
             schema_version,
         })
@@ -113,28 +116,17 @@ impl PostgresStore {
         self.schema_version
     }
 
+    /// Says which master key this process wraps under: nothing that it wraps is kept once that is another.
+    pub fn wraps_under(&self, fingerprint: [u8; 32]) {
+        // the first key is the only one that a process opens
+        let _ = self.master_key.set(fingerprint);
+    }
+
     /// Ends every connection. Calls under way end first; later ones are refused.
     pub async fn close(&self) {
         self.ears.close().await;
         self.pool.close().await;
         self.heart.close().await;
-    }
-
-    /// What [`Self::pin`] fixed.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
-    }
-
-    /// Fixes a value with the first call for a name; later calls give that value back.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
     }
 
     /// A transaction. Says its isolation, which a database may have another default for.

@@ -184,6 +184,7 @@ impl Queue for PostgresStore {
 impl PostgresStore {
     async fn try_enqueue(&self, job: &NewJob) -> Result<JobRecord, Fault> {
         let mut tx = self.begin().await?;
+        self.same_master_key(&mut tx).await?;
         // a commit under this key either sees this job wait, or this look sees its release
         lock_reuse_key(&mut tx, &job.reuse_key).await?;
         let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)

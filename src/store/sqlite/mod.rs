@@ -8,6 +8,7 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod pins;
 mod policies;
 mod pool;
 mod pulse;

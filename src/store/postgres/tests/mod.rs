@@ -1,6 +1,7 @@
 //! The suite that every store passes, and what only a server can show. Each test has a database of its own on the server that
 //! `DATABASE_URL` names.
 
+mod keys;
 mod races;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pool::LeaseClock;
-use crate::jobs::{Heartbeat, Queue, Store, StoreError};
+use crate::jobs::{Heartbeat, Pins, Queue, Store, StoreError};
 use crate::store::conformance::{self, Bench, LEASE, at, token};
 
 /// A database that goes with it.

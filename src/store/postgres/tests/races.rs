@@ -22,7 +22,7 @@ use crate::store::conformance::keys::api_key;
 use crate::store::conformance::{
     LEASE, TENANT, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
 };
-use crate::vault::Vault;
+use crate::vault::{Purpose, Vault};
 
 const NEVER: Duration = Duration::from_secs(3600);
 const ROUNDS: u8 = 20;
@@ -278,7 +278,7 @@ async fn another_process_is_told_of_a_cancellation() {
     let vault = Arc::new(Vault::in_memory().unwrap());
     let (told, stopping) = listening_workers(&there, &vault).await;
     let mut new = new_job(dataset(&*here).await, 1);
-    new.wrapped_key = vault.wrap(new.id, &Vault::fresh_secret().unwrap()).unwrap();
+    new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
     let id = here.enqueue(new).await.unwrap().id;
     let long = Duration::from_secs(10);
     assert_eq!(told.recv_timeout(long), Ok("started"));
