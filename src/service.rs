@@ -2,6 +2,7 @@
 //! store.
 
 pub mod keys;
+pub mod ledger;
 
 use std::error::Error;
 use std::io;
@@ -14,10 +15,11 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::api::{self, App};
 use crate::clock::Clock;
-use crate::config::{Auth, Config, StoreOptions, WorkerOptions};
+use crate::config::{Auth, Config, QueueOptions, StoreOptions, WorkerOptions};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
 };
@@ -59,6 +61,14 @@ pub enum StartError {
         .0.display()
     )]
     KeyMissing(PathBuf),
+    /// The store is not the one that was expected. Nothing was made in it.
+    #[error("--expect-store names the store {expected}, but {}; nothing was made or changed", found_instead(.found))]
+    OtherStore {
+        /// The id that was expected.
+        expected: Uuid,
+        /// The id that was found, if any.
+        found: Option<Uuid>,
+    },
     /// The first key cannot be made, or its file is there already.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
@@ -75,10 +85,31 @@ fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+fn found_instead(found: &Option<Uuid>) -> String {
+    found.map_or_else(
+        || "here is none with an id: it is empty, or `guardian migrate` has not given it one".to_owned(),
+        |found| format!("this is the store {found}"),
+    )
+}
+
+/// Opens the store that the options name; where they say which one to expect, only that one.
+async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
+    let database = options.database().map_err(StartError::Config)?;
+    if let Some(expected) = options.expect_store {
+        let found = OpenStore::id_of(database, data).await?;
+        if found != Some(expected) {
+            return Err(StartError::OtherStore { expected, found });
+        }
+    }
+    Ok(OpenStore::open(database, data).await?)
+}
+
 /// A store whose tables are up to date.
 pub struct Migrated {
     /// Where it is, without a password.
     pub store: String,
+    /// Its id.
+    pub id: Uuid,
     /// The version of its tables.
     pub version: i64,
 }
@@ -88,9 +119,9 @@ pub struct Migrated {
 /// # Errors
 /// [`StartError`]
 pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
-    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let store = open_store(options, data).await?;
     let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
-    let migrated = Migrated { store: name, version: store.schema_version() };
+    let migrated = Migrated { store: name, id: store.id().await?, version: store.schema_version() };
     store.close().await;
     Ok(migrated)
 }
@@ -98,6 +129,7 @@ pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, St
 /// What every process on a store has: the store, its keys, and word of what others do.
 struct Base {
     store: OpenStore,
+    id: Uuid,
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Signals>,
@@ -106,8 +138,8 @@ struct Base {
 
 impl Base {
     async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
-        let database = options.database().map_err(StartError::Config)?;
-        let store = OpenStore::open(database, data).await?;
+        let store = open_store(options, data).await?;
+        let id = store.id().await?;
         let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
         let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
         store.listen(&signals, &stopping).await?;
@@ -122,11 +154,12 @@ impl Base {
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        Ok(Self { store, vault, clock, signals, stopping })
+        Ok(Self { store, id, vault, clock, signals, stopping })
     }
 
-    fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
-        let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
+    fn start_workers(&self, workers: u32, queue: QueueOptions, grace: Duration) -> WorkersHandle {
+        let QueueOptions { max_attempts, max_running_per_tenant } = queue;
+        let settings = WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() };
         let runner = Arc::new(Publisher { clock: self.clock.clone() });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
@@ -161,7 +194,7 @@ impl WorkerService {
             return Err(StartError::Config(needs.to_owned()));
         }
         let base = Base::open(&options.store, &options.data).await?;
-        let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
+        let workers = base.start_workers(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
         Ok(Self { base, workers })
     }
 
@@ -211,7 +244,7 @@ impl Service {
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
-        let workers = base.start_workers(config.workers, config.grace());
+        let workers = base.start_workers(config.workers, config.queue, config.grace());
         let desk = Desk {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -248,6 +281,12 @@ impl Service {
     #[must_use]
     pub fn database(&self) -> Option<&str> {
         self.base.store.database()
+    }
+
+    /// The id of the store.
+    #[must_use]
+    pub const fn store_id(&self) -> Uuid {
+        self.base.id
     }
 
     /// Where it listens.

@@ -5,6 +5,7 @@ mod folder;
 mod input;
 mod interrupt;
 mod keys;
+mod ledger;
 mod migrate;
 mod progress;
 mod publish;
@@ -34,6 +35,9 @@ pub enum Command {
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Carries the ledger of what was published from one store to another
+    #[command(subcommand)]
+    Ledger(ledger::Command),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -75,6 +79,7 @@ pub fn run(command: Command) -> End {
         Command::Worker(options) => worker::run(&options),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
+        Command::Ledger(command) => ledger::run(command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

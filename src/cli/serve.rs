@@ -16,7 +16,7 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         // before anyone can be told that it serves: a signal from then on is heard
         let told_to_stop = told_to_stop()?;
         let service = start(config).await?;
-        let address = service.address();
+        let (address, id) = (service.address(), service.store_id());
         let store = service.database().map_or_else(
             || format!("embedded store in {}: for one process", config.data.display()),
             |database| format!("store {database}: shared with every process that is given it and the same master key"),
@@ -26,7 +26,8 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let _ = writeln!(
             out,
             "guardian listens on http://{address} (Swagger UI: http://{address}/docs)
-{store}"
+{store}
+store id {id}"
         )
         .and_then(|()| out.flush());
         drop(out);

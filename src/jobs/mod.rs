@@ -4,16 +4,18 @@
 //! A job moves `queued -> running -> succeeded | refused | failed | cancelled`. Running means that a worker holds a lease: a
 //! random token with an end. Every write of a worker carries the token, or its attempt, and is refused once the lease is lost, so
 //! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
-//! bounded number of times. A job's wrapped key exists exactly until the job ends.
+//! bounded number of times and each time for longer. A job's wrapped key exists exactly until the job ends.
 
 mod datasets;
 mod desk;
 mod disclosures;
 mod error;
 mod keys;
+pub mod ledger_file;
 mod life;
 mod load;
 mod page;
+mod portable;
 mod publish;
 mod queue;
 mod releases;
@@ -35,10 +37,14 @@ pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
 pub use page::{Cursor, MalformedCursor, Page};
+pub use portable::{
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDisclosure,
+    PortableRelease, PortableRule, PortableVersion,
+};
 pub use publish::Publisher;
 pub use queue::{
-    CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
-    ReapProblems, Reaped, UnknownStatus, Written,
+    CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob,
+    Queue, ReapProblems, Reaped, UnknownStatus, Written, back_off,
 };
 pub use releases::{
     Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
@@ -51,9 +57,9 @@ pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives {}
+pub trait Store: Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives {}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

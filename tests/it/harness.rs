@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, LogFormat, StoreOptions};
+use guardian::config::{Auth, Config, LogFormat, QueueOptions, StoreOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -259,8 +259,9 @@ impl Server {
             auth: Auth::None,
             bootstrap_key_file: None,
             data: home.path().join("data"),
-            store: StoreOptions { url: None, database_url: None, master_key: None },
+            store: StoreOptions::default(),
             workers: 1,
+            queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
             max_queued_jobs: 1000,
@@ -321,7 +322,7 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH"] {
+    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH", "GUARDIAN_EXPECT_STORE"] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());

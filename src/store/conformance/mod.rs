@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::jobs::{
-    ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease,
-    PartChunkRecord, ReapProblems, Store, StoreError,
+    ClaimTerms, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob,
+    NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 
@@ -38,6 +38,7 @@ pub(crate) trait Bench: Send + Sync {
 /// Whose the fixtures are.
 pub(crate) const TENANT: &str = "default";
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const TERMS: ClaimTerms = ClaimTerms::of(LEASE);
 
 /// A fixed time, some seconds on.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
@@ -101,7 +102,7 @@ pub(crate) async fn enqueue(store: &dyn Store, reuse: u8) -> JobRecord {
 
 pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob, LeaseToken) {
     let token = token();
-    (store.claim(token, LEASE, now).await.unwrap().expect("a job waits"), token)
+    (store.claim(token, TERMS, now).await.unwrap().expect("a job waits"), token)
 }
 
 pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {

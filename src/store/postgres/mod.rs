@@ -9,9 +9,10 @@
 //! - an advisory lock of the reuse key, for what is not there yet: a job is not queued between a commit's look for waiting jobs
 //!   and its end;
 //! - an advisory lock of the dataset, for chunks that nobody can see yet;
+//! - an advisory lock of all claims, for whose turn it is and how many jobs of a tenant run;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
-//! Locks are always taken in this order: reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
+//! Locks are always taken in this order: claims, reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
 //! Postgres gives up all the same (serialization failure, deadlock) is tried again, a bounded number of times.
 //!
 //! **Time.** Leases are judged by the database's clock, which all processes share: it is read where the store is handed the
@@ -32,6 +33,7 @@ mod keys;
 mod life;
 mod listen;
 mod pool;
+mod portable;
 mod queue;
 mod releases;
 mod repeats;

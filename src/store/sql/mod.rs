@@ -6,6 +6,7 @@ pub(super) mod disclosures;
 pub(super) mod keys;
 pub(super) mod life;
 pub(super) mod pins;
+pub(super) mod portable;
 pub(super) mod queue;
 pub(super) mod releases;
 pub(super) mod repeats;

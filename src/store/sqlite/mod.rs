@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod life;
 mod pool;
+mod portable;
 mod queue;
 mod releases;
 mod repeats;

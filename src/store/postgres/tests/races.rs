@@ -18,7 +18,7 @@ use crate::jobs::{
     Signals, Stop, Store, WorkerConfig, Workers, Written,
 };
 use crate::store::conformance::{
-    LEASE, TENANT, at, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems, token,
+    TENANT, TERMS, at, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems, token,
 };
 use crate::vault::Vault;
 
@@ -38,7 +38,7 @@ async fn no_two_processes_get_one_job() {
         let store = Arc::clone(&stores[claimer % 2]);
         claimers.spawn(async move {
             let mut claimed = Vec::new();
-            while let Some(job) = store.claim(token(), LEASE, at(1)).await.unwrap() {
+            while let Some(job) = store.claim(token(), TERMS, at(1)).await.unwrap() {
                 claimed.push(job.job.id);
             }
             claimed
@@ -62,7 +62,7 @@ async fn of_equal_jobs_one_runs_at_a_time() {
         for claimer in 0..6 {
             let store = Arc::clone(&stores[claimer % 2]);
             let token = token();
-            claimers.spawn(async move { (store.claim(token, LEASE, at(1)).await.unwrap(), token) });
+            claimers.spawn(async move { (store.claim(token, TERMS, at(1)).await.unwrap(), token) });
         }
         let claimed: Vec<_> =
             claimers.join_all().await.into_iter().filter_map(|(claimed, token)| Some((claimed?, token))).collect();

@@ -1,0 +1,201 @@
+//! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
+//! so that a file that was cut or changed by accident is told from a whole one.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::portable::{LedgerCopy, PortableDisclosure, PortableRelease, PortableRule, PortableVersion};
+
+/// The format that is written, and the only one that is read.
+const FORMAT: u32 = 1;
+
+/// Whose ledger a file holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerHeader {
+    format: u32,
+    /// The store that it was read from.
+    pub store: Uuid,
+    /// The fingerprint of the secret that keys the hashes of contents, in hexadecimal: under another one equal contents hash
+    /// differently, and what the file says would be of nothing.
+    pub hashing: String,
+    /// When it was read.
+    pub exported_at: DateTime<Utc>,
+    /// The tenant whose ledger it is; none for all.
+    pub tenant: Option<String>,
+}
+
+impl LedgerHeader {
+    /// A header of the present format.
+    #[must_use]
+    pub fn new(store: Uuid, hashing: &[u8; 32], exported_at: DateTime<Utc>, tenant: Option<String>) -> Self {
+        Self { format: FORMAT, store, hashing: to_hex(hashing), exported_at, tenant }
+    }
+
+    /// Whether the hashes are keyed by the secret with this fingerprint.
+    #[must_use]
+    pub fn is_keyed_by(&self, hashing: &[u8; 32]) -> bool {
+        self.hashing == to_hex(hashing)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Ledger(LedgerHeader),
+    Release(PortableRelease),
+    Disclosure(PortableDisclosure),
+    Rule(PortableRule),
+    Version(PortableVersion),
+    End(Trailer),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trailer {
+    /// How many lines come before.
+    lines: usize,
+    /// Of their bytes.
+    sha256: String,
+}
+
+/// Why a file was refused, whole.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LedgerFileError {
+    /// A line is not what it should be.
+    #[error("line {0} cannot be read: {1}")]
+    Line(usize, String),
+    /// A later guardian wrote it.
+    #[error("it has the format {0}; this guardian reads format {FORMAT}")]
+    Format(u64),
+    /// It does not begin as a ledger does.
+    #[error("it is no ledger that guardian has exported")]
+    NoLedger,
+    /// It ends before its end.
+    #[error("it was cut: its last line is not there")]
+    Cut,
+    /// It is not what was written.
+    #[error("it was changed or cut since it was written: what it holds is not what its last line says")]
+    Changed,
+    /// It speaks of one thing twice, or of things that are not in it.
+    #[error("it contradicts itself: {0}")]
+    Contradictory(String),
+}
+
+/// Writes a ledger.
+///
+/// # Errors
+/// When a line cannot be written as JSON.
+pub fn write(header: &LedgerHeader, copy: LedgerCopy) -> Result<String, serde_json::Error> {
+    let mut text = String::new();
+    let mut lines = 0;
+    let mut put = |line: &Line| {
+        text.push_str(&serde_json::to_string(line)?);
+        text.push('\n');
+        lines += 1;
+        Ok::<_, serde_json::Error>(())
+    };
+    put(&Line::Ledger(header.clone()))?;
+    copy.releases.into_iter().map(Line::Release).try_for_each(|line| put(&line))?;
+    copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| put(&line))?;
+    copy.rules.into_iter().map(Line::Rule).try_for_each(|line| put(&line))?;
+    copy.versions.into_iter().map(Line::Version).try_for_each(|line| put(&line))?;
+    let trailer = Line::End(Trailer { lines, sha256: to_hex(&Sha256::digest(text.as_bytes())) });
+    text.push_str(&serde_json::to_string(&trailer)?);
+    text.push('\n');
+    Ok(text)
+}
+
+/// Reads a ledger: all of it, or nothing.
+///
+/// # Errors
+/// [`LedgerFileError`]
+pub fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
+    let whole = text.strip_suffix('\n').ok_or(if text.is_empty() {
+        LedgerFileError::NoLedger
+    } else {
+        LedgerFileError::Cut
+    })?;
+    let first = whole.lines().next().unwrap_or_default();
+    let format = serde_json::from_str::<Value>(first).ok().and_then(|line| line["ledger"]["format"].as_u64());
+    match format {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) => return Err(LedgerFileError::Format(format)),
+        None => return Err(LedgerFileError::NoLedger),
+    }
+    let (content, last) = whole.rsplit_once('\n').ok_or(LedgerFileError::Cut)?;
+    let Ok(Line::End(trailer)) = serde_json::from_str(last) else { return Err(LedgerFileError::Cut) };
+    let hash = Sha256::new().chain_update(content).chain_update("\n").finalize();
+    if trailer.lines != content.split('\n').count() || trailer.sha256 != to_hex(&hash) {
+        return Err(LedgerFileError::Changed);
+    }
+
+    let mut header = None;
+    let mut copy = LedgerCopy::default();
+    for (at, line) in content.split('\n').enumerate() {
+        let unreadable = |why: String| LedgerFileError::Line(at + 1, why);
+        match serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))? {
+            Line::Ledger(found) if at == 0 => header = Some(found),
+            Line::Release(release) => copy.releases.push(release),
+            Line::Disclosure(disclosure) => copy.disclosures.push(disclosure),
+            Line::Rule(rule) => copy.rules.push(rule),
+            Line::Version(version) => copy.versions.push(version),
+            Line::Ledger(_) | Line::End(_) => return Err(unreadable("it stands in the middle".to_owned())),
+        }
+    }
+    let header = header.ok_or(LedgerFileError::NoLedger)?;
+    consistent(&header, &copy)?;
+    Ok((header, copy))
+}
+
+fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
+    let mut releases = HashSet::new();
+    for release in &copy.releases {
+        if !releases.insert(release.id) {
+            return contradictory(format!("the release {} stands in it twice", release.id));
+        }
+        if !["held", "published", "rejected", "withdrawn"].contains(&release.status.as_str()) {
+            return contradictory(format!("the release {} has no known status", release.id));
+        }
+        if header.tenant.as_ref().is_some_and(|tenant| *tenant != release.tenant) {
+            return contradictory(format!("the release {} is of another tenant", release.id));
+        }
+    }
+    let mut disclosures = HashSet::new();
+    for disclosure in &copy.disclosures {
+        if !disclosures.insert(disclosure.id) || !releases.contains(&disclosure.release) {
+            return contradictory(format!(
+                "the disclosure {} stands in it twice, or without its release",
+                disclosure.id
+            ));
+        }
+    }
+    let mut rules = HashSet::new();
+    for rule in &copy.rules {
+        if !rules.insert((rule.release, rule.number)) || !releases.contains(&rule.release) {
+            return contradictory(format!("a rule of the release {} stands in it twice, or without it", rule.release));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn of_hex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
