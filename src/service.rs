@@ -385,6 +385,60 @@ mod tests {
         assert!(matches!(started, Err(StartError::Config(_))));
     }
 
+    /// Starts on the store with an id, if it is there.
+    async fn expecting(config: &Config, expected: Uuid) -> Result<Uuid, StartError> {
+        let mut config = config.clone();
+        config.store.expect_store = Some(expected);
+        let service = Service::start(&config).await?;
+        let id = service.store_id();
+        service.shutdown().await;
+        Ok(id)
+    }
+
+    fn is_other(started: Result<Uuid, StartError>, other: Option<Uuid>) -> bool {
+        matches!(started, Err(StartError::OtherStore { found, .. }) if found == other)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_folder_is_not_started_on() {
+        let home = tempfile::tempdir().unwrap();
+        let (config, stranger) = (config(&home.path().join("data"), "embedded"), Uuid::now_v7());
+        assert!(is_other(expecting(&config, stranger).await, None));
+        assert!(!config.data.exists(), "nothing was made");
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(migrate(&config.store, &config.data).await.unwrap().id, id);
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, stranger).await, Some(id)));
+        // emptied: the folder is there, the store is not
+        for entry in std::fs::read_dir(&config.data).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::read_dir(&config.data).unwrap().count(), 0, "nothing was made");
+        std::fs::write(config.data.join("guardian.db"), "").unwrap();
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::metadata(config.data.join("guardian.db")).unwrap().len(), 0);
+        assert_ne!(migrate(&config.store, &config.data).await.unwrap().id, id, "another store in its place");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_database_is_not_started_on() {
+        let (one, empty) = (database!(), database!());
+        let home = tempfile::tempdir().unwrap();
+        let config = config(home.path(), &one.url());
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, Uuid::now_v7()).await, Some(id)));
+        let emptied =
+            Config { store: StoreOptions { url: Some(empty.url().into()), ..StoreOptions::default() }, ..config };
+        assert!(is_other(expecting(&emptied, id).await, None));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
+        let mut worker: WorkerOptions = options(home.path(), &empty.url());
+        worker.store.expect_store = Some(id);
+        assert!(matches!(WorkerService::start(&worker).await, Err(StartError::OtherStore { found: None, .. })));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     async fn processes_share_a_database_and_need_one_master_key() {
         let database = database!();

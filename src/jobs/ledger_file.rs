@@ -199,3 +199,92 @@ pub(super) fn of_hex(text: &str) -> Option<[u8; 32]> {
     }
     Some(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn example() -> String {
+        let (id, at) = (Uuid::from_u128(7), DateTime::UNIX_EPOCH);
+        let copy = LedgerCopy {
+            releases: vec![PortableRelease {
+                id,
+                tenant: "north".into(),
+                series: "a \"series\"\n".into(),
+                content_hash: [1; 32],
+                reuse_key: [0xab; 32],
+                method: "versatile".into(),
+                created_at: at,
+                status: "published".into(),
+                was_read: false,
+            }],
+            disclosures: vec![PortableDisclosure {
+                id: Uuid::from_u128(8),
+                release: id,
+                table: "t1".into(),
+                body: json!({"attributes": ["a"]}),
+                recorded_at: at,
+            }],
+            rules: vec![PortableRule { release: id, number: 0, body: json!({"pointer": "/method"}) }],
+            versions: vec![],
+        };
+        let header = LedgerHeader::new(Uuid::from_u128(9), &[2; 32], at, None);
+        let text = write(&header, copy.clone()).unwrap();
+        assert_eq!(read(&text).unwrap(), (header, copy));
+        text
+    }
+
+    /// The file with other lines, and a last line that fits them.
+    fn with_lines(lines: &[String]) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
+        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let trailer = Trailer { lines: lines.len(), sha256: to_hex(&Sha256::digest(text.as_bytes())) };
+        text.push_str(&serde_json::to_string(&Line::End(trailer)).unwrap());
+        read(&(text + "\n"))
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_changed_is_refused_whole() {
+        let text = example();
+        for end in 0..text.len() {
+            assert!(read(&text[..end]).is_err(), "cut at {end}");
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for without in 0..lines.len() {
+            let mut rest = lines.clone();
+            rest.remove(without);
+            assert!(read(&(rest.join("\n") + "\n")).is_err(), "without line {without}");
+        }
+        assert_eq!(read(&text.replace("north", "south")), Err(LedgerFileError::Changed));
+        assert_eq!(read(&format!("{text}{text}")), Err(LedgerFileError::Changed));
+        assert_eq!(read(&text.replace("\"format\":1", "\"format\":2")), Err(LedgerFileError::Format(2)));
+        assert_eq!(read(""), Err(LedgerFileError::NoLedger));
+        assert_eq!(read("{}\n"), Err(LedgerFileError::NoLedger));
+    }
+
+    #[test]
+    fn a_file_that_contradicts_itself_is_refused() {
+        let text = example();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.pop();
+        assert!(with_lines(&lines).is_ok());
+        for twice in 0..lines.len() {
+            let mut more = lines.clone();
+            more.push(lines[twice].clone());
+            assert!(with_lines(&more).is_err(), "line {twice} twice");
+        }
+        let mut stray = lines.clone();
+        stray.remove(1);
+        assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))));
+        for (from, to) in [
+            ("published", "lost"),
+            ("\"tenant\":null", "\"tenant\":\"south\""),
+            ("abab", "ab"),
+            ("t1", "t1\",\"x\":\""),
+        ] {
+            let other: Vec<String> = lines.iter().map(|line| line.replace(from, to)).collect();
+            assert!(with_lines(&other).is_err(), "{from}");
+        }
+    }
+}

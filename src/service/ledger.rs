@@ -1,12 +1,15 @@
 //! The ledger carried from one store to another, from the command line.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use super::{StartError, open_store, open_vault};
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::jobs::ledger_file::{self, LedgerFileError, LedgerHeader};
-use crate::jobs::{ImportConflict, Imported, Ledgers, StoreError};
+use crate::jobs::{ImportConflict, Imported, StoreError};
 use crate::vault::Vault;
 
 /// Why a ledger was not carried.

@@ -3,10 +3,12 @@
 pub(crate) mod datasets;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod portable;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
 pub(crate) mod tenants;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -204,6 +206,11 @@ macro_rules! conformance {
                 a_held_release_is_approved_and_withdrawn
                 a_rejection_lifts_what_nobody_read
                 of_two_acts_at_once_one_wins;
+            portable:
+                a_ledger_is_carried_whole_and_once
+                an_import_makes_others_judge_again
+                a_contradiction_imports_nothing
+                a_carried_release_goes_on_in_its_life;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive
@@ -239,6 +246,11 @@ macro_rules! conformance {
             tenants:
                 what_is_anothers_is_not_there
                 a_job_needs_a_dataset_of_its_tenant;
+            turns:
+                tenants_take_turns
+                a_priority_orders_a_tenants_own_jobs
+                a_tenant_runs_no_more_than_its_share
+                a_job_whose_worker_vanished_waits;
         }
     };
 }
