@@ -26,5 +26,6 @@ mod randomness;
 mod readme;
 mod real_data;
 mod source;
+mod stores;
 mod uploads;
 mod worlds;
