@@ -185,11 +185,11 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
     Ok(())
 }
 
-pub(super) fn to_hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(super) fn of_hex(text: &str) -> Option<[u8; 32]> {
+fn of_hex(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
@@ -198,6 +198,20 @@ pub(super) fn of_hex(text: &str) -> Option<[u8; 32]> {
         *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
     }
     Some(bytes)
+}
+
+/// Hashes as text.
+pub(super) mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(in crate::jobs) fn serialize<S: Serializer>(bytes: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::to_hex(bytes))
+    }
+
+    pub(in crate::jobs) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::of_hex(&text).ok_or_else(|| de::Error::custom("not 64 hexadecimal digits"))
+    }
 }
 
 #[cfg(test)]

@@ -25,10 +25,10 @@ pub struct PortableRelease {
     /// The series.
     pub series: String,
     /// Keyed hash of the dataset's content.
-    #[serde(with = "hex")]
+    #[serde(with = "super::ledger_file::hex")]
     pub content_hash: [u8; 32],
     /// The job's reuse key.
-    #[serde(with = "hex")]
+    #[serde(with = "super::ledger_file::hex")]
     pub reuse_key: [u8; 32],
     /// The method's name.
     pub method: String,
@@ -93,7 +93,7 @@ pub struct PortableVersion {
     /// The series.
     pub series: String,
     /// Keyed hash of the content.
-    #[serde(with = "hex")]
+    #[serde(with = "super::ledger_file::hex")]
     pub content_hash: [u8; 32],
     /// Rises with every entry.
     pub version: i64,
@@ -343,18 +343,4 @@ fn met(
 /// Whether a status comes after another in the life of a release.
 fn follows(later: &str, earlier: &str) -> bool {
     matches!((earlier, later), ("held", "published" | "rejected" | "withdrawn") | ("published", "withdrawn"))
-}
-
-/// Hashes as text.
-mod hex {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::super::ledger_file::to_hex(bytes))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
-        let text = String::deserialize(deserializer)?;
-        super::super::ledger_file::of_hex(&text).ok_or_else(|| de::Error::custom("not 64 hexadecimal digits"))
-    }
 }
