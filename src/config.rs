@@ -9,6 +9,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 use zeroize::Zeroizing;
 
 /// The options of a service.
@@ -38,6 +39,10 @@ pub struct Config {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// The most bytes of an upload's body
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
     pub max_upload_bytes: u64,
@@ -90,6 +95,10 @@ pub struct WorkerOptions {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// Seconds that running jobs get to end when the workers are stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
@@ -180,6 +189,24 @@ impl Default for JwtOptions {
     }
 }
 
+/// What workers hold to when they take jobs; the same for all on one store.
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct QueueOptions {
+    /// How often a job may be begun whose worker vanishes before the end; then it fails as attempts-exhausted. Between attempts
+    /// it waits, each time for longer
+    #[arg(long, env = "GUARDIAN_MAX_ATTEMPTS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub max_attempts: u32,
+    /// Jobs of one tenant that run at the same time, among all workers on the store; as many as there are workers, unless given
+    #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_TENANT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_per_tenant: Option<u32>,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self { max_attempts: 3, max_running_per_tenant: None }
+    }
+}
+
 /// Where what lasts is kept.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
@@ -201,6 +228,9 @@ pub struct StoreOptions {
     #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
     #[serde(skip)]
     pub master_key_digits: Option<KeyDigits>,
+    /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
+    #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
+    pub expect_store: Option<Uuid>,
 }
 
 /// The environment variables that hold keys.

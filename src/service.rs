@@ -3,6 +3,7 @@
 
 pub mod books;
 pub mod keys;
+pub mod ledger;
 mod tools;
 mod vault;
 
@@ -17,10 +18,11 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Config, StoreOptions, WatchOptions, WorkerOptions};
+use crate::config::{Config, QueueOptions, StoreOptions, WatchOptions, WorkerOptions};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
@@ -65,6 +67,14 @@ pub enum StartError {
         .0.display()
     )]
     KeyMissing(PathBuf),
+    /// The store is not the one that was expected. Nothing was made in it.
+    #[error("--expect-store names the store {expected}, but {}; nothing was made or changed", found_instead(.found))]
+    OtherStore {
+        /// The id that was expected.
+        expected: Uuid,
+        /// The id that was found, if any.
+        found: Option<Uuid>,
+    },
     /// The first key cannot be made, or its file is there already.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
@@ -84,10 +94,31 @@ fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+fn found_instead(found: &Option<Uuid>) -> String {
+    found.map_or_else(
+        || "here is none with an id: it is empty, or `guardian migrate` has not given it one".to_owned(),
+        |found| format!("this is the store {found}"),
+    )
+}
+
+/// Opens the store that the options name; where they say which one to expect, only that one.
+async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
+    let database = options.database().map_err(StartError::Config)?;
+    if let Some(expected) = options.expect_store {
+        let found = OpenStore::id_of(database, data).await?;
+        if found != Some(expected) {
+            return Err(StartError::OtherStore { expected, found });
+        }
+    }
+    Ok(OpenStore::open(database, data).await?)
+}
+
 /// A store whose tables are up to date.
 pub struct Migrated {
     /// Where it is, without a password.
     pub store: String,
+    /// Its id.
+    pub id: Uuid,
     /// The version of its tables.
     pub version: i64,
 }
@@ -97,9 +128,9 @@ pub struct Migrated {
 /// # Errors
 /// [`StartError`]
 pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
-    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let store = open_store(options, data).await?;
     let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
-    let migrated = Migrated { store: name, version: store.schema_version() };
+    let migrated = Migrated { store: name, id: store.id().await?, version: store.schema_version() };
     store.close().await;
     Ok(migrated)
 }
@@ -107,6 +138,7 @@ pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, St
 /// What every process on a store has: the store, its keys, and word of what others do.
 struct Base {
     store: OpenStore,
+    id: Uuid,
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Signals>,
@@ -121,14 +153,14 @@ struct Base {
 
 impl Base {
     async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
-        let database = options.database().map_err(StartError::Config)?;
         let place = options.master_key(data).map_err(StartError::Config)?;
         // first, so that nothing goes uncounted
         let tools = match watch.metrics_listen {
             Some(address) => Some(tools::Tools::bind(address).await?),
             None => None,
         };
-        let store = OpenStore::open(database, data).await?;
+        let store = open_store(options, data).await?;
+        let id = store.id().await?;
         let shared = store.shared();
         let (clock, signals) = (Clock::system(), Arc::default());
         let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
@@ -155,7 +187,7 @@ impl Base {
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
         let metrics = tools.as_ref().map(tools::Tools::address);
-        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch };
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id };
         if let Some(tools) = tools {
             tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
         }
@@ -176,8 +208,9 @@ impl Base {
         self.store.close().await;
     }
 
-    fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
-        let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
+    fn start_workers(&self, workers: u32, queue: QueueOptions, grace: Duration) -> WorkersHandle {
+        let QueueOptions { max_attempts, max_running_per_tenant } = queue;
+        let settings = WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() };
         let runner = Arc::new(Publisher { vault: Arc::clone(&self.vault), clock: self.clock.clone() });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
@@ -215,7 +248,7 @@ impl WorkerService {
         }
         options.watch.collector().map_err(StartError::Config)?;
         let base = Base::open(&options.store, &options.watch, &options.data).await?;
-        let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
+        let workers = base.start_workers(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
         Ok(Self { base, workers })
     }
 
@@ -280,7 +313,7 @@ impl Service {
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
-        let workers = base.start_workers(config.workers, config.grace());
+        let workers = base.start_workers(config.workers, config.queue, config.grace());
         let desk = Desk {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -325,6 +358,12 @@ impl Service {
     #[must_use]
     pub const fn metrics(&self) -> Option<SocketAddr> {
         self.base.metrics
+    }
+
+    /// The id of the store.
+    #[must_use]
+    pub const fn store_id(&self) -> Uuid {
+        self.base.id
     }
 
     /// Where it listens.
@@ -431,6 +470,60 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let started = WorkerService::start(&options(home.path(), "embedded")).await;
         assert!(matches!(started, Err(StartError::Config(_))));
+    }
+
+    /// Starts on the store with an id, if it is there.
+    async fn expecting(config: &Config, expected: Uuid) -> Result<Uuid, StartError> {
+        let mut config = config.clone();
+        config.store.expect_store = Some(expected);
+        let service = Service::start(&config).await?;
+        let id = service.store_id();
+        service.shutdown().await;
+        Ok(id)
+    }
+
+    fn is_other(started: Result<Uuid, StartError>, other: Option<Uuid>) -> bool {
+        matches!(started, Err(StartError::OtherStore { found, .. }) if found == other)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_folder_is_not_started_on() {
+        let home = tempfile::tempdir().unwrap();
+        let (config, stranger) = (config(&home.path().join("data"), "embedded"), Uuid::now_v7());
+        assert!(is_other(expecting(&config, stranger).await, None));
+        assert!(!config.data.exists(), "nothing was made");
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(migrate(&config.store, &config.data).await.unwrap().id, id);
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, stranger).await, Some(id)));
+        // emptied: the folder is there, the store is not
+        for entry in std::fs::read_dir(&config.data).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::read_dir(&config.data).unwrap().count(), 0, "nothing was made");
+        std::fs::write(config.data.join("guardian.db"), "").unwrap();
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::metadata(config.data.join("guardian.db")).unwrap().len(), 0);
+        assert_ne!(migrate(&config.store, &config.data).await.unwrap().id, id, "another store in its place");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_database_is_not_started_on() {
+        let (one, empty) = (database!(), database!());
+        let home = tempfile::tempdir().unwrap();
+        let config = config(home.path(), &one.url());
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, Uuid::now_v7()).await, Some(id)));
+        let emptied =
+            Config { store: StoreOptions { url: Some(empty.url().into()), ..StoreOptions::default() }, ..config };
+        assert!(is_other(expecting(&emptied, id).await, None));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
+        let mut worker: WorkerOptions = options(home.path(), &empty.url());
+        worker.store.expect_store = Some(id);
+        assert!(matches!(WorkerService::start(&worker).await, Err(StartError::OtherStore { found: None, .. })));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
     }
 
     #[tokio::test(flavor = "multi_thread")]

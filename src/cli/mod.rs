@@ -7,6 +7,7 @@ mod healthcheck;
 mod input;
 mod interrupt;
 mod keys;
+mod ledger;
 mod migrate;
 mod progress;
 mod publish;
@@ -47,6 +48,9 @@ pub enum Command {
     Tenants(tenants::Command),
     /// Writes the audit log of a tenant, newest first, as JSON, one object a line
     AuditLog(audit_log::Arguments),
+    /// Carries the ledger of what was published from one store to another
+    #[command(subcommand)]
+    Ledger(ledger::Command),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -96,6 +100,7 @@ pub fn run(command: Command) -> End {
         Command::Keys(command) => keys::run(&command),
         Command::Tenants(command) => tenants::run(&command),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
+        Command::Ledger(command) => ledger::run(command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

@@ -4,18 +4,20 @@
 //! A job moves `queued -> running -> succeeded | refused | failed | cancelled`. Running means that a worker holds a lease: a
 //! random token with an end. Every write of a worker carries the token, or its attempt, and is refused once the lease is lost, so
 //! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
-//! bounded number of times. A job's wrapped key exists exactly until the job ends.
+//! bounded number of times and each time for longer. A job's wrapped key exists exactly until the job ends.
 
 mod datasets;
 mod desk;
 mod disclosures;
 mod error;
 mod keys;
+pub mod ledger_file;
 mod life;
 mod load;
 mod page;
 mod pins;
 mod policies;
+mod portable;
 mod publish;
 mod pulse;
 mod queue;
@@ -43,11 +45,15 @@ pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use page::{Cursor, MalformedCursor, Page};
 pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
+pub use portable::{
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDisclosure,
+    PortableRelease, PortableRule, PortableVersion,
+};
 pub use publish::Publisher;
 pub use pulse::{Backlog, Pulse};
 pub use queue::{
-    CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
-    ReapProblems, Reaped, UnknownStatus, Written,
+    CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob,
+    Queue, ReapProblems, Reaped, UnknownStatus, Written, back_off,
 };
 pub use releases::{
     Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
@@ -63,12 +69,12 @@ pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, Wo
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
-    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
+    Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
 {
 }
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins> Store
-    for T
+impl<T> Store for T where
+    T: Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
 {
 }
 

@@ -103,6 +103,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "expire_all_leases",
     "finish",
     "heartbeat",
+    "import_ledger",
     "insert_dataset",
     "insert_first_key",
     "insert_key",

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::StartError;
+use super::{StartError, open_store};
 use crate::config::{KeyPlace, NewKeyOptions, StoreOptions};
 use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotated, Rotation, Store, StoreError};
-use crate::store::OpenStore;
 use crate::vault::{MasterKey, Vault, VaultError};
 
 /// Opens the master key, or makes one for a store that was never used, and holds it against the store's pin. Gives the vault that
@@ -21,6 +20,24 @@ pub(super) async fn open(store: &dyn Store, place: &KeyPlace<'_>) -> Result<Vaul
     let master = master(place)?;
     // a store from before there was a hashing key of its own has hashed with one derived from the master key
     let vault = if known { Vault::derived(&master) } else { Vault::fresh(&master)? };
+    pinned(store, place, vault).await
+}
+
+/// The same; a store that was never used hashes as `brought` does.
+pub(super) async fn open_as(store: &dyn Store, place: &KeyPlace<'_>, brought: Vault) -> Result<Vault, StartError> {
+    if store.pinned(MASTER_KEY_PIN).await?.is_some() {
+        open(store, place).await
+    } else {
+        pinned(store, place, brought).await
+    }
+}
+
+/// The vault of the present master key and a hashing key that was wrapped under it.
+pub(super) fn brought(place: &KeyPlace<'_>, wrapped: &[u8]) -> Result<Vault, VaultError> {
+    Vault::derived(&master(place)?).with_hashing_key(wrapped)
+}
+
+async fn pinned(store: &dyn Store, place: &KeyPlace<'_>, vault: Vault) -> Result<Vault, StartError> {
     if store.pin(MASTER_KEY_PIN, vault.fingerprint()).await? != vault.fingerprint() {
         return Err(StartError::ForeignKey(place.to_string()));
     }
@@ -43,7 +60,7 @@ fn master(place: &KeyPlace<'_>) -> Result<MasterKey, VaultError> {
 pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) -> Result<Rotated, StartError> {
     let (present, next) =
         (options.master_key(data).map_err(StartError::Config)?, new.place().map_err(StartError::Config)?);
-    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let store = open_store(options, data).await?;
     let rotated = rotate_in(store.shared().as_ref(), &present, &next).await;
     store.close().await;
     rotated

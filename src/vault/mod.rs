@@ -154,6 +154,12 @@ impl Vault {
         &self.fingerprint
     }
 
+    /// Equal for vaults that hash equal contents alike, and says nothing else of the hashing key.
+    #[must_use]
+    pub fn hashing_fingerprint(&self) -> [u8; 32] {
+        *keyed(&self.hashing, b"guardian hashing fingerprint 1")
+    }
+
     /// A new secret from the system's randomness, such as the release key of a job.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, JwtOptions, LogFormat, StoreOptions, WatchOptions};
+use guardian::config::{Auth, Config, JwtOptions, LogFormat, QueueOptions, StoreOptions, WatchOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -266,6 +266,7 @@ impl Server {
             data: home.path().join("data"),
             store: StoreOptions::default(),
             workers: 1,
+            queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
             max_queued_jobs: 1000,
@@ -334,6 +335,7 @@ pub(crate) fn guardian() -> Command {
         "RUST_LOG",
         "DATABASE_URL",
         "GUARDIAN_STORE",
+        "GUARDIAN_EXPECT_STORE",
         "GUARDIAN_AUTH",
         "GUARDIAN_MASTER_KEY",
         "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -36,6 +36,7 @@ mod randomness;
 mod readme;
 mod real_data;
 mod source;
+mod stores;
 mod telemetry;
 mod uploads;
 mod worlds;

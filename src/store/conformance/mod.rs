@@ -6,11 +6,13 @@ pub(crate) mod keys;
 pub(crate) mod life;
 pub(crate) mod pins;
 pub(crate) mod policies;
+pub(crate) mod portable;
 pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
 pub(crate) mod tenants;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +24,8 @@ use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
 use crate::jobs::{
-    Action, AuditEntry, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob,
-    NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
+    Action, AuditEntry, ClaimTerms, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
+    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::vault::Sealed;
@@ -46,6 +48,7 @@ pub(crate) const TENANT: &str = "default";
 /// What a store takes for a wrapped key.
 pub(crate) const WRAPPED: [u8; 73] = [42; 73];
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const TERMS: ClaimTerms = ClaimTerms::of(LEASE);
 
 /// A fixed time, some seconds on.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
@@ -135,7 +138,7 @@ pub(crate) async fn enqueue(store: &dyn Store, reuse: u8) -> JobRecord {
 
 pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob, LeaseToken) {
     let token = token();
-    (store.claim(token, LEASE, now).await.unwrap().expect("a job waits"), token)
+    (store.claim(token, TERMS, now).await.unwrap().expect("a job waits"), token)
 }
 
 pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {
@@ -258,6 +261,11 @@ macro_rules! conformance {
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew
                 a_rotation_that_fails_changes_nothing;
+            portable:
+                a_ledger_is_carried_whole_and_once
+                an_import_makes_others_judge_again
+                a_contradiction_imports_nothing
+                a_carried_release_goes_on_in_its_life;
             pulse:
                 the_backlog_counts_what_waits_and_runs;
             queue:
@@ -296,6 +304,11 @@ macro_rules! conformance {
                 what_is_anothers_is_not_there
                 a_job_needs_a_dataset_of_its_tenant
                 settings_are_a_tenants_own;
+            turns:
+                tenants_take_turns
+                a_priority_orders_a_tenants_own_jobs
+                a_tenant_runs_no_more_than_its_share
+                a_job_whose_worker_vanished_waits;
         }
     };
 }

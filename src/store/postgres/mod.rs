@@ -11,9 +11,10 @@
 //! - a policy's row, for the number of its next version;
 //! - an advisory lock of the dataset, for chunks that nobody can see yet;
 //! - an advisory lock of the master key, for whatever wraps a key: see `pins`;
+//! - an advisory lock of all claims, for whose turn it is and how many jobs of a tenant run;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
-//! Locks are always taken in this order: reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
+//! Locks are always taken in this order: claims, reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
 //! Postgres gives up all the same (serialization failure, deadlock) is tried again, a bounded number of times.
 //!
 //! **Time.** Leases are judged by the database's clock, which all processes share: it is read where the store is handed the
@@ -38,6 +39,7 @@ mod listen;
 mod pins;
 mod policies;
 mod pool;
+mod portable;
 mod pulse;
 mod queue;
 mod releases;

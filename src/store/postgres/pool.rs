@@ -11,6 +11,7 @@ use super::{Fault, failed};
 use crate::jobs::StoreError;
 use crate::meter;
 use crate::store::migrations::{self, POSTGRES};
+use crate::store::sql::pins as sql;
 
 /// At most so many connections for what callers and runners do.
 const CONNECTIONS: u32 = 16;
@@ -32,6 +33,10 @@ SELECT CAST(current_setting('server_version_num') AS INTEGER) / 10000";
 const DURABLE: &str = "\
 -- durable
 SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
+const HAS_PINS: &str = "\
+-- has_pins
+SELECT to_regclass('pins') IS NOT NULL";
 
 const NOW: &str = "\
 -- now
@@ -65,10 +70,23 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::Schema`] when the database is of a later version; others when it cannot be reached or migrated.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        // the parser's own text is not repeated: it may quote the URL, which may hold a password
-        let options: PgConnectOptions =
-            url.parse().map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
-        Self::connect_with(options).await
+        Self::connect_with(options(url)?).await
+    }
+
+    /// What is pinned in the store of a database, without making or changing anything; `None` also where there is no store.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn peek(url: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(failed)?;
+        let begun: bool = sqlx::query_scalar(HAS_PINS).fetch_one(&mut connection).await.map_err(failed)?;
+        let pinned = if begun {
+            sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&mut connection).await.map_err(failed)?
+        } else {
+            None
+        };
+        connection.close().await.map_err(failed)?;
+        Ok(pinned)
     }
 
     pub(super) async fn connect_with(options: PgConnectOptions) -> Result<Self, StoreError> {
@@ -146,6 +164,13 @@ impl PostgresStore {
             LeaseClock::Caller => Ok(callers),
         }
     }
+}
+
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // the parser's own text is not repeated: it may quote the URL, which may hold a password
+    let options: Result<PgConnectOptions, _> = url.parse();
+    let options = options.map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
+    Ok(options.application_name("guardian"))
 }
 
 /// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.

@@ -11,6 +11,7 @@ mod life;
 mod pins;
 mod policies;
 mod pool;
+mod portable;
 mod pulse;
 mod queue;
 mod releases;

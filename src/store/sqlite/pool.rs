@@ -6,13 +6,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Sqlite, SqlitePool, Transaction};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool, Transaction};
 
 use super::{Tx, failed};
 use crate::jobs::StoreError;
 use crate::store::migrations::{self, SQLITE};
+use crate::store::sql::pins as sql;
 
 const DATABASE: &str = "guardian.db";
+const HAS_PINS: &str = "\
+-- has_pins
+SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = 'pins'";
+
 const LOCK: &str = "guardian.lock";
 const READERS: u32 = 4;
 
@@ -66,6 +71,27 @@ impl SqliteStore {
             #[cfg(test)]
             _home: None,
         })
+    }
+
+    /// What is pinned in the store of a folder, without making or changing anything; `None` also where there is no store.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn peek(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let file = folder.join(DATABASE);
+        if !file.try_exists().map_err(unusable)? {
+            return Ok(None);
+        }
+        let options = SqliteConnectOptions::new().filename(&file).read_only(true).busy_timeout(PATIENCE);
+        let mut connection = options.connect().await.map_err(failed)?;
+        let begun: i64 = sqlx::query_scalar(HAS_PINS).fetch_one(&mut connection).await.map_err(failed)?;
+        let pinned = if begun == 0 {
+            None
+        } else {
+            sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&mut connection).await.map_err(failed)?
+        };
+        connection.close().await.map_err(failed)?;
+        Ok(pinned)
     }
 
     /// A store in a folder of its own that goes with it.

@@ -51,8 +51,15 @@ impl TestDatabase {
         self.server.clone().database(&self.name)
     }
 
+    /// How many tables it has.
+    pub(crate) async fn tables(&self) -> i64 {
+        let mut connection = PgConnection::connect_with(&self.options()).await.unwrap();
+        let tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
+        sqlx::query_scalar(tables).fetch_one(&mut connection).await.unwrap()
+    }
+
     /// A store as another process would have it, by the caller's clock.
-    pub(super) async fn store(&self) -> Arc<PostgresStore> {
+    pub(crate) async fn store(&self) -> Arc<PostgresStore> {
         let mut store = self.store_by_its_clock().await;
         store.lease_clock = LeaseClock::Caller;
         Arc::new(store)

@@ -1,5 +1,7 @@
 //! Workers over a real store, with runners that do what the test says. Time is the test's clock; waiting is for tasks only.
 
+mod poison;
+
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -235,7 +237,7 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
         let mut shelf = shelf(&assignment);
         shelf.put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         if assignment.attempt > 1 {
-            return Ok(commit_at(&assignment, at(31)));
+            return Ok(commit_at(&assignment, at(33)));
         }
         let stopped = until_stopped(control);
         // a worker that did not notice could not commit either
@@ -245,6 +247,9 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
     bench.clock.advance(WorkerConfig::default().lease);
+    bench.reaches(id, JobStatus::Queued).await;
+    bench.clock.advance(crate::jobs::back_off(1));
+    bench.signals.job_queued();
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!(job.attempt, 2);
     assert_eq!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
