@@ -5,17 +5,27 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+use zeroize::Zeroizing;
 
 /// The options of a service.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 pub struct Config {
-    /// The address to listen on; loopback only, unless --auth keys
+    /// The address to listen on; loopback only, unless --auth asks for keys or tokens
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`
+    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`, with
+    /// "jwt" whoever sends a JSON web token of the issuer that --jwks and --jwt-issuer describe
     #[arg(long, env = "GUARDIAN_AUTH", value_enum, default_value_t = Auth::None)]
     pub auth: Auth,
+    /// Whose tokens count
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub jwt: JwtOptions,
     /// When there is no key yet, make one that may do everything and write it to this file, which must not exist
     #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
     pub bootstrap_key_file: Option<PathBuf>,
@@ -24,10 +34,15 @@ pub struct Config {
     pub data: PathBuf,
     /// Where what lasts is kept
     #[command(flatten)]
+    #[serde(flatten)]
     pub store: StoreOptions,
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// The most bytes of an upload's body
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
     pub max_upload_bytes: u64,
@@ -49,45 +64,251 @@ pub struct Config {
     /// Seconds that running jobs get to end when the service is stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
+    /// Seconds in which a service that is stopped still serves, while /readyz says that it stops
+    #[arg(long, env = "GUARDIAN_DRAIN_SECONDS", default_value_t = 0)]
+    pub drain_seconds: u64,
+    /// What every path begins with, as /guardian, when a gateway passes it on
+    #[arg(long, env = "GUARDIAN_PATH_PREFIX", default_value = "", hide_default_value = true, value_name = "PREFIX")]
+    pub path_prefix: String,
+    /// Believes X-Forwarded-For, -Host, -Proto and -Prefix; only behind a gateway that sets or removes all four
+    #[arg(long, env = "GUARDIAN_TRUST_FORWARDED", value_parser = BoolishValueParser::new())]
+    pub trust_forwarded: bool,
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// What is told to an operator's tools
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub watch: WatchOptions,
 }
 
 /// The options of workers without HTTP.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 pub struct WorkerOptions {
     /// The folder of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
     /// Where what lasts is kept
     #[command(flatten)]
+    #[serde(flatten)]
     pub store: StoreOptions,
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// Seconds that running jobs get to end when the workers are stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// What is told to an operator's tools
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// What is told to an operator's tools.
+#[derive(Args, Clone, Debug, Default, Serialize)]
+pub struct WatchOptions {
+    /// An address of its own for /metrics (Prometheus), /healthz and /readyz, which ask for no key
+    #[arg(long, env = "GUARDIAN_METRICS_LISTEN", value_name = "ADDR")]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Sends traces to this collector (OTLP over HTTP), as http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_ENDPOINT is taken too
+    #[arg(long, env = "GUARDIAN_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// What counts where --otlp-endpoint says nothing
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide = true)]
+    #[serde(skip)]
+    pub otel_endpoint: Option<String>,
+}
+
+impl WatchOptions {
+    /// Where traces are sent.
+    ///
+    /// # Errors
+    /// A sentence for the operator, which does not repeat what was given: it may hold a password.
+    pub fn collector(&self) -> Result<Option<&str>, String> {
+        let (from, chosen) = match (&self.otlp_endpoint, &self.otel_endpoint) {
+            (None, None) => return Ok(None),
+            (Some(chosen), _) => ("--otlp-endpoint", chosen),
+            (None, Some(chosen)) => ("OTEL_EXPORTER_OTLP_ENDPOINT", chosen),
+        };
+        let authority = chosen.strip_prefix("http://").and_then(|rest| rest.split('/').next());
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"@?#".contains(&byte);
+        if authority.is_some_and(|authority| !authority.is_empty()) && chosen.bytes().all(plain) {
+            return Ok(Some(chosen));
+        }
+        Err(format!("{from} must be http://HOST:PORT, without a user; a collector that wants TLS needs one beside it"))
+    }
+}
+
+/// Whose tokens count with --auth jwt.
+#[derive(Args, Clone, Debug, Serialize)]
+pub struct JwtOptions {
+    /// The file with the issuer's public keys, a JWKS document, which is read again when it changes
+    #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
+    pub jwks: Option<PathBuf>,
+    /// The issuer, as tokens state it in `iss`
+    #[arg(long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
+    #[serde(rename = "jwt_issuer")]
+    pub issuer: Option<String>,
+    /// This service's name, as tokens state it in `aud`
+    #[arg(long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
+    #[serde(rename = "jwt_audience")]
+    pub audience: Option<String>,
+    /// The claim that names the tenant
+    #[arg(
+        long = "jwt-tenant-claim",
+        env = "GUARDIAN_JWT_TENANT_CLAIM",
+        value_name = "CLAIM",
+        default_value = JwtOptions::TENANT_CLAIM
+    )]
+    #[serde(rename = "jwt_tenant_claim")]
+    pub tenant_claim: String,
+}
+
+impl JwtOptions {
+    const TENANT_CLAIM: &str = "tenant";
+
+    /// The file, the issuer and the audience, where all are given.
+    #[must_use]
+    pub fn complete(&self) -> Option<(&Path, &str, &str)> {
+        let given = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+        let all = given(&self.issuer) && given(&self.audience) && !self.tenant_claim.is_empty();
+        all.then_some((self.jwks.as_deref()?, self.issuer.as_deref()?, self.audience.as_deref()?))
+    }
+}
+
+impl Default for JwtOptions {
+    fn default() -> Self {
+        Self { jwks: None, issuer: None, audience: None, tenant_claim: Self::TENANT_CLAIM.to_owned() }
+    }
+}
+
+/// What workers hold to when they take jobs; the same for all on one store.
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct QueueOptions {
+    /// How often a job may be begun whose worker vanishes before the end; then it fails as attempts-exhausted. Between attempts
+    /// it waits, each time for longer
+    #[arg(long, env = "GUARDIAN_MAX_ATTEMPTS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub max_attempts: u32,
+    /// Jobs of one tenant that run at the same time, among all workers on the store; as many as there are workers, unless given
+    #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_TENANT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_per_tenant: Option<u32>,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self { max_attempts: 3, max_running_per_tenant: None }
+    }
 }
 
 /// Where what lasts is kept.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
     /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
     /// all in the data folder. DATABASE_URL is taken too
     #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
+    #[serde(rename = "store")]
     pub url: Option<StoreUrl>,
     /// What counts where --store says nothing
     #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
+    #[serde(skip)]
     pub database_url: Option<StoreUrl>,
     /// The file of the master key, made when there is none; every process on one store needs the same. Default:
-    /// master.key in the data folder
+    /// master.key in the data folder. The environment variable GUARDIAN_MASTER_KEY can hold the key itself instead, as 64
+    /// hexadecimal digits
     #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone, because others can see a command line
+    #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
+    #[serde(skip)]
+    pub master_key_digits: Option<KeyDigits>,
+    /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
+    #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
+    pub expect_store: Option<Uuid>,
+}
+
+/// The environment variables that hold keys.
+const MASTER_KEY: &str = "GUARDIAN_MASTER_KEY";
+const NEW_MASTER_KEY: &str = "GUARDIAN_NEW_MASTER_KEY";
+
+/// The master key that takes the place of the present one.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NewKeyOptions {
+    /// The file of the new master key, made when there is none. The environment variable GUARDIAN_NEW_MASTER_KEY can hold the key
+    /// itself instead, as 64 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub new_master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone
+    #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
+    pub new_master_key_digits: Option<KeyDigits>,
+}
+
+impl NewKeyOptions {
+    /// Where the new key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, unless exactly one place is named.
+    pub fn place(&self) -> Result<KeyPlace<'_>, String> {
+        match (&self.new_master_key, &self.new_master_key_digits) {
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: NEW_MASTER_KEY, digits }),
+            _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
+        }
+    }
+}
+
+/// Where a master key is.
+#[derive(Clone, Debug)]
+pub enum KeyPlace<'a> {
+    /// In a file, made when there is none.
+    File(PathBuf),
+    /// In the environment.
+    Digits {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        digits: &'a KeyDigits,
+    },
+}
+
+impl fmt::Display for KeyPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Digits { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
+/// repeats what it refuses.
+#[derive(Clone)]
+pub struct KeyDigits(Zeroizing<String>);
+
+impl KeyDigits {
+    /// The digits.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for KeyDigits {
+    fn from(digits: String) -> Self {
+        Self(Zeroizing::new(digits))
+    }
+}
+
+impl fmt::Debug for KeyDigits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyDigits(..)")
+    }
 }
 
 impl StoreOptions {
@@ -107,10 +328,19 @@ impl StoreOptions {
         }
     }
 
-    /// The file of the master key.
-    #[must_use]
-    pub fn master_key(&self, data: &Path) -> PathBuf {
-        self.master_key.clone().unwrap_or_else(|| data.join("master.key"))
+    /// Where the master key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, when two places are named.
+    pub fn master_key(&self, data: &Path) -> Result<KeyPlace<'_>, String> {
+        match (&self.master_key, &self.master_key_digits) {
+            (None, None) => Ok(KeyPlace::File(data.join("master.key"))),
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: MASTER_KEY, digits }),
+            (Some(_), Some(_)) => {
+                Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
+            }
+        }
     }
 }
 
@@ -127,6 +357,42 @@ impl StoreUrl {
     }
 }
 
+/// The URL as it may be logged: who, where and which database.
+impl Serialize for StoreUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.redacted())
+    }
+}
+
+impl StoreUrl {
+    /// The URL without a password or anything else that could hold one. What is not plainly a URL is not shown at all.
+    fn redacted(&self) -> String {
+        let shown = || {
+            let (scheme, rest) = self.0.split_once("://")?;
+            let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?.."));
+            let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+            let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+            let (user, password) = user.split_once(':').map_or((user, ""), |(user, _)| (user, ":.."));
+            let plain = |text: &str, marks: &[u8]| {
+                text.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-.%".contains(&byte) || marks.contains(&byte))
+            };
+            let port = host.rsplit_once(':').is_none_or(|(_, port)| port.ends_with(']') || port.parse::<u16>().is_ok());
+            let whole = matches!(scheme, "postgres" | "postgresql")
+                && plain(user, b"")
+                && plain(host, b":[]")
+                && port
+                && plain(database, b"");
+            let at = if user.is_empty() { "" } else { "@" };
+            whole.then(|| format!("{scheme}://{user}{password}{at}{host}/{database}{query}"))
+        };
+        match self.0.as_str() {
+            "embedded" => "embedded".to_owned(),
+            _ => shown().unwrap_or_else(|| "(not shown)".to_owned()),
+        }
+    }
+}
+
 impl From<String> for StoreUrl {
     fn from(url: String) -> Self {
         Self(url)
@@ -140,16 +406,37 @@ impl fmt::Debug for StoreUrl {
 }
 
 /// Who may call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Auth {
     /// Whoever reaches the loopback address.
     None,
     /// Whoever sends a key.
     Keys,
+    /// Whoever sends a token of the issuer.
+    Jwt,
+    /// Whoever sends a key or a token of the issuer.
+    #[value(name = "keys,jwt", alias = "jwt,keys")]
+    KeysAndJwt,
+}
+
+impl Auth {
+    /// Whether keys are taken.
+    #[must_use]
+    pub const fn keys(self) -> bool {
+        matches!(self, Self::Keys | Self::KeysAndJwt)
+    }
+
+    /// Whether tokens of an issuer are taken.
+    #[must_use]
+    pub const fn jwt(self) -> bool {
+        matches!(self, Self::Jwt | Self::KeysAndJwt)
+    }
 }
 
 /// How to write the log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
     Text,
@@ -164,13 +451,34 @@ impl Config {
         Duration::from_secs(self.grace_seconds)
     }
 
+    /// Every option as it counts, for the log; secrets are not in it.
+    #[must_use]
+    pub fn effective(&self) -> Map<String, Value> {
+        effective(self, &self.store, &self.watch, &self.data)
+    }
+
     /// What is wrong with the options together.
     ///
     /// # Errors
     /// A sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         self.store.database()?;
-        if self.auth == Auth::Keys || self.listen.ip().is_loopback() {
+        self.watch.collector()?;
+        if self.watch.metrics_listen.is_some_and(|address| address.port() != 0 && address.port() == self.listen.port())
+        {
+            return Err("--metrics-listen needs a port of its own: it asks for no key".to_owned());
+        }
+        match (self.auth.jwt(), &self.jwt) {
+            (true, jwt) if jwt.complete().is_none() => {
+                return Err("--auth jwt needs --jwks, --jwt-issuer and --jwt-audience".to_owned());
+            }
+            // whoever gives them believes that tokens are asked for
+            (false, JwtOptions { jwks: Some(_), .. }) => {
+                return Err("--jwks counts with --auth jwt or --auth keys,jwt only".to_owned());
+            }
+            _ => {}
+        }
+        if self.auth != Auth::None || self.listen.ip().is_loopback() {
             Ok(())
         } else {
             Err(format!(
@@ -179,6 +487,31 @@ impl Config {
             ))
         }
     }
+}
+
+impl WorkerOptions {
+    /// Every option as it counts, for the log; secrets are not in it.
+    #[must_use]
+    pub fn effective(&self) -> Map<String, Value> {
+        effective(self, &self.store, &self.watch, &self.data)
+    }
+}
+
+/// Options as JSON, with what is chosen in several ways as it was chosen.
+fn effective(options: &impl Serialize, store: &StoreOptions, watch: &WatchOptions, data: &Path) -> Map<String, Value> {
+    let mut shown = match serde_json::to_value(options) {
+        Ok(Value::Object(shown)) => shown,
+        // a path that is no text
+        _ => Map::from_iter([("unreadable".to_owned(), true.into())]),
+    };
+    let chosen = store.url.as_ref().or(store.database_url.as_ref());
+    shown.insert("store".to_owned(), chosen.map_or_else(|| "embedded".to_owned(), StoreUrl::redacted).into());
+    shown.insert(
+        "master_key".to_owned(),
+        store.master_key(data).map(|place| place.to_string()).unwrap_or_default().into(),
+    );
+    shown.insert("otlp_endpoint".to_owned(), watch.collector().unwrap_or(Some("(not shown)")).into());
+    shown
 }
 
 #[cfg(test)]
@@ -207,11 +540,89 @@ mod tests {
     }
 
     #[test]
+    fn a_master_key_has_one_place_and_is_never_shown() {
+        let data = Path::new("data");
+        let place = |options: &StoreOptions| options.master_key(data).map(|place| place.to_string());
+        assert_eq!(place(&StoreOptions::default()), Ok("data/master.key".to_owned()));
+        assert_eq!(place(&parse(&["--master-key", "k"])), Ok("k".to_owned()));
+        let options = parse(&["--master-key-digits", "5ec4e7"]);
+        assert_eq!(place(&options), Ok("GUARDIAN_MASTER_KEY".to_owned()));
+        assert!(!format!("{options:?} {:?}", options.master_key(data)).contains("5ec4e7"));
+        let both = place(&parse(&["--master-key", "k", "--master-key-digits", "5ec4e7"])).unwrap_err();
+        assert!(both.contains("GUARDIAN_MASTER_KEY") && !both.contains("5ec4e7"), "{both}");
+    }
+
+    #[test]
     fn a_password_is_never_shown() {
         for url in ["mysql://me:secret@host/db", "postgres://me:secret@host/db"] {
             let options = parse(&["--store", url]);
             assert!(!format!("{options:?} {:?}", options.database().err()).contains("secret"));
         }
         assert!(parse(&["--store", "mysql://me:secret@host/db"]).database().is_err());
+    }
+
+    #[derive(Parser)]
+    struct Served {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    #[test]
+    fn the_effective_configuration_has_every_option_and_no_secret() {
+        use clap::CommandFactory;
+
+        let line = ["guardian", "--store", "postgres://me:secret@db:5432/guard?password=secret&sslmode=require"];
+        let shown = Served::try_parse_from(line).unwrap().config.effective();
+        // what counts only where another option says nothing
+        let hidden = ["database_url", "otel_endpoint", "help"];
+        for argument in Served::command().get_arguments() {
+            let id = if argument.get_id() == "url" { "store" } else { argument.get_id().as_str() };
+            assert!(shown.contains_key(id) || hidden.contains(&id), "{id}");
+        }
+        assert_eq!(shown["store"], "postgres://me:..@db:5432/guard?..");
+        assert!(!Value::Object(shown).to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_may_hold_a_password_is_not_shown() {
+        for url in [
+            "postgres://me:sec/ret@host/db",
+            "postgres://me:sec?ret@host/db",
+            "postgres://me:secret@ho st/db",
+            "postgres://me:secret/db",
+            "postgres://user@secret@host:x/db",
+            "mysql://me:secret@host/db",
+            "postgres://host/db@secret",
+            "secret",
+        ] {
+            let shown = StoreUrl::from(url.to_owned()).redacted();
+            assert!(!shown.contains("ret"), "{url}: {shown}");
+        }
+        for (url, shown) in [
+            ("postgres:///guard", "postgres:///guard"),
+            ("postgresql://h", "postgresql://h/"),
+            ("postgres://me@[::1]:5432/guard", "postgres://me@[::1]:5432/guard"),
+            ("postgres://me:a@b:c@h/guard", "postgres://me:..@h/guard"),
+        ] {
+            assert_eq!(StoreUrl::from(url.to_owned()).redacted(), shown);
+        }
+    }
+
+    #[test]
+    fn a_collector_is_named_plainly() {
+        let options = |own: Option<&str>, other: Option<&str>| WatchOptions {
+            otlp_endpoint: own.map(str::to_owned),
+            otel_endpoint: other.map(str::to_owned),
+            ..WatchOptions::default()
+        };
+        assert_eq!(options(None, None).collector(), Ok(None));
+        assert_eq!(options(None, Some("http://c:4318")).collector(), Ok(Some("http://c:4318")));
+        assert_eq!(options(Some("http://d"), Some("http://c:4318")).collector(), Ok(Some("http://d")));
+        for wrong in
+            ["c:4318", "https://c", "http://", "http:///x", "http://me:secret@c", "http://c?secret", "http://c d"]
+        {
+            let said = options(Some(wrong), None).collector().unwrap_err();
+            assert!(!said.contains("secret"), "{said}");
+        }
     }
 }

@@ -79,8 +79,10 @@ pub(super) async fn list(
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
 pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.desk.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
-    let release = release.filter(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
-    let release = release.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+    let Some(release) = release else { return Err(app.desk.no_such_release(caller, id).await) };
+    if release.status == "held" && !caller.may(Scope::ReleasesApprove) {
+        return Err(Problem::new(Kind::NotFound, "there is no such release"));
+    }
     if !release.is_served() {
         return Err(gone());
     }
@@ -92,12 +94,11 @@ pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(Releas
 ///
 /// # Errors
 /// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
-pub(super) async fn open(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+pub(super) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
     if release.status != "held" {
         return Ok(());
     }
-    let marked = app.desk.store.mark_read(&release.tenant, release.id, app.desk.clock.now()).await;
-    if marked.map_err(|error| problem_of(&error))? { Ok(()) } else { Err(gone()) }
+    if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
 fn gone() -> Problem {

@@ -9,18 +9,19 @@ use uuid::Uuid;
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
-    problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
+    StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
-use crate::identity::{ApiKey, Caller, Token};
+use crate::identity::{Actor, Caller, Token, TokenHash};
+use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
-use crate::vault::{Secret, Vault, VaultError};
+use crate::vault::{Purpose, Secret, Vault, VaultError};
 
 /// Where release keys come from.
 pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -56,17 +57,45 @@ impl Desk {
     /// The store's problem.
     pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
         let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
-        let admitted = key.filter(|key: &ApiKey| key.admits(token, self.clock.now()));
-        Ok(admitted.as_ref().map(Caller::of))
+        Ok(match key {
+            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::of(&key)),
+            Some(_) => None,
+            None => {
+                // whether there is such a key does not show in the time of the answer
+                let _ = TokenHash::of_nobody(token);
+                None
+            }
+        })
     }
 
-    /// Writes to the audit log what a caller did.
+    /// Whether a caller that was let in before would be let in still: for answers that go on for long.
+    ///
+    /// # Errors
+    /// `unauthenticated` when its key was revoked or its token has ended, or the store's problem.
+    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+        let now = self.clock.now();
+        let works = match &caller.actor {
+            Actor::Unnamed => true,
+            Actor::Key(id) => {
+                let key = self.store.key(*id).await.map_err(|error| problem_of(&error))?;
+                key.is_some_and(|key| key.works(now))
+            }
+            Actor::Subject { until, .. } => now < *until,
+        };
+        works.then_some(()).ok_or_else(refused)
+    }
+
+    /// What a caller does now, as the audit log will tell it.
+    pub fn deed(&self, caller: &Caller, action: Action, object: impl Into<String>) -> AuditEntry {
+        AuditEntry::of(caller, action, object, self.clock.now())
+    }
+
+    /// Writes to the audit log what a caller is about to be told, where nothing else is written.
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn note(&self, caller: &Caller, action: Action, object: Uuid) -> Result<(), Problem> {
-        let entry = AuditEntry::of(caller, action, object, self.clock.now());
-        self.store.append_audit(&entry).await.map_err(|error| problem_of(&error))
+        self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
     /// Destroys the rows of a dataset.
@@ -75,13 +104,12 @@ impl Desk {
     /// `not-found`, `gone` when it was purged before, or the store's problem.
     pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
         self.dataset(caller, id).await?;
-        let purged = self.store.purge_dataset(&caller.tenant, id, self.clock.now()).await;
-        let purged = purged.map_err(|error| match error {
+        let deed = self.deed(caller, Action::Purge, id);
+        let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
+        purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
             other => problem_of(&other),
-        })?;
-        self.note(caller, Action::Purge, id).await?;
-        Ok(purged)
+        })
     }
 
     /// Asks a job to stop.
@@ -89,15 +117,18 @@ impl Desk {
     /// # Errors
     /// `not-found`, `conflict` when it has ended, or the store's problem.
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-        let outcome = self.store.request_cancel(&caller.tenant, id, self.clock.now()).await;
+        let deed = self.deed(caller, Action::Cancel, id);
+        let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
         match outcome.map_err(|error| problem_of(&error))? {
-            CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
+            CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
             CancelOutcome::Terminal(status) => {
-                return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
+                Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")))
             }
-            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => self.signals.cancel_requested(),
+            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => {
+                self.signals.cancel_requested();
+                Ok(())
+            }
         }
-        self.note(caller, Action::Cancel, id).await
     }
 
     /// A dataset that is there.
@@ -116,10 +147,20 @@ impl Desk {
         Ok(dataset)
     }
 
+    /// What is known of the columns of a dataset; nothing once it is purged.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
+        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
+    }
+
     async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
+        let on_policy = self.on_policy(caller, document).await?;
+        let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
-        let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let facts = facts_of(&profiles);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let schema = Schema { columns: &facts, record_key: &record_key };
@@ -150,10 +191,11 @@ impl Desk {
         }
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
-        let wrapped_key = (self.keys)().and_then(|key| self.vault.wrap(id, &key)).map_err(|error| {
-            tracing::error!(error = %error, "no release key can be drawn");
-            Problem::new(Kind::Internal, "no release key can be drawn")
-        })?;
+        let wrapped_key =
+            (self.keys)().and_then(|key| self.vault.wrap(Purpose::Release, id, &key)).map_err(|error| {
+                tracing::error!(error = %error, "no release key can be drawn");
+                Problem::new(Kind::Internal, "no release key can be drawn")
+            })?;
         let deadline_at = specification.deadline.and_then(|deadline| chrono::Duration::from_std(deadline).ok());
         let job = self.store.enqueue(NewJob {
             id,
@@ -168,10 +210,11 @@ impl Desk {
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
+            deed: self.deed(caller, Action::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
-        self.note(caller, Action::Submit, job.id).await?;
         Ok(job)
     }
 
@@ -232,17 +275,16 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
-        let (handle, store) = (Handle::current(), Arc::clone(&self.store));
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let control = Control::default();
         // a caller that goes away stops the computation
         let stop_when_dropped = StopWhenDropped(control.clone());
         let planned = tokio::task::spawn_blocking(move || {
-            let table =
-                load(&handle, store.as_ref(), &dataset, &specification, &control).map_err(|error| match error {
-                    LoadError::Cancelled => Stopped::Cancelled,
-                    LoadError::Purged => Stopped::Refused(Problem::new(Kind::Gone, "the dataset was purged meanwhile")),
-                    LoadError::Store(error) => Stopped::Refused(problem_of(&error)),
-                })?;
+            let loaded = load(&handle, store.as_ref(), &vault, &dataset, &specification, &control);
+            let table = loaded.map_err(|error| match error {
+                LoadError::Cancelled => Stopped::Cancelled,
+                other => Stopped::Refused(unloaded(other)),
+            })?;
             engine::dry_run(&specification, &table, &earlier, faults, &control)
         });
         let planned =
@@ -264,6 +306,21 @@ impl Desk {
                 problem
             }
         })
+    }
+}
+
+/// The one answer for whatever is wrong with a key or a token.
+#[must_use]
+pub fn refused() -> Problem {
+    Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
+}
+
+/// What a caller is answered when a dataset cannot be loaded.
+fn unloaded(error: LoadError) -> Problem {
+    match error {
+        LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
+        LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
+        LoadError::Store(error) => problem_of(&error),
     }
 }
 

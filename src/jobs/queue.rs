@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Cursor, Page, StoreError};
+use super::{AuditEntry, Cursor, Page, StoreError};
 use crate::control::Progress;
 use crate::problem::Problem;
 
@@ -101,6 +101,8 @@ pub struct NewJob {
     pub deadline_at: Option<DateTime<Utc>>,
     /// The release key, wrapped.
     pub wrapped_key: Vec<u8>,
+    /// The submission: what the audit log tells, and by whom.
+    pub deed: AuditEntry,
 }
 
 /// A job.
@@ -162,6 +164,33 @@ impl LeaseToken {
         getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
         Ok(Self(uuid::Builder::from_random_bytes(bytes).into_uuid()))
     }
+}
+
+/// On what terms a worker takes a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimTerms {
+    /// How long the job stays with a worker that says nothing.
+    pub lease: Duration,
+    /// A tenant that has so many running jobs gets no further one, though workers be free.
+    pub max_running_per_tenant: Option<u32>,
+}
+
+impl ClaimTerms {
+    /// A lease, and no other terms.
+    #[must_use]
+    pub const fn of(lease: Duration) -> Self {
+        Self { lease, max_running_per_tenant: None }
+    }
+}
+
+/// The longest that a job waits after its worker vanished.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+
+/// How long a job waits after so many of its leases expired: two seconds, then twice as long each time. What killed its worker
+/// may kill the next one too; others get the time between.
+#[must_use]
+pub fn back_off(lapses: u32) -> Duration {
+    1_u64.checked_shl(lapses).map_or(LONGEST_BACK_OFF, Duration::from_secs).min(LONGEST_BACK_OFF)
 }
 
 /// A job that a worker now has. No `Debug`: it carries a key, though wrapped.
@@ -294,12 +323,14 @@ pub trait Queue: Send + Sync {
     /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when the tenant has no such dataset.
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError>;
 
-    /// Hands out the waiting job of the highest priority, the oldest of these: never one whose reuse key a running job has, nor
-    /// one whose deadline has passed.
+    /// Hands out a waiting job. Whose it is goes by turns: the tenant with the fewest running jobs, of these the one that was
+    /// served least recently. Within the tenant the job of the highest priority goes first, of these the oldest: a priority
+    /// orders a tenant's own jobs and gives it no advantage over others. Never handed out is a job whose reuse key a running job has,
+    /// whose deadline has passed, or that still waits after its worker vanished.
     async fn claim(
         &self,
         token: LeaseToken,
-        lease: Duration,
+        terms: ClaimTerms,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError>;
 
@@ -336,11 +367,17 @@ pub trait Queue: Send + Sync {
     /// cancelled.
     async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError>;
 
-    /// Asks a tenant's job to stop.
-    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError>;
+    /// Asks a tenant's job to stop. One that has ended is left alone, and nothing is logged.
+    async fn request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, StoreError>;
 
-    /// Puts jobs of expired leases back into the queue, fails them after `max_attempts` expired leases, and fails waiting jobs
-    /// beyond their deadline.
+    /// Puts jobs of expired leases back into the queue, where they wait for [`back_off`], fails them after `max_attempts` expired
+    /// leases, and fails waiting jobs beyond their deadline.
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError>;
 
     /// Lets every lease end now. For the start of a store that one process alone uses: whoever had a lease is gone.
@@ -360,4 +397,15 @@ pub trait Queue: Send + Sync {
         cursor: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<JobRecord>, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_up_to_a_bound() {
+        assert_eq!([1, 2, 3, 8].map(|lapses| back_off(lapses).as_secs()), [2, 4, 8, 256]);
+        assert_eq!([9, 63, 64, u32::MAX].map(back_off), [LONGEST_BACK_OFF; 4]);
+    }
 }

@@ -3,14 +3,17 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::FromRow;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::control::Progress;
-use crate::identity::{ApiKey, TokenHash};
+use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord,
-    RepeatRecord, StandingRuleRecord, StoreError,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, PartChunkRecord,
+    PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
+    ReleaseRecord, RepeatRecord, Rotated, StandingRuleRecord, StoreError, TenantSettings,
 };
+use crate::vault::{Place, Purpose, Sealed};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -30,9 +33,9 @@ pub(super) struct DatasetRow {
     format: String,
     content_hash: Vec<u8>,
     chunk_count: i64,
-    #[sqlx(json)]
-    column_profiles: Value,
+    profiles: Option<Vec<u8>>,
     purged_at: Option<DateTime<Utc>>,
+    wrapped_key: Option<Vec<u8>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -55,7 +58,8 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             format: row.format,
             content_hash: hash(&row.content_hash)?,
             chunks: number(row.chunk_count)?,
-            columns: row.column_profiles,
+            profiles: row.profiles.map(Sealed::stored),
+            wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
         })
     }
@@ -217,6 +221,90 @@ impl From<StandingRuleRow> for StandingRuleRecord {
 }
 
 #[derive(FromRow)]
+pub(super) struct PortableReleaseRow {
+    id: Uuid,
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    reuse_key: Vec<u8>,
+    method: String,
+    created_at: DateTime<Utc>,
+    status: String,
+    was_read: bool,
+    imported: bool,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableDisclosureRow {
+    id: Uuid,
+    release_id: Uuid,
+    table_name: String,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableRuleRow {
+    release_id: Uuid,
+    rule_no: i64,
+    #[sqlx(json)]
+    body: Value,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableVersionRow {
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    version: i64,
+}
+
+/// The rows of a whole ledger as one.
+pub(super) fn here(
+    releases: Vec<PortableReleaseRow>,
+    disclosures: Vec<PortableDisclosureRow>,
+    rules: Vec<PortableRuleRow>,
+    versions: Vec<PortableVersionRow>,
+) -> Result<LedgerHere, StoreError> {
+    let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
+    let release = |row: PortableReleaseRow| {
+        Ok(PortableRelease {
+            id: row.id,
+            tenant: row.tenant,
+            series: row.series,
+            content_hash: hash(&row.content_hash)?,
+            reuse_key: hash(&row.reuse_key)?,
+            method: row.method,
+            created_at: row.created_at,
+            status: row.status,
+            was_read: row.was_read,
+        })
+    };
+    let disclosure = |row: PortableDisclosureRow| PortableDisclosure {
+        id: row.id,
+        release: row.release_id,
+        table: row.table_name,
+        body: row.body,
+        recorded_at: row.recorded_at,
+    };
+    let rule = |row: PortableRuleRow| {
+        Ok(PortableRule { release: row.release_id, number: number(row.rule_no)?, body: row.body })
+    };
+    let version = |row: PortableVersionRow| {
+        let content_hash = hash(&row.content_hash)?;
+        Ok(PortableVersion { tenant: row.tenant, series: row.series, content_hash, version: row.version })
+    };
+    let copy = LedgerCopy {
+        releases: releases.into_iter().map(release).collect::<Result<_, StoreError>>()?,
+        disclosures: disclosures.into_iter().map(disclosure).collect(),
+        rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
+        versions: versions.into_iter().map(version).collect::<Result<_, StoreError>>()?,
+    };
+    Ok(LedgerHere { copy, imported })
+}
+
+#[derive(FromRow)]
 pub(super) struct RepeatRow {
     resource_id: Uuid,
     content_hash: Option<Vec<u8>>,
@@ -267,6 +355,7 @@ pub(super) struct AuditRow {
     recorded_at: DateTime<Utc>,
     tenant: String,
     key_id: Option<Uuid>,
+    actor: Option<String>,
     action: String,
     object: String,
     detail: Option<String>,
@@ -279,10 +368,75 @@ impl From<AuditRow> for AuditEntry {
             at: row.recorded_at,
             tenant: row.tenant,
             key: row.key_id,
+            // entries from before the column have a key, or nobody
+            actor: row.actor.or_else(|| row.key_id.and_then(|id| Actor::Key(id).name())),
             action: row.action,
             object: row.object,
             detail: row.detail,
         }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct ReleaseEventRow {
+    status: String,
+    reason: String,
+    happened_at: DateTime<Utc>,
+    done_by: Option<String>,
+}
+
+impl From<ReleaseEventRow> for ReleaseEvent {
+    fn from(row: ReleaseEventRow) -> Self {
+        Self { status: row.status, reason: row.reason, happened_at: row.happened_at, actor: row.done_by }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct TenantRow {
+    tenant: String,
+    settings: Option<Json<TenantSettings>>,
+}
+
+impl From<TenantRow> for (String, TenantSettings) {
+    fn from(row: TenantRow) -> Self {
+        (row.tenant, settings(row.settings))
+    }
+}
+
+/// The settings of a tenant whose row was looked for.
+pub(super) fn settings(found: Option<Json<TenantSettings>>) -> TenantSettings {
+    found.map(|Json(settings)| settings).unwrap_or_default()
+}
+
+#[derive(FromRow)]
+pub(super) struct PolicyVersionRow {
+    id: Uuid,
+    name: String,
+    version: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl TryFrom<PolicyVersionRow> for PolicyVersion {
+    type Error = StoreError;
+
+    fn try_from(row: PolicyVersionRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct PolicyRow {
+    #[sqlx(flatten)]
+    of: PolicyVersionRow,
+    #[sqlx(json)]
+    specification: Value,
+}
+
+impl TryFrom<PolicyRow> for PolicyRecord {
+    type Error = StoreError;
+
+    fn try_from(row: PolicyRow) -> Result<Self, StoreError> {
+        Ok(Self { of: row.of.try_into()?, specification: row.specification })
     }
 }
 
@@ -320,6 +474,20 @@ pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
     match cancel_requested {
         Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
         None => Heartbeat::Lost,
+    }
+}
+
+/// Where a column of a chunk is sealed for.
+pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<Place, StoreError> {
+    Ok(Place::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
+}
+
+/// Counts a key that was wrapped anew.
+pub(super) const fn count_key(rotated: &mut Rotated, purpose: Purpose) {
+    match purpose {
+        Purpose::Dataset => rotated.datasets += 1,
+        Purpose::Release => rotated.jobs += 1,
+        Purpose::Hashing => {}
     }
 }
 

@@ -21,7 +21,7 @@ const ELSEWHERE: [(Kind, &str, &str); 8] = [
         "src/store/conformance/queue.rs",
         "expired_leases_are_reaped_until_attempts_are_exhausted",
     ),
-    (Kind::Internal, "src/jobs/worker/tests.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
+    (Kind::Internal, "src/jobs/worker/tests/mod.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
     (Kind::Unavailable, "tests/it/catalogue.rs", "a_store_that_is_gone_is_unavailable"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
 ];
@@ -83,7 +83,7 @@ async fn every_kind_is_reached() {
         note(&server.send(server.request(method, path).header(header, value)).await.json());
     }
 
-    let mut faulty = json!({"surprise": 1, "priority": "high", "policy": "x-v1",
+    let mut faulty = json!({"surprise": 1, "priority": "high", "utility": ["entropy"],
         "attributes": {"nobody": {}, "age": {"identifier": true, "rename": "bucket"}},
         "method": versatile(&["age -> race", "age", "-> gender"])});
     faulty["method"]["default_guarantee"]["l"] = 7.into();
@@ -93,6 +93,7 @@ async fn every_kind_is_reached() {
         "sensitive": "age", "guarantee": {"type": "l_diversity", "l": 2}}});
     for (dataset, document) in [
         (&dataset, faulty),
+        (&dataset, json!({"policy": "x-v1"})),
         (&dataset, vacuous),
         (&dataset, overlapping),
         (&attributes, json!({"attributes": all, "method": versatile(&["c0 -> c1"])})),
@@ -102,9 +103,8 @@ async fn every_kind_is_reached() {
 
     let rules: Vec<String> = (0..20).map(|known| format!("c{known} -> c100")).collect();
     let pairs = (20..70).flat_map(|a| (a + 1..70).map(move |b| (a, b))).take(1000);
-    let dependencies: Vec<Value> = pairs
-        .map(|(a, b)| json!({"determinant": [format!("c{a}"), format!("c{b}")], "dependent": ["c100"]}))
-        .collect();
+    let dependencies: Vec<Value> =
+        pairs.map(|(a, b)| json!({"determinant": [format!("c{a}"), format!("c{b}")], "dependent": ["c100"]})).collect();
     let mut endless = json!({"unlisted": "drop", "method": versatile(&[])});
     endless["method"]["rules"] = json!(rules);
     endless["method"]["functional_dependencies"] = json!(dependencies);

@@ -8,7 +8,13 @@ use super::harness::{Server, kind, versatile};
 fn people() -> String {
     let row = |i: u32| {
         let zip = i % 12;
-        format!("{},z{zip:02},c{},{},{}\n", 20 + i / 12, zip / 3, ["asian", "black", "white"][(i / 5 % 3) as usize], i * 7 % 11)
+        format!(
+            "{},z{zip:02},c{},{},{}\n",
+            20 + i / 12,
+            zip / 3,
+            ["asian", "black", "white"][(i / 5 % 3) as usize],
+            i * 7 % 11
+        )
     };
     "age,zip,county,race,dx\n".to_owned() + &(0..240).map(row).collect::<String>()
 }
@@ -89,7 +95,10 @@ async fn what_is_known_may_not_tell_what_is_protected() {
     let server = Server::start().await;
     let dataset = server.dataset(people()).await;
     let problem = server.refused(&dataset, method(&["zip -> county"], json!({}))).await;
-    assert_eq!((kind(&problem["errors"][0]), &problem["errors"][0]["pointer"]), ("rule-impossible", &json!("/method/rules/0")));
+    assert_eq!(
+        (kind(&problem["errors"][0]), &problem["errors"][0]["pointer"]),
+        ("rule-impossible", &json!("/method/rules/0"))
+    );
     assert_eq!(problem["errors"][0]["dependency"], json!({"determinant": ["zip"], "dependent": ["county"]}));
     // by way of a dropped attribute, as stated
     let mut through = method(

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, LogFormat, StoreOptions};
+use guardian::config::{Auth, Config, JwtOptions, LogFormat, QueueOptions, StoreOptions, WatchOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -164,6 +164,10 @@ impl Client {
         self.send(self.request(Method::POST, path).json(document)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, document: &Value) -> Answer {
+        self.send(self.request(Method::PUT, path).json(document)).await
+    }
+
     /// Uploads; `query` without the question mark.
     pub(crate) async fn upload(&self, query: &str, csv: impl Into<Vec<u8>>) -> Answer {
         self.upload_with(query, csv, &[]).await
@@ -257,10 +261,12 @@ impl Server {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             auth: Auth::None,
+            jwt: JwtOptions::default(),
             bootstrap_key_file: None,
             data: home.path().join("data"),
-            store: StoreOptions { url: None, database_url: None, master_key: None },
+            store: StoreOptions::default(),
             workers: 1,
+            queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
             max_queued_jobs: 1000,
@@ -268,6 +274,10 @@ impl Server {
             max_plans: 4,
             retain_days: None,
             grace_seconds: 5,
+            drain_seconds: 0,
+            path_prefix: String::new(),
+            trust_forwarded: false,
+            watch: WatchOptions::default(),
             log_format: LogFormat::Text,
         };
         change(&mut config);
@@ -321,7 +331,15 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH"] {
+    for variable in [
+        "RUST_LOG",
+        "DATABASE_URL",
+        "GUARDIAN_STORE",
+        "GUARDIAN_EXPECT_STORE",
+        "GUARDIAN_AUTH",
+        "GUARDIAN_MASTER_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());
@@ -337,7 +355,7 @@ pub(crate) struct Process {
     client: Client,
     child: Child,
     /// Open as long as the process may write to it.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     log: PathBuf,
 }
 
@@ -357,9 +375,13 @@ impl Process {
 
     /// The same with options.
     pub(crate) fn serve_with(data: &Path, level: &str, options: &[&str]) -> Self {
+        Self::serve_by(data, guardian().args(["serve"]).args(options).env("RUST_LOG", level))
+    }
+
+    /// The same by a command without the folder.
+    pub(crate) fn serve_by(data: &Path, command: &mut Command) -> Self {
         let log = data.with_extension("log");
-        let mut command = guardian();
-        command.arg("serve").args(options).arg("--data").arg(data).env("RUST_LOG", level);
+        command.arg("--data").arg(data);
         command.stdout(Stdio::piped()).stderr(File::options().create(true).append(true).open(&log).unwrap());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -367,7 +389,14 @@ impl Process {
         stdout.read_line(&mut line).unwrap();
         let base = line.split_whitespace().find(|word| word.starts_with("http://"));
         let base = base.unwrap_or_else(|| panic!("not started: {}", std::fs::read_to_string(&log).unwrap())).to_owned();
-        Self { client: Client::new(base), child, _stdout: stdout, log }
+        Self { client: Client::new(base), child, stdout, log }
+    }
+
+    /// A further line of its greeting.
+    pub(crate) fn greeting(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
     }
 
     /// SIGKILL.
@@ -378,9 +407,14 @@ impl Process {
 
     /// SIGTERM; how it ended.
     pub(crate) fn terminate(&mut self) -> ExitStatus {
+        self.tell_to_stop();
+        self.child.wait().unwrap()
+    }
+
+    /// SIGTERM.
+    pub(crate) fn tell_to_stop(&mut self) {
         let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
-        self.child.wait().unwrap()
     }
 
     pub(crate) fn log(&self) -> String {

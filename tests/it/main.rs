@@ -2,11 +2,14 @@
 //! published bytes alone. One binary, so that it is linked once.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
+mod at_rest;
 mod catalogue;
 mod chance;
 mod command_line;
 mod dependencies;
+mod doors;
 mod durability;
+mod endings;
 mod events;
 mod faults_http;
 mod faults_specification;
@@ -15,18 +18,27 @@ mod figures;
 mod flow;
 mod formats;
 mod formats_out;
+mod gateway;
 mod guarantees;
 mod harness;
 mod house;
 mod idempotency;
 mod identity;
+mod issuer;
+mod jwt;
 mod ledger;
 mod library;
 mod life;
+mod matrix;
+mod metrics;
 mod outside;
+mod oversight;
+mod policies;
 mod randomness;
 mod readme;
 mod real_data;
 mod source;
+mod stores;
+mod telemetry;
 mod uploads;
 mod worlds;

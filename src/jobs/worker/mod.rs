@@ -9,6 +9,7 @@
 //! Beside it a reaper looks every tick for leases that expired and deadlines that passed. A permit is given back when its job
 //! has ended or was put back, so that holding all permits means that nothing runs.
 
+mod phases;
 mod run;
 
 #[cfg(test)]
@@ -24,9 +25,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
+use super::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
 use run::Run;
@@ -97,6 +99,8 @@ pub struct WorkerConfig {
     pub poll: Duration,
     /// Leases of one job that may expire before it fails.
     pub max_attempts: u32,
+    /// Jobs of one tenant at a time, among all workers on the store; without it as many as there are workers.
+    pub max_running_per_tenant: Option<u32>,
     /// How long running jobs may go on after a shutdown was asked for.
     pub grace: Duration,
 }
@@ -109,6 +113,7 @@ impl Default for WorkerConfig {
             tick: Duration::from_secs(1),
             poll: Duration::from_secs(2),
             max_attempts: 3,
+            max_running_per_tenant: None,
             grace: Duration::from_secs(20),
         }
     }
@@ -209,7 +214,8 @@ impl Shared {
 
     async fn claim(&self) -> Result<Option<(ClaimedJob, LeaseToken)>, StoreError> {
         let token = LeaseToken::draw()?;
-        let claimed = self.store.claim(token, self.config.lease, self.clock.now()).await?;
+        let WorkerConfig { lease, max_running_per_tenant, .. } = self.config;
+        let claimed = self.store.claim(token, ClaimTerms { lease, max_running_per_tenant }, self.clock.now()).await?;
         Ok(claimed.map(|claimed| (claimed, token)))
     }
 }
@@ -258,6 +264,10 @@ async fn reap(shared: Arc<Shared>) {
         match shared.store.reap(shared.clock.now(), shared.config.max_attempts, &problems).await {
             Ok(reaped) if reaped.is_empty() => {}
             Ok(reaped) => {
+                meter::reaped("requeued", reaped.requeued.len());
+                meter::reaped("exhausted", reaped.exhausted.len());
+                meter::reaped("cancelled", reaped.cancelled.len());
+                meter::reaped("overdue", reaped.overdue.len());
                 tracing::info!(
                     jobs.requeued = reaped.requeued.len(),
                     jobs.exhausted = reaped.exhausted.len(),

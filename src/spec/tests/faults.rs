@@ -283,11 +283,7 @@ fn rules() {
             json!({"quasi_identifiers": ["age"], "sensitive": ["race"], "sensitive_combination": ["zipcode"]}),
             &[(one, Malformed)],
         ),
-        (
-            one,
-            json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"]}),
-            &[],
-        ),
+        (one, json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"]}), &[]),
         (
             one,
             json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"],

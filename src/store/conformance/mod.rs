@@ -1,12 +1,18 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
 pub(crate) mod datasets;
+pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod pins;
+pub(crate) mod policies;
+pub(crate) mod portable;
+pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
 pub(crate) mod tenants;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +22,13 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::identity::{Actor, Caller};
 use crate::jobs::{
-    ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease,
-    PartChunkRecord, ReapProblems, Store, StoreError,
+    Action, AuditEntry, ClaimTerms, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
+    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
+use crate::vault::Sealed;
 
 /// A store under test.
 #[async_trait]
@@ -37,7 +45,10 @@ pub(crate) trait Bench: Send + Sync {
 
 /// Whose the fixtures are.
 pub(crate) const TENANT: &str = "default";
+/// What a store takes for a wrapped key.
+pub(crate) const WRAPPED: [u8; 73] = [42; 73];
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const TERMS: ClaimTerms = ClaimTerms::of(LEASE);
 
 /// A fixed time, some seconds on.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
@@ -65,15 +76,40 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         format: "text/csv".into(),
         content_hash: [7; 32],
         chunks,
-        columns: json!([{"name": "a", "distinct": 6}]),
+        profiles: Some(sealed(b"profiles")),
+        wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
     }
 }
 
+/// Something that nobody in particular did.
+pub(crate) fn deed() -> AuditEntry {
+    by(TENANT, None, Action::Plan, at(0))
+}
+
+/// Something that was done with a key.
+pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: Action, at: DateTime<Utc>) -> AuditEntry {
+    let actor = key.map_or(Actor::Unnamed, Actor::Key);
+    let caller = Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
+    AuditEntry::of(&caller, action, Uuid::now_v7(), at)
+}
+
+/// What a store takes for sealed: it cannot look inside.
+pub(crate) fn sealed(bytes: &[u8]) -> Sealed {
+    Sealed::stored(bytes.to_vec())
+}
+
+/// An upload that has begun.
+pub(crate) async fn begun(store: &dyn Store) -> Uuid {
+    let id = Uuid::now_v7();
+    store.begin_upload(id, &WRAPPED).await.unwrap();
+    id
+}
+
 /// A dataset without chunks.
 pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
-    let id = Uuid::now_v7();
-    store.insert_dataset(&dataset_record(id, 0)).await.unwrap();
+    let id = begun(store).await;
+    store.insert_dataset(&dataset_record(id, 0), &deed()).await.unwrap();
     id
 }
 
@@ -91,6 +127,7 @@ pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
         submitted_at: at(0),
         deadline_at: None,
         wrapped_key: vec![reuse; 73],
+        deed: deed(),
     }
 }
 
@@ -101,7 +138,7 @@ pub(crate) async fn enqueue(store: &dyn Store, reuse: u8) -> JobRecord {
 
 pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob, LeaseToken) {
     let token = token();
-    (store.claim(token, LEASE, now).await.unwrap().expect("a job waits"), token)
+    (store.claim(token, TERMS, now).await.unwrap().expect("a job waits"), token)
 }
 
 pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {
@@ -192,17 +229,45 @@ macro_rules! conformance {
                 an_upload_becomes_visible_whole_or_not_at_all
                 a_discarded_upload_leaves_nothing
                 a_purge_destroys_the_rows_and_keeps_the_record
+                an_upload_has_a_key_before_it_has_chunks
+                a_dataset_keeps_its_key_until_it_is_purged
+                a_dataset_from_before_seals_is_sealed_whole
                 datasets_are_listed_newest_first;
             keys:
                 a_key_is_read_as_it_was_written
+                a_first_key_is_the_first
                 a_revoked_key_stays_revoked
                 keys_are_listed_by_tenant
                 the_audit_log_is_read_by_tenant
+                the_audit_log_is_filtered
                 the_audit_log_only_grows;
+            deeds:
+                what_was_done_is_logged_once
+                what_was_not_done_is_not_logged
+                what_cannot_be_logged_is_not_done;
+            policies:
+                a_policy_is_read_as_it_was_written
+                an_equal_specification_makes_no_version
+                policies_are_a_tenants_own_and_listed
+                versions_written_at_once_are_all_there
+                versions_do_not_change;
             life:
                 a_held_release_is_approved_and_withdrawn
                 a_rejection_lifts_what_nobody_read
-                of_two_acts_at_once_one_wins;
+                of_two_acts_at_once_one_wins
+                an_approval_is_by_another_where_the_tenant_asks_for_it
+                the_first_read_of_a_held_release_is_logged;
+            pins:
+                a_pin_stays_what_it_was_first
+                a_rotation_wraps_every_key_anew
+                a_rotation_that_fails_changes_nothing;
+            portable:
+                a_ledger_is_carried_whole_and_once
+                an_import_makes_others_judge_again
+                a_contradiction_imports_nothing
+                a_carried_release_goes_on_in_its_life;
+            pulse:
+                the_backlog_counts_what_waits_and_runs;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive
@@ -237,7 +302,13 @@ macro_rules! conformance {
                 keys_expire;
             tenants:
                 what_is_anothers_is_not_there
-                a_job_needs_a_dataset_of_its_tenant;
+                a_job_needs_a_dataset_of_its_tenant
+                settings_are_a_tenants_own;
+            turns:
+                tenants_take_turns
+                a_priority_orders_a_tenants_own_jobs
+                a_tenant_runs_no_more_than_its_share
+                a_job_whose_worker_vanished_waits;
         }
     };
 }

@@ -1,5 +1,6 @@
 //! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -8,6 +9,7 @@ use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
 use super::{Fault, failed};
 use crate::jobs::StoreError;
+use crate::meter;
 use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::pins as sql;
 
@@ -32,6 +34,10 @@ const DURABLE: &str = "\
 -- durable
 SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
+const HAS_PINS: &str = "\
+-- has_pins
+SELECT to_regclass('pins') IS NOT NULL";
+
 const NOW: &str = "\
 -- now
 SELECT clock_timestamp()";
@@ -52,6 +58,8 @@ pub struct PostgresStore {
     pub(super) heart: PgPool,
     pub(super) ears: PgPool,
     pub(super) lease_clock: LeaseClock,
+    /// The fingerprint of the master key that this process wraps under, once it has one.
+    pub(super) master_key: OnceLock<[u8; 32]>,
     name: String,
     schema_version: i64,
 }
@@ -62,10 +70,23 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::Schema`] when the database is of a later version; others when it cannot be reached or migrated.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        // the parser's own text is not repeated: it may quote the URL, which may hold a password
-        let options: PgConnectOptions =
-            url.parse().map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
-        Self::connect_with(options).await
+        Self::connect_with(options(url)?).await
+    }
+
+    /// What is pinned in the store of a database, without making or changing anything; `None` also where there is no store.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn peek(url: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(failed)?;
+        let begun: bool = sqlx::query_scalar(HAS_PINS).fetch_one(&mut connection).await.map_err(failed)?;
+        let pinned = if begun {
+            sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&mut connection).await.map_err(failed)?
+        } else {
+            None
+        };
+        connection.close().await.map_err(failed)?;
+        Ok(pinned)
     }
 
     pub(super) async fn connect_with(options: PgConnectOptions) -> Result<Self, StoreError> {
@@ -95,6 +116,7 @@ impl PostgresStore {
             heart: pool(HEART_CONNECTIONS),
             ears: pool(1),
             lease_clock: LeaseClock::Database,
+            master_key: OnceLock::new(),
             name,
             schema_version,
         })
@@ -112,28 +134,17 @@ impl PostgresStore {
         self.schema_version
     }
 
+    /// Says which master key this process wraps under: nothing that it wraps is kept once that is another.
+    pub fn wraps_under(&self, fingerprint: [u8; 32]) {
+        // the first key is the only one that a process opens
+        let _ = self.master_key.set(fingerprint);
+    }
+
     /// Ends every connection. Calls under way end first; later ones are refused.
     pub async fn close(&self) {
         self.ears.close().await;
         self.pool.close().await;
         self.heart.close().await;
-    }
-
-    /// What [`Self::pin`] fixed.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
-    }
-
-    /// Fixes a value with the first call for a name; later calls give that value back.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
     }
 
     /// A transaction. Says its isolation, which a database may have another default for.
@@ -155,22 +166,37 @@ impl PostgresStore {
     }
 }
 
-/// Tries a transaction again as long as others are in its way. `name` is for the log.
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // the parser's own text is not repeated: it may quote the URL, which may hold a password
+    let options: Result<PgConnectOptions, _> = url.parse();
+    let options = options.map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
+    Ok(options.application_name("guardian"))
+}
+
+/// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.
 pub(super) async fn retried<T, F>(name: &'static str, attempt: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let meter = meter::Transaction::begin(name);
     let mut tried = 1;
     loop {
         match attempt().await {
             Ok(done) => return Ok(done),
-            Err(Fault::Store(error)) => return Err(error),
+            // an answer, no failure
+            Err(Fault::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => return Err(error),
+            Err(Fault::Store(error)) => {
+                meter.failed();
+                return Err(error);
+            }
             Err(Fault::Again(error)) if tried == TRIES => {
+                meter.failed();
                 tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
                 return Err(StoreError::Unavailable(Box::new(error)));
             }
             Err(Fault::Again(error)) => {
                 tracing::debug!(transaction = name, tries = tried, error = %error, "a transaction is tried again");
+                meter.again();
                 tokio::time::sleep(pause(tried)).await;
                 tried += 1;
             }

@@ -8,16 +8,23 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod pins;
+mod policies;
 mod pool;
+mod portable;
+mod pulse;
 mod queue;
 mod releases;
 mod repeats;
+mod tenants;
 #[cfg(test)]
 mod tests;
+mod tx;
 
 pub use pool::SqliteStore;
 
 use error::failed;
+use tx::Tx;
 
 /// How many chunks one transaction deletes: each may be megabytes that are overwritten, and others wait meanwhile.
 const DELETED_AT_ONCE: i64 = 64;
