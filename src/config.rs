@@ -153,15 +153,16 @@ pub struct JwtOptions {
     #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
     pub jwks: Option<PathBuf>,
     /// The issuer, as tokens state it in `iss`
-    #[arg(long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
+    #[arg(id = "jwt_issuer", long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
     #[serde(rename = "jwt_issuer")]
     pub issuer: Option<String>,
     /// This service's name, as tokens state it in `aud`
-    #[arg(long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
+    #[arg(id = "jwt_audience", long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
     #[serde(rename = "jwt_audience")]
     pub audience: Option<String>,
     /// The claim that names the tenant
     #[arg(
+        id = "jwt_tenant_claim",
         long = "jwt-tenant-claim",
         env = "GUARDIAN_JWT_TENANT_CLAIM",
         value_name = "CLAIM",
@@ -574,7 +575,7 @@ mod tests {
         let line = ["guardian", "--store", "postgres://me:secret@db:5432/guard?password=secret&sslmode=require"];
         let shown = Served::try_parse_from(line).unwrap().config.effective();
         // what counts only where another option says nothing
-        let hidden = ["database_url", "otel_endpoint", "help"];
+        let hidden = ["database_url", "otel_endpoint", "master_key_digits", "help"];
         for argument in Served::command().get_arguments() {
             let id = if argument.get_id() == "url" { "store" } else { argument.get_id().as_str() };
             assert!(shown.contains_key(id) || hidden.contains(&id), "{id}");
