@@ -1,11 +1,15 @@
 //! What the operator may choose. Every option is a flag and an environment variable; the defaults are the documentation.
 
+mod limits;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+
+pub use limits::{JobLimits, RequestLimits};
 
 /// The options of a service.
 #[derive(Args, Clone, Debug)]
@@ -29,7 +33,7 @@ pub struct Config {
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
     /// The most bytes of an upload's body
-    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
+    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", value_name = "BYTES", default_value_t = 16 << 30, value_parser = limits::bytes)]
     pub max_upload_bytes: u64,
     /// The most columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
@@ -43,6 +47,12 @@ pub struct Config {
     /// Plans at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
+    /// What is accepted, and how much may be under way
+    #[command(flatten)]
+    pub request_limits: RequestLimits,
+    /// What jobs may take
+    #[command(flatten)]
+    pub job_limits: JobLimits,
     /// Days after which published releases are withdrawn, and their parts deleted; never, unless given
     #[arg(long, env = "GUARDIAN_RETAIN_DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub retain_days: Option<u32>,
@@ -66,6 +76,9 @@ pub struct WorkerOptions {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What jobs may take
+    #[command(flatten)]
+    pub job_limits: JobLimits,
     /// Seconds that running jobs get to end when the workers are stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,

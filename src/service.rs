@@ -2,6 +2,8 @@
 //! store.
 
 pub mod keys;
+mod listen;
+mod memory;
 
 use std::error::Error;
 use std::io;
@@ -17,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, App};
 use crate::clock::Clock;
-use crate::config::{Auth, Config, StoreOptions, WorkerOptions};
+use crate::config::{Auth, Config, JobLimits, RequestLimits, StoreOptions, WorkerOptions};
 use crate::jobs::{
-    Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
+    Desk, KEYS_KEPT, KeySource, MemoryBudget, Publisher, Signals, Store, StoreError, WorkerConfig, Workers,
+    WorkersHandle,
 };
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
@@ -125,11 +128,44 @@ impl Base {
         Ok(Self { store, vault, clock, signals, stopping })
     }
 
-    fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
-        let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { clock: self.clock.clone() });
+    fn start_workers(&self, workers: u32, grace: Duration, jobs: &JobLimits, budget: &MemoryBudget) -> WorkersHandle {
+        let settings = WorkerConfig { workers, grace, max_job: jobs.max_job(), ..WorkerConfig::default() };
+        let runner = Publisher { clock: self.clock.clone(), budget: budget.clone(), limits: of_columns(jobs) };
+        let runner = Arc::new(runner);
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
+    }
+}
+
+/// What columns may hold.
+fn of_columns(jobs: &JobLimits) -> Limits {
+    Limits { max_distinct: jobs.max_distinct, max_dictionary_bytes: jobs.max_dictionary_bytes, ..Limits::default() }
+}
+
+/// What bounds requests.
+fn bounds(limits: &RequestLimits) -> api::Bounds {
+    api::Bounds {
+        requests: api::Places::new("requests", limits.max_requests),
+        waiting: api::Places::new("callers that wait", limits.max_waiting),
+        downloads: api::Places::new("downloads", limits.max_downloads),
+        max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
+        idle: Duration::from_secs(limits.upload_idle_seconds),
+        upload: Duration::from_secs(limits.max_upload_seconds),
+    }
+}
+
+/// What tables may hold.
+fn of_tables(config: &Config) -> Limits {
+    let requests = &config.request_limits;
+    Limits {
+        max_columns: config.max_columns,
+        max_field_bytes: requests.max_cell_bytes,
+        max_record_bytes: requests.max_row_bytes,
+        max_batch_bytes: requests.max_batch_bytes,
+        max_rows: requests.max_rows,
+        max_decompressed: requests.max_decompressed_bytes,
+        max_ratio: requests.max_decompression_ratio,
+        ..of_columns(&config.job_limits)
     }
 }
 
@@ -161,7 +197,9 @@ impl WorkerService {
             return Err(StartError::Config(needs.to_owned()));
         }
         let base = Base::open(&options.store, &options.data).await?;
-        let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
+        let budget = MemoryBudget::new(memory::budget(&options.job_limits));
+        let grace = Duration::from_secs(options.grace_seconds);
+        let workers = base.start_workers(options.workers, grace, &options.job_limits, &budget);
         Ok(Self { base, workers })
     }
 
@@ -185,7 +223,7 @@ pub struct Service {
     router: Router,
     base: Base,
     workers: WorkersHandle,
-    server: JoinHandle<io::Result<()>>,
+    server: JoinHandle<()>,
     grace: Duration,
 }
 
@@ -211,7 +249,9 @@ impl Service {
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
-        let workers = base.start_workers(config.workers, config.grace());
+        memory::open_more_files();
+        let budget = MemoryBudget::new(memory::budget(&config.job_limits));
+        let workers = base.start_workers(config.workers, config.grace(), &config.job_limits, &budget);
         let desk = Desk {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -219,6 +259,8 @@ impl Service {
             signals: Arc::clone(&base.signals),
             keys,
             max_queued_jobs: config.max_queued_jobs,
+            limits: of_columns(&config.job_limits),
+            budget,
         };
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
@@ -226,21 +268,19 @@ impl Service {
             retire(&desk, kept).await;
             tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
         }
-        let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
         let keys_required = config.auth == Auth::Keys;
         let router = api::router(App {
             desk,
-            limits,
+            limits: of_tables(config),
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
+            bounds: bounds(&config.request_limits),
             keys_required,
         });
-        let stop = base.stopping.clone();
-        let serving =
-            axum::serve(listener, router.clone()).with_graceful_shutdown(async move { stop.cancelled().await });
-        let server = tokio::spawn(serving.into_future());
+        let most = config.request_limits.max_connections;
+        let server = tokio::spawn(listen::serve(listener, router.clone(), most, base.stopping.clone()));
         Ok(Self { address, router, base, workers, server, grace: config.grace() })
     }
 

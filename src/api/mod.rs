@@ -23,6 +23,7 @@ mod upload;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::{HeaderName, Request};
@@ -37,12 +38,11 @@ use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 
 pub use openapi::document as openapi_document;
-pub use places::Places;
+pub use places::{Bounds, Places};
 
-/// The largest JSON document that is read.
-const MAX_DOCUMENT_BYTES: usize = 16 << 20;
-/// After a refusal so much of the body is still read, so that the client gets to see the answer.
+/// After a refusal so much of the body is still read, and for so long, so that the client gets to see the answer.
 const DRAINED_BYTES: usize = 64 << 20;
+const DRAINED_FOR: Duration = Duration::from_secs(30);
 
 /// What handlers share.
 #[derive(Clone)]
@@ -59,6 +59,8 @@ pub struct App {
     pub uploads: Places,
     /// Bounds plans under way.
     pub plans: Places,
+    /// Bounds requests of every kind.
+    pub bounds: Bounds,
     /// Whether callers must send a key; else only loopback names are served, to whoever asks.
     pub keys_required: bool,
 }
@@ -67,6 +69,7 @@ pub struct App {
 pub fn router(app: App) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
     let (routes, document) = openapi::routes().split_for_parts();
+    let requests = app.bounds.requests.clone();
     let guarded = guard::Served { any_host: app.keys_required };
     routes
         .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
@@ -78,6 +81,7 @@ pub fn router(app: App) -> Router {
         })
         .layer(middleware::from_fn_with_state(guarded, guard::from_where))
         .layer(CatchPanicLayer::custom(respond::panicked))
+        .layer(middleware::from_fn_with_state(requests, places::admitted))
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
             // the query may hold what a caller calls things; the path holds ids only
             tracing::info_span!("request", method = %request.method(), path = request.uri().path())

@@ -2,10 +2,12 @@
 
 use tokio::runtime::Handle;
 
-use super::{DatasetRecord, Store, StoreError};
+use super::{DatasetRecord, Store, StoreError, problem_of};
 use crate::control::{Cancelled, Control, Phase};
+use crate::engine::{self, ColumnSize};
 use crate::microdata::formats::Limits;
-use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, Table};
+use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
+use crate::problem::{Kind, Problem};
 use crate::spec::{ColumnFacts, Specification};
 
 /// Why a dataset could not be loaded.
@@ -15,8 +17,24 @@ pub(super) enum LoadError {
     Cancelled,
     /// The rows were removed.
     Purged,
+    /// A column exceeds a limit that held less when it was judged.
+    Full(DictionaryFull),
     /// The store failed.
     Store(StoreError),
+}
+
+impl LoadError {
+    /// What the caller of a job or plan is told; `None` when it was stopped.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        Some(match self {
+            Self::Cancelled => return None,
+            Self::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
+            Self::Full(full) => {
+                Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
+            }
+            Self::Store(error) => problem_of(error),
+        })
+    }
 }
 
 impl From<Cancelled> for LoadError {
@@ -43,8 +61,22 @@ impl DatasetRecord {
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(profiles: &[ColumnProfile]) -> Vec<ColumnFacts> {
-    profiles.iter().map(ColumnFacts::from).collect()
+pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
+    let facts = |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..profile.into() };
+    profiles.iter().map(facts).collect()
+}
+
+/// The bytes of memory that a release of these columns of a dataset takes.
+#[must_use]
+pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+    /// For a value of a dataset that was uploaded before bytes were counted.
+    const UNKNOWN_BYTES: u64 = 32;
+    let size = |column: &usize| {
+        let profile = &profiles[*column];
+        let codes = profile.codes().unwrap_or(dataset.rows);
+        ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
+    };
+    engine::memory(dataset.rows, &used.iter().map(size).collect::<Vec<_>>())
 }
 
 /// The stored profile of a dataset as the counts of a job's attributes.
@@ -91,6 +123,7 @@ pub(super) fn load(
     store: &dyn Store,
     dataset: &DatasetRecord,
     specification: &Specification,
+    limits: &Limits,
     control: &Control,
 ) -> Result<Table, LoadError> {
     if dataset.purged_at.is_some() {
@@ -101,13 +134,13 @@ pub(super) fn load(
     let mut columns = Vec::with_capacity(specification.used.len());
     for &used in &specification.used {
         let kind = profiles.get(used).map(|profile| profile.kind);
-        let mut builder = ColumnBuilder::new(&Limits::default());
+        let mut builder = ColumnBuilder::new(limits);
         for chunk in 0..dataset.chunks {
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
             let decoded = ChunkColumn::decode(&payload).map_err(StoreError::corrupt)?;
-            builder.push(&decoded).map_err(StoreError::corrupt)?;
+            builder.push(&decoded).map_err(LoadError::Full)?;
         }
         let column: Column = builder.finish(kind);
         if column.codes.len() as u64 != dataset.rows {

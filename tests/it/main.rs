@@ -21,6 +21,7 @@ mod identity;
 mod ledger;
 mod library;
 mod life;
+mod limits;
 mod outside;
 mod randomness;
 mod readme;

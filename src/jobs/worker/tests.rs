@@ -1,5 +1,7 @@
 //! Workers over a real store, with runners that do what the test says. Time is the test's clock; waiting is for tasks only.
 
+mod limits;
+
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
