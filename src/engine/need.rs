@@ -12,19 +12,20 @@ pub struct ColumnSize {
 /// What a release takes whatever its table.
 const BASE: u64 = 8 << 20;
 /// Bytes for a row: its place in the secret order, its bucket, what the audit keeps of it.
-const ROW: u64 = 32;
+const ROW: u64 = 40;
 /// For a cell, times the width of its code: the column, its secret order, what is published of it.
 const CELL: u64 = 3;
 /// For a distinct value, beside its bytes: its places in dictionaries, their hash tables and their order.
-const VALUE: u64 = 40;
+const VALUE: u64 = 44;
 /// Times the bytes of the distinct values: a dictionary that grows, its sorted copy, that of the audit.
 const VALUE_BYTES: u64 = 4;
-/// Rows that are written at once, and how often their text is held: as it is written and as it is packed.
+/// Rows that are written at once, and how often their text is held: as it is written, with room to grow, and as it is packed.
 const WRITTEN_ROWS: u64 = 1 << 16;
-const WRITTEN: u64 = 2;
+const WRITTEN: u64 = 3;
 
-/// The bytes of memory that a release of a table takes at its peak. Calibrated on whole processes: on tables from 100,000 rows of
-/// 60 columns to a million rows of two, with up to three nearly distinct columns, it says 1.2 to 1.8 times what they took.
+/// The bytes of memory that a release of a table takes at its peak. Calibrated on services: on nine tables, from 100,000 rows of 60
+/// columns to 1.8 million rows of 13, with up to three nearly distinct columns, it says 1.1 to 1.7 times what they took
+/// (`BENCHMARKS.md`).
 #[must_use]
 pub fn memory(rows: u64, columns: &[ColumnSize]) -> u64 {
     let width = |codes: u64| match codes {

@@ -86,7 +86,7 @@ impl MemoryBudget {
 
 /// Pieces for so many bytes, of at most so many.
 fn units(need: u64, of: u64) -> u32 {
-    let most = u32::MAX.min(u32::try_from(of / UNIT).unwrap_or(u32::MAX)).max(1);
+    let most = u32::try_from(of / UNIT).unwrap_or(u32::MAX).max(1);
     u32::try_from(need.div_ceil(UNIT)).unwrap_or(u32::MAX).min(most)
 }
 
