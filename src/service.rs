@@ -1,25 +1,28 @@
 //! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
 //! store.
 
+pub mod books;
 pub mod keys;
 mod listen;
 mod memory;
+mod tools;
 
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{self, App};
+use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Auth, Config, JobLimits, RequestLimits, StoreOptions, WorkerOptions};
+use crate::config::{Config, JobLimits, RequestLimits, StoreOptions, WatchOptions, WorkerOptions};
+use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, MemoryBudget, Publisher, Signals, Store, StoreError, WorkerConfig, Workers,
     WorkersHandle,
@@ -32,6 +35,9 @@ use crate::vault::{Vault, VaultError};
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// An upload may take so long before its chunks count as left behind.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Requests under way get so long at least, also when jobs have taken the whole grace period.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The pin that tells which master key a store was begun with.
 const KEY_PIN: &str = "master key";
@@ -65,6 +71,9 @@ pub enum StartError {
     /// The first key cannot be made, or its file is there already.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
+    /// The keys of the issuer cannot be read.
+    #[error("the keys of the issuer cannot be read from {file}: {1}", file = .0.display())]
+    Jwks(PathBuf, KeySetError),
     /// The operating system has no randomness to give.
     #[error("no key can be drawn: {0}")]
     Randomness(getrandom::Error),
@@ -104,15 +113,24 @@ struct Base {
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Signals>,
+    /// The process was told to stop, and still serves.
+    draining: CancellationToken,
     stopping: CancellationToken,
+    metrics: Option<SocketAddr>,
 }
 
 impl Base {
-    async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
+    async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
         let database = options.database().map_err(StartError::Config)?;
+        // first, so that nothing goes uncounted
+        let tools = match watch.metrics_listen {
+            Some(address) => Some(tools::Tools::bind(address).await?),
+            None => None,
+        };
         let store = OpenStore::open(database, data).await?;
         let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
-        let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
+        let (clock, signals) = (Clock::system(), Arc::default());
+        let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
         store.listen(&signals, &stopping).await?;
         let shared = store.shared();
         if store.is_shared() {
@@ -125,7 +143,16 @@ impl Base {
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        Ok(Self { store, vault, clock, signals, stopping })
+        let metrics = tools.as_ref().map(tools::Tools::address);
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics };
+        if let Some(tools) = tools {
+            tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
+        }
+        Ok(base)
+    }
+
+    fn readiness(&self) -> Readiness {
+        Readiness { store: self.store.shared(), draining: self.draining.clone() }
     }
 
     fn start_workers(&self, workers: u32, grace: Duration, jobs: &JobLimits, budget: &MemoryBudget) -> WorkersHandle {
@@ -179,6 +206,18 @@ async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartErro
     if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
 }
 
+/// The issuer whose tokens are taken, if any are.
+fn issuer(config: &Config, clock: &Clock) -> Result<Option<Arc<Issuer>>, StartError> {
+    let (true, Some((file, issuer, audience))) = (config.auth.jwt(), config.jwt.complete()) else { return Ok(None) };
+    let rules = JwtRules {
+        issuer: issuer.to_owned(),
+        audience: audience.to_owned(),
+        tenant_claim: config.jwt.tenant_claim.clone(),
+    };
+    let opened = Issuer::open(rules, file, clock.now());
+    opened.map(|issuer| Some(Arc::new(issuer))).map_err(|error| StartError::Jwks(file.to_owned(), error))
+}
+
 /// Workers that run beside other processes on one store.
 pub struct WorkerService {
     base: Base,
@@ -196,7 +235,8 @@ impl WorkerService {
                          store belongs to one process, and `guardian serve` has workers";
             return Err(StartError::Config(needs.to_owned()));
         }
-        let base = Base::open(&options.store, &options.data).await?;
+        options.watch.collector().map_err(StartError::Config)?;
+        let base = Base::open(&options.store, &options.watch, &options.data).await?;
         let budget = MemoryBudget::new(memory::budget(&options.job_limits));
         let grace = Duration::from_secs(options.grace_seconds);
         let workers = base.start_workers(options.workers, grace, &options.job_limits, &budget);
@@ -209,8 +249,15 @@ impl WorkerService {
         self.base.store.database().unwrap_or_default()
     }
 
+    /// Where metrics are told.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.base.metrics
+    }
+
     /// Stops: running jobs get the grace period, then go back into the queue.
     pub async fn shutdown(self) {
+        self.base.draining.cancel();
         self.workers.shutdown().await;
         self.base.stopping.cancel();
         self.base.store.close().await;
@@ -225,6 +272,7 @@ pub struct Service {
     workers: WorkersHandle,
     server: JoinHandle<()>,
     grace: Duration,
+    drain: Duration,
 }
 
 impl Service {
@@ -242,10 +290,13 @@ impl Service {
     /// [`StartError`]
     pub async fn start_with_keys(config: &Config, keys: KeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
+        let accepts = Accepts { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
+        let prefix =
+            Prefix::parse(&config.path_prefix).map_err(|said| StartError::Config(format!("--path-prefix: {said}")))?;
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
-        let base = Base::open(&config.store, &config.data).await?;
+        let base = Base::open(&config.store, &config.watch, &config.data).await?;
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
@@ -268,7 +319,6 @@ impl Service {
             retire(&desk, kept).await;
             tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
         }
-        let keys_required = config.auth == Auth::Keys;
         let router = api::router(App {
             desk,
             limits: of_tables(config),
@@ -277,17 +327,26 @@ impl Service {
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
             bounds: bounds(&config.request_limits),
-            keys_required,
+            accepts,
+            readiness: base.readiness(),
+            gateway: Gateway { prefix, trusted: config.trust_forwarded },
         });
         let most = config.request_limits.max_connections;
         let server = tokio::spawn(listen::serve(listener, router.clone(), most, base.stopping.clone()));
-        Ok(Self { address, router, base, workers, server, grace: config.grace() })
+        let (grace, drain) = (config.grace(), Duration::from_secs(config.drain_seconds));
+        Ok(Self { address, router, base, workers, server, grace, drain })
     }
 
     /// The database, without a password; `None` for the embedded store.
     #[must_use]
     pub fn database(&self) -> Option<&str> {
         self.base.store.database()
+    }
+
+    /// Where metrics are told.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.base.metrics
     }
 
     /// Where it listens.
@@ -301,13 +360,18 @@ impl Service {
         self.router.clone()
     }
 
-    /// Stops: no new connections, running jobs get the grace period, the others stay in the queue.
+    /// Stops. `/readyz` tells it at once; requests are served as long as jobs run, which get the grace period, and as long as
+    /// draining takes. Then there are no new connections, and requests under way get what is left of the grace period. Jobs that
+    /// did not end stay in the queue.
     pub async fn shutdown(self) {
+        let told = Instant::now();
+        self.base.draining.cancel();
+        tokio::join!(self.workers.shutdown(), tokio::time::sleep(self.drain));
         self.base.stopping.cancel();
-        self.workers.shutdown().await;
         let mut server = self.server;
         // a connection that does not end by itself is cut
-        if tokio::time::timeout(self.grace, &mut server).await.is_err() {
+        let left = self.grace.saturating_sub(told.elapsed()).max(LAST_ANSWERS);
+        if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
         self.base.store.close().await;
@@ -393,9 +457,16 @@ mod tests {
         let service = Service::start(&config(here.path(), &database.url())).await.unwrap();
         let mut worker: WorkerOptions = options(there.path(), &database.url());
         assert!(matches!(WorkerService::start(&worker).await, Err(StartError::KeyMissing(_))));
+        worker.watch.metrics_listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         worker.store.master_key = Some(here.path().join("master.key"));
         let workers = WorkerService::start(&worker).await.unwrap();
         assert_eq!(Some(workers.database()), service.database());
+        let tools = workers.metrics().unwrap();
+        for (path, holds) in [("readyz", "ok"), ("healthz", "ok"), ("metrics", "guardian_store_up 1")] {
+            let answer = reqwest::get(format!("http://{tools}/{path}")).await.unwrap();
+            assert_eq!(answer.status(), 200, "{path}");
+            assert!(answer.text().await.unwrap().contains(holds), "{path}");
+        }
         workers.shutdown().await;
         service.shutdown().await;
     }

@@ -1,14 +1,34 @@
 //! Who may call what: the one table of routes and scopes, and the layer that holds it.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::App;
-use crate::identity::{Caller, Scope, Token};
+use crate::identity::{Caller, Issuer, Scope, Token};
+use crate::jobs::refused;
 use crate::problem::{Kind, Problem};
+
+/// What callers prove themselves with; with nothing where there is no authentication.
+#[derive(Clone, Default)]
+pub struct Accepts {
+    /// API keys.
+    pub keys: bool,
+    /// The tokens of an issuer.
+    pub issuer: Option<Arc<Issuer>>,
+}
+
+impl Accepts {
+    /// Whether a caller must prove anything; else only loopback names are served, to whoever asks.
+    #[must_use]
+    pub const fn something(&self) -> bool {
+        self.keys || self.issuer.is_some()
+    }
+}
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,9 +37,22 @@ pub(super) enum Access {
     Open,
     /// A key with this scope.
     Needs(Scope),
+    /// A key with one of these scopes.
+    NeedsOne(&'static [Scope]),
 }
 
-use Access::{Needs, Open};
+use Access::{Needs, NeedsOne, Open};
+
+impl Access {
+    /// The scopes of which a key needs one; none where nothing is asked.
+    pub(super) fn scopes(&self) -> &[Scope] {
+        match self {
+            Open => &[],
+            Needs(scope) => std::slice::from_ref(scope),
+            NeedsOne(scopes) => scopes,
+        }
+    }
+}
 
 /// Every route of the document. One that is not here is answered to nobody, because no [`Who`] is made for it.
 pub(super) const ACCESS: &[(&str, &str, Access)] = &[
@@ -41,6 +74,13 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/releases/{id}/approve", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),
+    ("GET", "/v1/releases/{id}/history", Needs(Scope::ReleasesApprove)),
+    ("PUT", "/v1/policies/{name}", Needs(Scope::TaxonomiesWrite)),
+    ("GET", "/v1/policies", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
+    // whoever answers for releases sees who did what, and so does whoever runs the service
+    ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),
     ("GET", "/healthz", Open),
     ("GET", "/readyz", Open),
 ];
@@ -55,41 +95,87 @@ pub(super) async fn authorized(State(app): State<App>, mut request: Request, nex
     // GET handlers answer HEAD too
     let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let Some(Needs(scope)) = path.and_then(|path| access(method, path)) else { return next.run(request).await };
-    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, scope)) {
+    let Some(asked) = path.and_then(|path| access(method, path)).filter(|asked| *asked != Open) else {
+        return next.run(request).await;
+    };
+    let sent = bearer(request.headers()).is_some();
+    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, asked)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => challenged(problem, asked.scopes(), sent),
     }
 }
 
+/// A refusal that says how to do better (RFC 6750).
+fn challenged(problem: Problem, needed: &[Scope], sent: bool) -> Response {
+    let error = match problem.kind {
+        Kind::Unauthenticated if sent => ", error=\"invalid_token\"".to_owned(),
+        Kind::Unauthenticated => String::new(),
+        // any one of them would do
+        Kind::Forbidden => {
+            let named = needed.first().map_or("", |scope| scope.name());
+            format!(", error=\"insufficient_scope\", scope=\"{named}\"")
+        }
+        _ => return problem.into_response(),
+    };
+    let mut response = problem.into_response();
+    if let Ok(challenge) = HeaderValue::try_from(format!("Bearer realm=\"guardian\"{error}")) {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
 async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
-    if !app.keys_required {
+    if !app.accepts.something() {
         return Ok(Caller::local());
     }
     let Some(token) = bearer(headers) else {
         return Err(Problem::new(Kind::Unauthenticated, "send a key as Authorization: Bearer TOKEN"));
     };
-    // one answer for whatever is wrong with a key
-    let refused = || Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked");
-    let token = Token::parse(token).ok_or_else(refused)?;
-    app.desk.caller(&token).await?.ok_or_else(refused)
+    match (&app.accepts.issuer, Token::is_meant(token)) {
+        (_, true) if app.accepts.keys => {
+            let token = Token::parse(token).ok_or_else(refused)?;
+            app.desk.caller(&token).await?.ok_or_else(refused)
+        }
+        (Some(issuer), false) => by_issuer(app, Arc::clone(issuer), token.to_owned()).await,
+        _ => Err(refused()),
+    }
 }
 
-fn judged(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
-    if caller.may(scope) {
+async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Caller, Problem> {
+    let now = app.desk.clock.now();
+    // a file may be read
+    let judged = tokio::task::spawn_blocking(move || issuer.admit(&token, now)).await;
+    let judged = judged.map_err(|_| Problem::new(Kind::Internal, "the token could not be judged"))?;
+    judged.map_err(|reason| {
+        tracing::debug!(%reason, "a token was refused");
+        refused()
+    })
+}
+
+fn judged(caller: Caller, asked: Access) -> Result<Caller, Problem> {
+    let scopes = asked.scopes();
+    if scopes.iter().any(|scope| caller.may(*scope)) {
         return Ok(caller);
     }
-    let detail = format!("the key has not the scope {}", scope.name());
-    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope.name()))
+    let detail = format!("the key has not the scope {}", either(scopes, ""));
+    // any one of them would do
+    let named = scopes.first().map_or("", |scope| scope.name());
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", named))
 }
 
-/// The token of a bearer header.
+/// The scopes of which one is needed, for people, each in `quotes`.
+pub(super) fn either(scopes: &[Scope], quotes: &str) -> String {
+    scopes.iter().map(|scope| format!("{quotes}{}{quotes}", scope.name())).collect::<Vec<_>>().join(" or ")
+}
+
+/// The token of a bearer header. Of several headers none counts: a gateway may have looked at another than this would.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let stated = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = stated.split_once(' ')?;
+    let mut stated = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(only), None) = (stated.next(), stated.next()) else { return None };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
@@ -131,5 +217,8 @@ mod tests {
             assert_eq!(bearer(&headers(other)), None, "{other}");
         }
         assert_eq!(bearer(&HeaderMap::new()), None);
+        let mut twice = headers("Bearer x");
+        twice.append(header::AUTHORIZATION, "Bearer x".parse().unwrap());
+        assert_eq!(bearer(&twice), None);
     }
 }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::App;
 use super::access::Who;
 use super::extract::Id;
+use super::gateway::Base;
 use super::jobs::{Job, read};
 use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
@@ -28,7 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A job's events
 ///
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
-/// terminal status. `Last-Event-ID` resumes.
+/// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "the last id seen")),
     responses(
@@ -37,6 +38,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub(super) async fn stream_events(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
@@ -51,7 +53,7 @@ pub(super) async fn stream_events(
     let changes = app.desk.signals.changes();
     read(&app, &caller, id).await?;
     let place = app.bounds.waiting.take()?;
-    let listener = Listener { _place: place, app, caller, id, seen, status: None, changes, ended: false };
+    let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
@@ -59,6 +61,7 @@ struct Listener {
     _place: OwnedSemaphorePermit,
     app: App,
     caller: Caller,
+    base: Base,
     id: Uuid,
     seen: Option<u64>,
     status: Option<JobStatus>,
@@ -72,6 +75,8 @@ impl Listener {
             if self.ended {
                 return None;
             }
+            // whoever may no more is told by the answer to coming back
+            self.app.desk.still(&self.caller).await.ok()?;
             // a store that cannot answer ends the stream; the client comes back with the last id
             let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);
@@ -84,7 +89,7 @@ impl Listener {
                 let event = Event::default()
                     .event(name)
                     .id(number.to_string())
-                    .json_data(Job::seen_by(&self.caller, job))
+                    .json_data(Job::seen_by(&self.caller, &self.base, job))
                     .ok()?;
                 return Some((Ok(event), self));
             }

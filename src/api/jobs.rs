@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::App;
 use super::access::Who;
 use super::extract::{Document, Id, Query, idempotency_key};
+use super::gateway::Base;
 use super::listing::{self, Listing};
 use crate::control::Progress;
 use crate::identity::{Caller, Scope};
@@ -40,9 +41,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 pub(super) struct JobDocument {
     /// The dataset to publish.
     dataset: Uuid,
-    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`.
-    #[schema(value_type = Object)]
-    method: Value,
+    /// A version of a policy, such as `hospital-v3`: its members hold where the document has none of the same name.
+    policy: Option<String>,
+    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`. Needed
+    /// here or in the policy.
+    #[schema(value_type = Option<Object>)]
+    method: Option<Value>,
     /// Per attribute: `publish`, `drop`, `identifier`, `rename`, `discretize`.
     #[schema(value_type = Option<Object>)]
     attributes: Option<Value>,
@@ -97,11 +101,11 @@ struct JobLinks {
 
 impl Job {
     /// The job as a caller may see it: without counts of the data unless the key opens these.
-    pub(super) fn seen_by(caller: &Caller, record: JobRecord) -> Self {
+    pub(super) fn seen_by(caller: &Caller, base: &Base, record: JobRecord) -> Self {
         let links = JobLinks {
-            this: format!("/v1/jobs/{}", record.id),
-            events: format!("/v1/jobs/{}/events", record.id),
-            release: record.release.map(|release| format!("/v1/releases/{release}")),
+            this: format!("{base}/v1/jobs/{}", record.id),
+            events: format!("{base}/v1/jobs/{}/events", record.id),
+            release: record.release.map(|release| format!("{base}/v1/releases/{release}")),
         };
         let mut problem = record.problem;
         if !caller.may(Scope::DatasetsInspect) {
@@ -172,14 +176,15 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         let look_again = deadline.min(now + LOOK_AGAIN);
         // told, or not told: the job is read again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
+        app.desk.still(caller).await?;
     }
 }
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
+fn located(caller: &Caller, base: &Base, status: StatusCode, job: JobRecord) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
-    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, job)))
+    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, base, job)))
 }
 
 /// Submits a job
@@ -199,6 +204,7 @@ fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
 pub(super) async fn submit(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Query(wait): Query<Wait>,
     headers: HeaderMap,
     Document(document): Document,
@@ -210,7 +216,7 @@ pub(super) async fn submit(
         false => problem.without_counts(),
     })?;
     if wait.is_zero() {
-        return Ok(located(&caller, StatusCode::ACCEPTED, job));
+        return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
     }
     let job = match read_after(&app, &caller, job.id, wait).await {
         // the job is accepted, whether or not there is a place to wait for it
@@ -218,7 +224,7 @@ pub(super) async fn submit(
         read => read?,
     };
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(&caller, status, job))
+    Ok(located(&caller, &base, status, job))
 }
 
 /// Which jobs to list.
@@ -247,6 +253,7 @@ pub(super) struct JobQuery {
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<Listing<Job>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
@@ -254,7 +261,7 @@ pub(super) async fn list(
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, job)))?))
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
 /// One job
@@ -263,10 +270,11 @@ pub(super) async fn list(
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Id(id): Id,
     Query(wait): Query<Wait>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(Job::seen_by(&caller, read_after(&app, &caller, id, wait.duration()?).await?)))
+    Ok(Json(Job::seen_by(&caller, &base, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
 
 /// Asks a job to stop
@@ -275,7 +283,12 @@ pub(super) async fn get(
         (status = 202, description = "asked to stop", body = Job, headers(("Location" = String))),
         (status = 409, description = "it has ended", body = ProblemDocument, content_type = "application/problem+json"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
-pub(super) async fn cancel(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Located, Problem> {
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Who(caller): Who,
+    base: Base,
+    Id(id): Id,
+) -> Result<Located, Problem> {
     app.desk.cancel(&caller, id).await?;
-    Ok(located(&caller, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
+    Ok(located(&caller, &base, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
 }

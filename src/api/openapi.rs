@@ -6,8 +6,9 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{Access, access};
-use super::{App, archive, datasets, events, health, jobs, life, parts, plans, releases, upload};
+use super::access::{Access, access, either};
+use super::{App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, releases, upload};
+use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -23,7 +24,8 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "plans", description = "Dry runs"),
         (name = "jobs", description = "Publishing"),
         (name = "releases", description = "What was published"),
-        (name = "operation", description = "Health"),
+        (name = "policies", description = "Specifications under a name"),
+        (name = "operation", description = "Health, and who did what"),
     ),
 )]
 struct Description;
@@ -42,7 +44,7 @@ impl Modify for Keys {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key. Only a service with `--auth keys` asks for one."));
+            .description(Some("An API key, or where the service takes them a JSON web token of its issuer. Only a service with `--auth` asks for one."));
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(scheme.build()));
         for (path, item) in &mut document.paths.paths {
@@ -53,9 +55,12 @@ impl Modify for Keys {
                 ("DELETE", &mut item.delete),
             ];
             for (method, operation) in operations {
-                if let (Some(operation), Some(Access::Needs(scope))) = (operation, access(method, path)) {
-                    let needs = format!("the key has not the scope `{}`", scope.name());
-                    operation.security = Some(vec![SecurityRequirement::new("key", [scope.name()])]);
+                let asked = access(method, path);
+                let scopes = asked.as_ref().map(Access::scopes).unwrap_or_default();
+                if let (Some(operation), false) = (operation, scopes.is_empty()) {
+                    let needs = format!("the key has not the scope {}", either(scopes, "`"));
+                    let requirement = |scope: &Scope| SecurityRequirement::new("key", [scope.name()]);
+                    operation.security = Some(scopes.iter().map(requirement).collect());
                     for (status, what) in [("401", "no key, or one that does not work"), ("403", &needs)] {
                         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
                         let response = ResponseBuilder::new().description(what);
@@ -82,8 +87,13 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(life::approve))
         .routes(routes!(life::reject))
         .routes(routes!(life::withdraw))
+        .routes(routes!(life::history))
         .routes(routes!(parts::get))
         .routes(routes!(archive::get))
+        .routes(routes!(policies::list))
+        .routes(routes!(policies::put, policies::get))
+        .routes(routes!(policies::versions))
+        .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

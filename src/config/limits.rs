@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 
 /// The limits of a service that accepts tables and requests.
-#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 #[command(next_help_heading = "Limits")]
 pub struct RequestLimits {
     /// The most rows of a table
@@ -75,7 +76,7 @@ impl Default for RequestLimits {
 }
 
 /// The limits of whoever judges and runs jobs.
-#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 #[command(next_help_heading = "Limits")]
 pub struct JobLimits {
     /// Memory that the jobs and plans of this process may take together, as estimated beforehand; 0 for no bound. Default: half of

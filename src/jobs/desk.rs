@@ -10,13 +10,14 @@ use super::load::{ProfileCounts, facts_of, load, memory_of};
 use super::publish::earlier;
 use super::worker::MemoryBudget;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
-    problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
+    StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
-use crate::identity::{ApiKey, Caller, Token};
+use crate::identity::{Actor, Caller, Token, TokenHash};
+use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
@@ -62,17 +63,45 @@ impl Desk {
     /// The store's problem.
     pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
         let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
-        let admitted = key.filter(|key: &ApiKey| key.admits(token, self.clock.now()));
-        Ok(admitted.as_ref().map(Caller::of))
+        Ok(match key {
+            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::of(&key)),
+            Some(_) => None,
+            None => {
+                // whether there is such a key does not show in the time of the answer
+                let _ = TokenHash::of_nobody(token);
+                None
+            }
+        })
     }
 
-    /// Writes to the audit log what a caller did.
+    /// Whether a caller that was let in before would be let in still: for answers that go on for long.
+    ///
+    /// # Errors
+    /// `unauthenticated` when its key was revoked or its token has ended, or the store's problem.
+    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+        let now = self.clock.now();
+        let works = match &caller.actor {
+            Actor::Unnamed => true,
+            Actor::Key(id) => {
+                let key = self.store.key(*id).await.map_err(|error| problem_of(&error))?;
+                key.is_some_and(|key| key.works(now))
+            }
+            Actor::Subject { until, .. } => now < *until,
+        };
+        works.then_some(()).ok_or_else(refused)
+    }
+
+    /// What a caller does now, as the audit log will tell it.
+    pub fn deed(&self, caller: &Caller, action: Action, object: impl Into<String>) -> AuditEntry {
+        AuditEntry::of(caller, action, object, self.clock.now())
+    }
+
+    /// Writes to the audit log what a caller is about to be told, where nothing else is written.
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn note(&self, caller: &Caller, action: Action, object: Uuid) -> Result<(), Problem> {
-        let entry = AuditEntry::of(caller, action, object, self.clock.now());
-        self.store.append_audit(&entry).await.map_err(|error| problem_of(&error))
+        self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
     /// Destroys the rows of a dataset.
@@ -81,13 +110,12 @@ impl Desk {
     /// `not-found`, `gone` when it was purged before, or the store's problem.
     pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
         self.dataset(caller, id).await?;
-        let purged = self.store.purge_dataset(&caller.tenant, id, self.clock.now()).await;
-        let purged = purged.map_err(|error| match error {
+        let deed = self.deed(caller, Action::Purge, id);
+        let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
+        purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
             other => problem_of(&other),
-        })?;
-        self.note(caller, Action::Purge, id).await?;
-        Ok(purged)
+        })
     }
 
     /// Asks a job to stop.
@@ -95,15 +123,18 @@ impl Desk {
     /// # Errors
     /// `not-found`, `conflict` when it has ended, or the store's problem.
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-        let outcome = self.store.request_cancel(&caller.tenant, id, self.clock.now()).await;
+        let deed = self.deed(caller, Action::Cancel, id);
+        let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
         match outcome.map_err(|error| problem_of(&error))? {
-            CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
+            CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
             CancelOutcome::Terminal(status) => {
-                return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
+                Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")))
             }
-            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => self.signals.cancel_requested(),
+            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => {
+                self.signals.cancel_requested();
+                Ok(())
+            }
         }
-        self.note(caller, Action::Cancel, id).await
     }
 
     /// A dataset that is there.
@@ -123,6 +154,8 @@ impl Desk {
     }
 
     async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
+        let on_policy = self.on_policy(caller, document).await?;
+        let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
@@ -175,10 +208,11 @@ impl Desk {
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
+            deed: self.deed(caller, Action::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
-        self.note(caller, Action::Submit, job.id).await?;
         Ok(job)
     }
 
@@ -281,6 +315,12 @@ fn unplanned(stopped: Stopped) -> Problem {
             problem
         }
     }
+}
+
+/// The one answer for whatever is wrong with a key or a token.
+#[must_use]
+pub fn refused() -> Problem {
+    Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
 }
 
 fn no_such_dataset() -> Problem {

@@ -1,10 +1,13 @@
 //! Connections: so many at a time, and none that sends nothing for ever.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -12,6 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 /// The head of a request must have come so long after its connection was free for it.
 const HEAD: Duration = Duration::from_secs(60);
@@ -29,10 +33,14 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stop
         let place = Arc::clone(&places).acquire_owned().await.ok();
         (place, accept(&listener).await)
     };
-    while let Some((place, stream)) = stopping.run_until_cancelled(next()).await {
+    while let Some((place, (stream, from))) = stopping.run_until_cancelled(next()).await {
         // answers are short and wait for nothing
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let service = router.clone().map_request(move |mut request: Request<_>| {
+            request.extensions_mut().insert(ConnectInfo(from));
+            request
+        });
+        let service = TowerToHyperService::new(service);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
         let connection = under_way.watch(connection);
         tokio::spawn(async move {
@@ -45,10 +53,10 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stop
     under_way.shutdown().await;
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok(accepted) => return accepted,
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
                 tracing::error!(error = %error, "no connection can be accepted");

@@ -10,6 +10,7 @@
 //! has ended or was put back, so that holding all permits means that nothing runs.
 
 mod budget;
+mod phases;
 mod run;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use uuid::Uuid;
 use super::{ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
 pub use budget::{MemoryBudget, Taken};
@@ -275,6 +277,10 @@ async fn reap(shared: Arc<Shared>) {
         match shared.store.reap(shared.clock.now(), shared.config.max_attempts, &problems).await {
             Ok(reaped) if reaped.is_empty() => {}
             Ok(reaped) => {
+                meter::reaped("requeued", reaped.requeued.len());
+                meter::reaped("exhausted", reaped.exhausted.len());
+                meter::reaped("cancelled", reaped.cancelled.len());
+                meter::reaped("overdue", reaped.overdue.len());
                 tracing::info!(
                     jobs.requeued = reaped.requeued.len(),
                     jobs.exhausted = reaped.exhausted.len(),
