@@ -24,7 +24,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves connections until `stopping`, then those under way to their ends.
 pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stopping: CancellationToken) {
-    let mut builder = Builder::new(TokioExecutor::new());
+    // told outright: looking for the version first would have no end for who sends nothing
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
     let places = Arc::new(Semaphore::new(most as usize));
     let under_way = GracefulShutdown::new();
@@ -34,6 +35,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stop
         (place, accept(&listener).await)
     };
     while let Some((place, (stream, from))) = stopping.run_until_cancelled(next()).await {
+        tracing::trace!("connection accepted");
         // answers are short and wait for nothing
         let _ = stream.set_nodelay(true);
         let service = router.clone().map_request(move |mut request: Request<_>| {
