@@ -54,7 +54,7 @@ pub(super) struct JobDocument {
     unlisted: Option<String>,
     /// Whether the release waits for an approval before it is published.
     hold: Option<bool>,
-    /// -100 to 100; the higher, the earlier.
+    /// -100 to 100; the higher, the earlier among the tenant's own jobs. Between tenants, turns are taken.
     priority: Option<i32>,
     /// How long the job may take, as an ISO 8601 duration.
     deadline: Option<String>,

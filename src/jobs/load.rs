@@ -2,13 +2,14 @@
 
 use tokio::runtime::Handle;
 
-use super::{DatasetRecord, Store, StoreError, problem_of};
+use super::{DatasetRecord, Store, StoreError};
 use crate::control::{Cancelled, Control, Phase};
 use crate::engine::{self, ColumnSize};
 use crate::microdata::formats::Limits;
 use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
 use crate::problem::{Kind, Problem};
 use crate::spec::{ColumnFacts, Specification};
+use crate::vault::{DataKey, Place, Sealed, Vault};
 
 /// Why a dataset could not be loaded.
 #[derive(Debug)]
@@ -23,18 +24,20 @@ pub(super) enum LoadError {
     Store(StoreError),
 }
 
-impl LoadError {
-    /// What the caller of a job or plan is told; `None` when it was stopped.
-    pub(super) fn problem(&self) -> Option<Problem> {
-        Some(match self {
-            Self::Cancelled => return None,
-            Self::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
-            Self::Full(full) => {
-                Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
-            }
-            Self::Store(error) => problem_of(error),
-        })
-    }
+/// What the caller of a job or plan is told of a column that exceeds a limit.
+pub(super) fn too_full(full: DictionaryFull) -> Problem {
+    Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
+}
+
+/// Where columns are loaded from, and how much of each.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    /// Has what is sealed.
+    pub(super) store: &'a dyn Store,
+    /// Opens it.
+    pub(super) vault: &'a Vault,
+    /// What columns may hold.
+    pub(super) limits: &'a Limits,
 }
 
 impl From<Cancelled> for LoadError {
@@ -50,13 +53,41 @@ impl From<StoreError> for LoadError {
 }
 
 impl DatasetRecord {
+    /// The key of the dataset.
+    ///
+    /// # Errors
+    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be sealed is never
+    /// taken as it stands.
+    pub(super) fn data_key(&self, vault: &Vault) -> Result<DataKey, LoadError> {
+        match &self.wrapped_key {
+            _ if self.purged_at.is_some() => Err(LoadError::Purged),
+            Some(wrapped_key) => Ok(vault.data_key(self.id, wrapped_key).map_err(StoreError::from)?),
+            None => Err(StoreError::corrupt("a dataset has no key").into()),
+        }
+    }
+
     /// What is known of the columns.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the stored profiles cannot be read.
-    pub fn profiles(&self) -> Result<Vec<ColumnProfile>, StoreError> {
-        serde_json::from_value(self.columns.clone()).map_err(StoreError::corrupt)
+    /// As [`DatasetRecord::data_key`], or [`StoreError::Corrupt`] when the stored profiles cannot be read.
+    pub(super) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
+        let key = self.data_key(vault)?;
+        let sealed = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
+        let profiles = key.open(Place::Profiles, sealed).map_err(StoreError::from)?;
+        Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
     }
+}
+
+/// The profiles as [`DatasetRecord::profiles`] reads them.
+pub(super) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Sealed, StoreError> {
+    let plain = serde_json::to_vec(profiles).map_err(StoreError::corrupt)?;
+    Ok(key.seal(Place::Profiles, &plain)?)
+}
+
+/// A column of a chunk, from what is stored.
+pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed) -> Result<ChunkColumn, StoreError> {
+    let encoded = key.open(Place::Chunk { chunk, column }, sealed)?;
+    ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 
 /// What the check of a specification needs to know of the columns.
@@ -120,16 +151,14 @@ impl Counts for ProfileCounts<'_> {
 /// [`LoadError`]
 pub(super) fn load(
     handle: &Handle,
-    store: &dyn Store,
+    sources: Sources<'_>,
     dataset: &DatasetRecord,
     specification: &Specification,
-    limits: &Limits,
     control: &Control,
 ) -> Result<Table, LoadError> {
-    if dataset.purged_at.is_some() {
-        return Err(LoadError::Purged);
-    }
-    let profiles = dataset.profiles()?;
+    let Sources { store, vault, limits } = sources;
+    let key = dataset.data_key(vault)?;
+    let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, specification.used.len() as u64 * u64::from(dataset.chunks))?;
     let mut columns = Vec::with_capacity(specification.used.len());
     for &used in &specification.used {
@@ -139,7 +168,7 @@ pub(super) fn load(
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
-            let decoded = ChunkColumn::decode(&payload).map_err(StoreError::corrupt)?;
+            let decoded = column_of(&key, chunk, used as u32, &payload)?;
             builder.push(&decoded).map_err(LoadError::Full)?;
         }
         let column: Column = builder.finish(kind);

@@ -1,12 +1,13 @@
 //! The runner of real jobs: load, release, commit.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::life::ended as ended_problem;
-use super::load::{LoadError, facts_of, load, memory_of};
+use super::load::{LoadError, Sources, facts_of, load, memory_of, too_full};
 use super::worker::{MemoryBudget, Taken};
 use super::{
     Assignment, Commit, CommitOutcome, Completion, DatasetRecord, JobRecord, LedgerSnapshot, NewDisclosure, NewRelease,
@@ -16,18 +17,22 @@ use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine::{self, Order, PartStore, Released, Stopped};
 use crate::ledger::Earlier;
+use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{Provenance, public_report};
 use crate::spec::{self, Origin, Schema, Specification};
+use crate::vault::Vault;
 
 /// How often a release is made anew because the ledger moved meanwhile.
 const LEDGER_TRIES: u32 = 5;
 
 /// Publishes a dataset as a job specifies.
 pub struct Publisher {
+    /// Opens originals.
+    pub vault: Arc<Vault>,
     /// Dates releases.
     pub clock: Clock,
     /// What jobs may take together.
@@ -41,8 +46,8 @@ impl Runner for Publisher {
     async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<Taken, Stop> {
         let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(failed)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let profiles = dataset.profiles().map_err(failed)?;
-        let specification = specification_of(job, &dataset, &self.limits)?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         self.budget.take(memory_of(&dataset, &profiles, &specification.used)).await.map_err(Stop::Failed)
     }
 
@@ -51,13 +56,10 @@ impl Runner for Publisher {
         let job = &assignment.job;
         let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
-        let specification = specification_of(job, &dataset, &self.limits)?;
-        let table = load(&assignment.handle, store, &dataset, &specification, &self.limits, control);
-        let table = table.map_err(|error| match (&error, error.problem()) {
-            (_, None) => Stop::Cancelled,
-            (LoadError::Purged, Some(problem)) => Stop::Refused(problem),
-            (_, Some(problem)) => Stop::Failed(problem),
-        })?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
+        let sources = Sources { store, vault: &self.vault, limits: &self.limits };
+        let table = load(&assignment.handle, sources, &dataset, &specification, control).map_err(unloaded)?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work =
             Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
@@ -163,8 +165,13 @@ fn is_held(job: &JobRecord) -> bool {
 }
 
 /// The specification of a job, as it was accepted.
-fn specification_of(job: &JobRecord, dataset: &DatasetRecord, limits: &Limits) -> Result<Specification, Stop> {
-    let facts = facts_of(&dataset.profiles().map_err(failed)?, limits);
+fn specification_of(
+    job: &JobRecord,
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    limits: &Limits,
+) -> Result<Specification, Stop> {
+    let facts = facts_of(profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let schema = Schema { columns: &facts, record_key: &record_key };
     let mut document = job.specification.clone();
@@ -197,6 +204,15 @@ pub(super) fn earlier(snapshot: &LedgerSnapshot) -> Result<Earlier, StoreError> 
 
 fn unknown_dataset() -> Stop {
     failed(StoreError::corrupt("a job speaks of an unknown dataset"))
+}
+
+fn unloaded(error: LoadError) -> Stop {
+    match error {
+        LoadError::Cancelled => Stop::Cancelled,
+        LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+        LoadError::Full(full) => Stop::Failed(too_full(full)),
+        LoadError::Store(error) => failed(error),
+    }
 }
 
 fn failed(error: StoreError) -> Stop {

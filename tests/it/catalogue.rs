@@ -21,7 +21,7 @@ const ELSEWHERE: [(Kind, &str, &str); 10] = [
         "src/store/conformance/queue.rs",
         "expired_leases_are_reaped_until_attempts_are_exhausted",
     ),
-    (Kind::Internal, "src/jobs/worker/tests.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
+    (Kind::Internal, "src/jobs/worker/tests/mod.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
     (Kind::Unavailable, "tests/it/catalogue.rs", "a_store_that_is_gone_is_unavailable"),
     (Kind::RequestTimeout, "tests/it/limits.rs", "who_sends_nothing_loses_the_place"),
     (Kind::WorkLimit, "tests/it/limits.rs", "a_job_beyond_the_memory_is_refused_before_it_is_queued"),
