@@ -1,5 +1,7 @@
 //! What the operator may choose. Every option is a flag and an environment variable; the defaults are the documentation.
 
+mod limits;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use zeroize::Zeroizing;
+
+pub use limits::{JobLimits, RequestLimits};
 
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -44,7 +48,7 @@ pub struct Config {
     #[serde(flatten)]
     pub queue: QueueOptions,
     /// The most bytes of an upload's body
-    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
+    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", value_name = "BYTES", default_value_t = 16 << 30, value_parser = limits::bytes)]
     pub max_upload_bytes: u64,
     /// The most columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
@@ -58,6 +62,14 @@ pub struct Config {
     /// Plans at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
+    /// What is accepted, and how much may be under way
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub request_limits: RequestLimits,
+    /// What jobs may take
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub job_limits: JobLimits,
     /// Days after which published releases are withdrawn, and their parts deleted; never, unless given
     #[arg(long, env = "GUARDIAN_RETAIN_DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub retain_days: Option<u32>,
@@ -95,6 +107,10 @@ pub struct WorkerOptions {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What jobs may take
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub job_limits: JobLimits,
     /// What workers hold to
     #[command(flatten)]
     #[serde(flatten)]
