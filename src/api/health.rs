@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::App;
 use crate::identity::DEFAULT_TENANT;
 use crate::jobs::problem_of;
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// How the service is.
 #[derive(Serialize, ToSchema)]
@@ -18,14 +18,18 @@ pub(super) struct Health {
 }
 
 /// Whether the process lives
+///
+/// Answers as long as the process can answer at all: for a supervisor that restarts it otherwise.
 #[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = Health)))]
 pub(super) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
 /// Whether the store can be reached
+///
+/// For a load balancer that sends requests elsewhere otherwise.
 #[utoipa::path(get, path = "/readyz", tag = "operation",
-    responses((status = 200, body = Health), (status = 503, body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Health)))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {
     app.desk.store.datasets(DEFAULT_TENANT, None, 1).await.map_err(|error| problem_of(&error))?;
     Ok(Json(Health { status: "ok" }))

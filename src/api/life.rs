@@ -11,7 +11,7 @@ use super::extract::{Document, Id};
 use super::{App, releases};
 use crate::identity::Caller;
 use crate::jobs::Act;
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::Manifest;
 
 /// Why it is done.
@@ -40,11 +40,11 @@ async fn act(
 }
 
 /// Publishes a held release
+///
+/// From then on whoever may read releases can read it.
 #[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn approve(
     State(app): State<App>,
     Who(caller): Who,
@@ -60,9 +60,7 @@ pub(super) async fn approve(
 /// ledger, and an equal job is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn reject(
     State(app): State<App>,
     Who(caller): Who,
@@ -78,9 +76,7 @@ pub(super) async fn reject(
 /// answered `gone`.
 #[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not published", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn withdraw(
     State(app): State<App>,
     Who(caller): Who,

@@ -5,6 +5,7 @@
 mod catalogue;
 mod chance;
 mod command_line;
+mod contract;
 mod durability;
 mod events;
 mod faults_http;
@@ -21,6 +22,7 @@ mod identity;
 mod ledger;
 mod library;
 mod life;
+mod openapi;
 mod outside;
 mod randomness;
 mod readme;
