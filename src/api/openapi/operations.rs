@@ -122,8 +122,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         path: "/v1/datasets/{id}",
         id: "purge_dataset",
         requests: &[],
-        answers: &[("200", "The receipt; a second purge gives it again.", &[(JSON, "purged.json")])],
-        problems: &[NotFound, StorageFull],
+        answers: &[("200", "The receipt. A second purge is answered 410.", &[(JSON, "purged.json")])],
+        problems: &[NotFound, Gone, StorageFull],
     },
     Operation {
         method: "post",
