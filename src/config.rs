@@ -10,12 +10,16 @@ use clap::{Args, ValueEnum};
 /// The options of a service.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
-    /// The address to listen on; loopback only, unless --auth keys
+    /// The address to listen on; loopback only, unless --auth asks for keys or tokens
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`
+    /// Who may call: with "none" whoever reaches the loopback address, with "keys" whoever sends a key of `guardian keys`, with
+    /// "jwt" whoever sends a JSON web token of the issuer that --jwks and --jwt-issuer describe
     #[arg(long, env = "GUARDIAN_AUTH", value_enum, default_value_t = Auth::None)]
     pub auth: Auth,
+    /// Whose tokens count
+    #[command(flatten)]
+    pub jwt: JwtOptions,
     /// When there is no key yet, make one that may do everything and write it to this file, which must not exist
     #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
     pub bootstrap_key_file: Option<PathBuf>,
@@ -72,6 +76,46 @@ pub struct WorkerOptions {
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+/// Whose tokens count with --auth jwt.
+#[derive(Args, Clone, Debug)]
+pub struct JwtOptions {
+    /// The file with the issuer's public keys, a JWKS document, which is read again when it changes
+    #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
+    pub jwks: Option<PathBuf>,
+    /// The issuer, as tokens state it in `iss`
+    #[arg(long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
+    pub issuer: Option<String>,
+    /// This service's name, as tokens state it in `aud`
+    #[arg(long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
+    pub audience: Option<String>,
+    /// The claim that names the tenant
+    #[arg(
+        long = "jwt-tenant-claim",
+        env = "GUARDIAN_JWT_TENANT_CLAIM",
+        value_name = "CLAIM",
+        default_value = JwtOptions::TENANT_CLAIM
+    )]
+    pub tenant_claim: String,
+}
+
+impl JwtOptions {
+    const TENANT_CLAIM: &str = "tenant";
+
+    /// The file, the issuer and the audience, where all are given.
+    #[must_use]
+    pub fn complete(&self) -> Option<(&Path, &str, &str)> {
+        let given = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+        let all = given(&self.issuer) && given(&self.audience) && !self.tenant_claim.is_empty();
+        all.then_some((self.jwks.as_deref()?, self.issuer.as_deref()?, self.audience.as_deref()?))
+    }
+}
+
+impl Default for JwtOptions {
+    fn default() -> Self {
+        Self { jwks: None, issuer: None, audience: None, tenant_claim: Self::TENANT_CLAIM.to_owned() }
+    }
 }
 
 /// Where what lasts is kept.
@@ -146,6 +190,25 @@ pub enum Auth {
     None,
     /// Whoever sends a key.
     Keys,
+    /// Whoever sends a token of the issuer.
+    Jwt,
+    /// Whoever sends a key or a token of the issuer.
+    #[value(name = "keys,jwt", alias = "jwt,keys")]
+    KeysAndJwt,
+}
+
+impl Auth {
+    /// Whether keys are taken.
+    #[must_use]
+    pub const fn keys(self) -> bool {
+        matches!(self, Self::Keys | Self::KeysAndJwt)
+    }
+
+    /// Whether tokens of an issuer are taken.
+    #[must_use]
+    pub const fn jwt(self) -> bool {
+        matches!(self, Self::Jwt | Self::KeysAndJwt)
+    }
 }
 
 /// How to write the log.
@@ -170,7 +233,17 @@ impl Config {
     /// A sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         self.store.database()?;
-        if self.auth == Auth::Keys || self.listen.ip().is_loopback() {
+        match (self.auth.jwt(), &self.jwt) {
+            (true, jwt) if jwt.complete().is_none() => {
+                return Err("--auth jwt needs --jwks, --jwt-issuer and --jwt-audience".to_owned());
+            }
+            // whoever gives them believes that tokens are asked for
+            (false, JwtOptions { jwks: Some(_), .. }) => {
+                return Err("--jwks counts with --auth jwt or --auth keys,jwt only".to_owned());
+            }
+            _ => {}
+        }
+        if self.auth != Auth::None || self.listen.ip().is_loopback() {
             Ok(())
         } else {
             Err(format!(

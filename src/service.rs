@@ -15,9 +15,10 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{self, App};
+use crate::api::{self, Accepts, App};
 use crate::clock::Clock;
-use crate::config::{Auth, Config, StoreOptions, WorkerOptions};
+use crate::config::{Config, StoreOptions, WorkerOptions};
+use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
 };
@@ -62,6 +63,9 @@ pub enum StartError {
     /// The first key cannot be made, or its file is there already.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
+    /// The keys of the issuer cannot be read.
+    #[error("the keys of the issuer cannot be read from {file}: {1}", file = .0.display())]
+    Jwks(PathBuf, KeySetError),
     /// The operating system has no randomness to give.
     #[error("no key can be drawn: {0}")]
     Randomness(getrandom::Error),
@@ -143,6 +147,18 @@ async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartErro
     if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
 }
 
+/// The issuer whose tokens are taken, if any are.
+fn issuer(config: &Config, clock: &Clock) -> Result<Option<Arc<Issuer>>, StartError> {
+    let (true, Some((file, issuer, audience))) = (config.auth.jwt(), config.jwt.complete()) else { return Ok(None) };
+    let rules = JwtRules {
+        issuer: issuer.to_owned(),
+        audience: audience.to_owned(),
+        tenant_claim: config.jwt.tenant_claim.clone(),
+    };
+    let opened = Issuer::open(rules, file, clock.now());
+    opened.map(|issuer| Some(Arc::new(issuer))).map_err(|error| StartError::Jwks(file.to_owned(), error))
+}
+
 /// Workers that run beside other processes on one store.
 pub struct WorkerService {
     base: Base,
@@ -204,6 +220,7 @@ impl Service {
     /// [`StartError`]
     pub async fn start_with_keys(config: &Config, keys: KeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
+        let accepts = Accepts { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
@@ -227,7 +244,6 @@ impl Service {
             tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
         }
         let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
-        let keys_required = config.auth == Auth::Keys;
         let router = api::router(App {
             desk,
             limits,
@@ -235,7 +251,7 @@ impl Service {
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
-            keys_required,
+            accepts,
         });
         let stop = base.stopping.clone();
         let serving =

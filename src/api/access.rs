@@ -1,14 +1,34 @@
 //! Who may call what: the one table of routes and scopes, and the layer that holds it.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::App;
-use crate::identity::{Caller, Scope, Token};
+use crate::identity::{Caller, Issuer, Scope, Token};
+use crate::jobs::refused;
 use crate::problem::{Kind, Problem};
+
+/// What callers prove themselves with; with nothing where there is no authentication.
+#[derive(Clone, Default)]
+pub struct Accepts {
+    /// API keys.
+    pub keys: bool,
+    /// The tokens of an issuer.
+    pub issuer: Option<Arc<Issuer>>,
+}
+
+impl Accepts {
+    /// Whether a caller must prove anything; else only loopback names are served, to whoever asks.
+    #[must_use]
+    pub const fn something(&self) -> bool {
+        self.keys || self.issuer.is_some()
+    }
+}
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,26 +76,57 @@ pub(super) async fn authorized(State(app): State<App>, mut request: Request, nex
     let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let Some(Needs(scope)) = path.and_then(|path| access(method, path)) else { return next.run(request).await };
+    let sent = bearer(request.headers()).is_some();
     match caller(&app, request.headers()).await.and_then(|caller| judged(caller, scope)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => challenged(problem, scope, sent),
     }
 }
 
+/// A refusal that says how to do better (RFC 6750).
+fn challenged(problem: Problem, needed: Scope, sent: bool) -> Response {
+    let error = match problem.kind {
+        Kind::Unauthenticated if sent => ", error=\"invalid_token\"".to_owned(),
+        Kind::Unauthenticated => String::new(),
+        Kind::Forbidden => format!(", error=\"insufficient_scope\", scope=\"{}\"", needed.name()),
+        _ => return problem.into_response(),
+    };
+    let mut response = problem.into_response();
+    if let Ok(challenge) = HeaderValue::try_from(format!("Bearer realm=\"guardian\"{error}")) {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
 async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
-    if !app.keys_required {
+    if !app.accepts.something() {
         return Ok(Caller::local());
     }
     let Some(token) = bearer(headers) else {
         return Err(Problem::new(Kind::Unauthenticated, "send a key as Authorization: Bearer TOKEN"));
     };
-    // one answer for whatever is wrong with a key
-    let refused = || Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked");
-    let token = Token::parse(token).ok_or_else(refused)?;
-    app.desk.caller(&token).await?.ok_or_else(refused)
+    match (&app.accepts.issuer, Token::is_meant(token)) {
+        (_, true) if app.accepts.keys => {
+            let token = Token::parse(token).ok_or_else(refused)?;
+            app.desk.caller(&token).await?.ok_or_else(refused)
+        }
+        (Some(issuer), false) => by_issuer(app, Arc::clone(issuer), token.to_owned()).await,
+        _ => Err(refused()),
+    }
+}
+
+async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Caller, Problem> {
+    let now = app.desk.clock.now();
+    // a file may be read
+    let judged = tokio::task::spawn_blocking(move || issuer.admit(&token, now)).await;
+    let judged = judged.map_err(|_| Problem::new(Kind::Internal, "the token could not be judged"))?;
+    judged.map_err(|reason| {
+        tracing::debug!(%reason, "a token was refused");
+        refused()
+    })
 }
 
 fn judged(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
@@ -86,10 +137,11 @@ fn judged(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
     Err(Problem::new(Kind::Forbidden, detail).with("scope", scope.name()))
 }
 
-/// The token of a bearer header.
+/// The token of a bearer header. Of several headers none counts: a gateway may have looked at another than this would.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let stated = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = stated.split_once(' ')?;
+    let mut stated = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(only), None) = (stated.next(), stated.next()) else { return None };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
@@ -131,5 +183,8 @@ mod tests {
             assert_eq!(bearer(&headers(other)), None, "{other}");
         }
         assert_eq!(bearer(&HeaderMap::new()), None);
+        let mut twice = headers("Bearer x");
+        twice.append(header::AUTHORIZATION, "Bearer x".parse().unwrap());
+        assert_eq!(bearer(&twice), None);
     }
 }

@@ -28,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A job's events
 ///
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
-/// terminal status. `Last-Event-ID` resumes.
+/// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
     responses(
@@ -69,6 +69,8 @@ impl Listener {
             if self.ended {
                 return None;
             }
+            // whoever may no more is told by the answer to coming back
+            self.app.desk.still(&self.caller).await.ok()?;
             // a store that cannot answer ends the stream; the client comes back with the last id
             let job = read(&self.app, &self.caller, self.id).await.ok()?;
             let number = event_number(&job);

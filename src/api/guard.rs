@@ -28,7 +28,9 @@ pub(super) async fn from_where(State(served): State<Served>, request: Request, n
 fn judge(served: Served, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).or(authority).unwrap_or_default();
-    let foreign_name = !is_loopback(host) || authority.is_some_and(|authority| !is_loopback(authority));
+    // of two names another that reads the request may believe the other
+    let twice = headers.get_all(header::HOST).iter().count() > 1;
+    let foreign_name = twice || !is_loopback(host) || authority.is_some_and(|authority| !is_loopback(authority));
     if foreign_name && !served.any_host {
         let detail = "without authentication only localhost, 127.0.0.1 and [::1] are served";
         return Err(Problem::new(Kind::HostRefused, detail));
@@ -41,12 +43,11 @@ fn judge(served: Served, authority: Option<&str>, headers: &HeaderMap) -> Result
     };
     // a browser adds no bearer token by itself: who sends one means to call
     let meant = served.any_host && bearer(headers).is_some();
-    match text(header::ORIGIN) {
-        Some(origin) if !own(origin) && !meant => {
-            Err(Problem::new(Kind::ForeignOrigin, "the request comes from a page of another origin"))
-        }
-        _ => Ok(()),
+    let mut origins = headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
+    if !meant && origins.any(|origin| !own(origin)) {
+        return Err(Problem::new(Kind::ForeignOrigin, "the request comes from a page of another origin"));
     }
+    Ok(())
 }
 
 /// Whether a `Host` value, with or without a port, names the loopback interface.
@@ -70,6 +71,27 @@ mod tests {
     fn loopback_names_are_known_with_and_without_port() {
         for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.9.9.9", "[::1]", "[::1]:8080"] {
             assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "127.0.0.1.evil.com",
+            "localhost.evil.com",
+            "localhost@evil.com",
+            "evil.com@localhost",
+            "localhost:80@evil.com",
+            "evil.com:127.0.0.1",
+            "localhost:evil",
+            "localhost.",
+            "localhost ",
+            "0.0.0.0",
+            "[::]",
+            "[::ffff:127.0.0.1]",
+            "2130706433",
+            "0x7f000001",
+            "127.1",
+            "0177.0.0.1",
+            "127.0.0.1,evil.com",
+        ] {
+            assert!(!is_loopback(host), "{host}");
         }
         for host in ["", "example.com", "localhost.example.com", "127.0.0.1.example.com:80", "10.0.0.1", "[::2]:80"] {
             assert!(!is_loopback(host), "{host}");

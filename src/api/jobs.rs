@@ -140,6 +140,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         let look_again = deadline.min(now + LOOK_AGAIN);
         // told, or not told: the job is read again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
+        app.desk.still(caller).await?;
     }
 }
 

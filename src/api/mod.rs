@@ -25,10 +25,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, Request};
+use axum::http::{HeaderName, Request, header};
 use axum::middleware;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use tower_http::trace::TraceLayer;
 use utoipa_swagger_ui::SwaggerUi;
 
@@ -36,6 +37,7 @@ use crate::jobs::Desk;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 
+pub use access::Accepts;
 pub use openapi::document as openapi_document;
 pub use places::Places;
 
@@ -59,8 +61,8 @@ pub struct App {
     pub uploads: Places,
     /// Bounds plans under way.
     pub plans: Places,
-    /// Whether callers must send a key; else only loopback names are served, to whoever asks.
-    pub keys_required: bool,
+    /// What callers prove themselves with.
+    pub accepts: Accepts,
 }
 
 /// The service.
@@ -69,7 +71,7 @@ pub fn router(app: App) -> Router {
     let (routes, document) = openapi::routes().split_for_parts();
     // a document that cannot be written is served as null; the committed copy shows that this one can
     let document = openapi::completed(&document).unwrap_or_default();
-    let guarded = guard::Served { any_host: app.keys_required };
+    let guarded = guard::Served { any_host: app.accepts.something() };
     routes
         .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
         .with_state(app)
@@ -85,5 +87,7 @@ pub fn router(app: App) -> Router {
             tracing::info_span!("request", method = %request.method(), path = request.uri().path())
         }))
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
+        // whatever shows headers shows no token
+        .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]))
         .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
 }

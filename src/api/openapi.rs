@@ -55,7 +55,7 @@ impl Modify for Keys {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key. Only a service with `--auth keys` asks for one."));
+            .description(Some("An API key, or where the service takes them a JSON web token of its issuer. Only a service with `--auth` asks for one."));
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(scheme.build()));
         for (path, item) in &mut document.paths.paths {

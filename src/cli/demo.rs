@@ -50,8 +50,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     // examples do not go into a database that merely stands in the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;
-    // and are published by a client without a key
-    config.auth = Auth::None;
+    if config.auth != Auth::None {
+        return Err(End::Usage("the demo publishes for whoever asks: run it with --auth none".to_owned()));
+    }
     let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use uuid::Uuid;
 
 use super::End;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
-use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes};
+use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};
 use crate::service::keys::{KeyRing, NewKey};
 
 /// What to do with keys.
@@ -18,7 +19,7 @@ use crate::service::keys::{KeyRing, NewKey};
 pub enum Command {
     /// Makes a key and prints its token, which is shown this once
     Create(Create),
-    /// Lists keys, one a line: id, state, tenant, name, scopes, end
+    /// Lists keys, one a line: id, state (valid, expired or revoked), tenant, name, scopes, end
     List(List),
     /// Ends a key at once
     Revoke(Revoke),
@@ -40,7 +41,7 @@ pub struct Create {
     #[command(flatten)]
     place: Place,
     /// Whose data it opens: tenants see nothing of each other
-    #[arg(long, default_value = DEFAULT_TENANT, value_parser = named)]
+    #[arg(long, default_value = DEFAULT_TENANT, value_parser = tenant)]
     tenant: String,
     /// What it is for, for people
     #[arg(long, value_parser = named)]
@@ -78,6 +79,11 @@ pub struct Revoke {
 fn named(text: &str) -> Result<String, String> {
     let fits = (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     if fits { Ok(text.to_owned()) } else { Err("must have 1 to 100 characters, none a control character".to_owned()) }
+}
+
+fn tenant(text: &str) -> Result<String, String> {
+    let shape = "must have 1 to 64 letters, digits, spaces and -_.:@+, with a letter or digit at both ends";
+    is_tenant(text).then(|| text.to_owned()).ok_or_else(|| shape.to_owned())
 }
 
 fn preset(text: &str) -> Result<Preset, String> {
@@ -123,16 +129,20 @@ async fn create(arguments: &Create) -> Result<End, End> {
 
 async fn list(arguments: &List) -> Result<End, End> {
     let ring = open(&arguments.place).await?;
-    let keys = ring.list(arguments.tenant.as_deref()).await;
+    let (keys, now) = (ring.list(arguments.tenant.as_deref()).await, ring.now());
     ring.close().await;
     for key in keys.map_err(not_started)? {
-        say(&line(&key))?;
+        say(&line(&key, now))?;
     }
     Ok(End::Done)
 }
 
-fn line(key: &ApiKey) -> String {
-    let state = if key.revoked_at.is_some() { "revoked" } else { "valid" };
+fn line(key: &ApiKey, now: DateTime<Utc>) -> String {
+    let state = match key {
+        key if key.revoked_at.is_some() => "revoked",
+        key if key.has_expired(now) => "expired",
+        _ => "valid",
+    };
     let end = key.expires_at.map_or_else(|| "-".to_owned(), |end| end.format("%Y-%m-%dT%H:%M:%SZ").to_string());
     let ApiKey { id, tenant, name, scopes, .. } = key;
     format!("{id}\t{state}\t{tenant}\t{name}\t{scopes}\t{end}")
@@ -140,10 +150,10 @@ fn line(key: &ApiKey) -> String {
 
 async fn revoke(arguments: &Revoke) -> Result<End, End> {
     let ring = open(&arguments.place).await?;
-    let revoked = ring.revoke(arguments.id).await;
+    let (revoked, now) = (ring.revoke(arguments.id).await, ring.now());
     ring.close().await;
     let key = revoked.map_err(not_started)?.ok_or_else(|| End::Usage("there is no such key".to_owned()))?;
-    say(&line(&key))?;
+    say(&line(&key, now))?;
     Ok(End::Done)
 }
 

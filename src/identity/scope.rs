@@ -66,6 +66,12 @@ impl Scopes {
         self.0 >> scope as u32 & 1 == 1
     }
 
+    /// Those of both sets.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The members.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.iter().copied().filter(move |&scope| self.contains(scope))

@@ -15,7 +15,7 @@ use super::{
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
-use crate::identity::{ApiKey, Caller, Token};
+use crate::identity::{Actor, Caller, Token, TokenHash};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
@@ -56,8 +56,32 @@ impl Desk {
     /// The store's problem.
     pub async fn caller(&self, token: &Token) -> Result<Option<Caller>, Problem> {
         let key = self.store.key(token.id()).await.map_err(|error| problem_of(&error))?;
-        let admitted = key.filter(|key: &ApiKey| key.admits(token, self.clock.now()));
-        Ok(admitted.as_ref().map(Caller::of))
+        Ok(match key {
+            Some(key) if key.admits(token, self.clock.now()) => Some(Caller::of(&key)),
+            Some(_) => None,
+            None => {
+                // whether there is such a key does not show in the time of the answer
+                let _ = TokenHash::of_nobody(token);
+                None
+            }
+        })
+    }
+
+    /// Whether a caller that was let in before would be let in still: for answers that go on for long.
+    ///
+    /// # Errors
+    /// `unauthenticated` when its key was revoked or its token has ended, or the store's problem.
+    pub async fn still(&self, caller: &Caller) -> Result<(), Problem> {
+        let now = self.clock.now();
+        let works = match &caller.actor {
+            Actor::Unnamed => true,
+            Actor::Key(id) => {
+                let key = self.store.key(*id).await.map_err(|error| problem_of(&error))?;
+                key.is_some_and(|key| key.works(now))
+            }
+            Actor::Subject { until, .. } => now < *until,
+        };
+        works.then_some(()).ok_or_else(refused)
     }
 
     /// Writes to the audit log what a caller did.
@@ -265,6 +289,12 @@ impl Desk {
             }
         })
     }
+}
+
+/// The one answer for whatever is wrong with a key or a token.
+#[must_use]
+pub fn refused() -> Problem {
+    Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
 }
 
 fn no_such_dataset() -> Problem {

@@ -62,6 +62,8 @@ pub struct AuditEntry {
     pub tenant: String,
     /// The key that did it; none without authentication and from the command line.
     pub key: Option<Uuid>,
+    /// Who did it, as `key:ID` or, with a token of an issuer, `sub:SUBJECT`; none where there is no key.
+    pub actor: Option<String>,
     /// What was done.
     pub action: String,
     /// The id of what it was done to.
@@ -78,7 +80,8 @@ impl AuditEntry {
             id: Uuid::now_v7(),
             at,
             tenant: caller.tenant.clone(),
-            key: caller.key,
+            key: caller.actor.key(),
+            actor: caller.actor.name(),
             action: action.name().to_owned(),
             object: object.to_string(),
             detail: None,
@@ -94,6 +97,9 @@ pub trait Keys: Send + Sync {
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken.
     async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError>;
+
+    /// Keeps a key when there is none at all, and says whether it did. Of processes that try together one does.
+    async fn insert_first_key(&self, key: &ApiKey) -> Result<bool, StoreError>;
 
     /// A key by its id, working or not.
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Action, Desk, ReleaseRecord, StoreError, problem_of};
-use crate::identity::{Caller, Scopes};
+use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
 /// What can be done with a release.
@@ -170,7 +170,7 @@ impl Desk {
         let old = self.store.old_releases(before).await.map_err(|error| problem_of(&error))?;
         let mut retired = 0;
         for (tenant, release) in old {
-            let caller = Caller { tenant, scopes: Scopes::NONE, key: None };
+            let caller = Caller::upkeep(tenant);
             match self.act(&caller, release, Act::Withdraw, "retention".to_owned()).await {
                 Ok(_) => retired += 1,
                 // somebody else withdrew it meanwhile

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use datasets::{DatasetRecord, Datasets};
-pub use desk::{Desk, KeySource};
+pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, Keys};

@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -16,6 +17,10 @@ use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
 use crate::jobs::{Action, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
+/// How often it is looked whether another process has made the first key, and the pause between.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
 /// What a new key is to be.
 pub struct NewKey {
     /// Whose data it opens.
@@ -25,7 +30,7 @@ pub struct NewKey {
     /// What it may do.
     pub scopes: Scopes,
     /// How long it works; for ever when not given.
-    pub lifetime: Option<std::time::Duration>,
+    pub lifetime: Option<Duration>,
 }
 
 /// The keys of a store, open for a command.
@@ -77,6 +82,12 @@ impl KeyRing {
         Ok(Some(key))
     }
 
+    /// The time by which keys expire.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
     /// Ends every connection.
     pub async fn close(self) {
         self.store.close().await;
@@ -85,7 +96,7 @@ impl KeyRing {
 
 /// Whoever has the command line: no key, on behalf of the key's tenant.
 fn operator(key: &ApiKey) -> Caller {
-    Caller { tenant: key.tenant.clone(), scopes: Scopes::NONE, key: None }
+    Caller::upkeep(key.tenant.clone())
 }
 
 fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartError> {
@@ -107,13 +118,17 @@ fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartErro
 
 async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
     store.insert_key(key).await?;
+    note(store, key, clock).await
+}
+
+async fn note(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
     let mut entry = AuditEntry::of(&operator(key), Action::CreateKey, key.id, clock.now());
     entry.detail = Some(key.scopes.to_string());
     store.append_audit(&entry).await?;
     Ok(())
 }
 
-/// The first key, when there is none, in a file that only its owner can read.
+/// The first key, when there is none, in a file that only its owner can read. Of processes that start together one makes it.
 pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> Result<(), StartError> {
     if !store.keys(None).await?.is_empty() {
         return Ok(());
@@ -126,17 +141,131 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
     };
     let (key, token) = draw(wanted, clock.now())?;
     // written first: a key whose token nobody has would stand in the way of another
-    write_new(file, &token.reveal()).map_err(|error| StartError::BootstrapKey(file.to_owned(), error))?;
-    let kept = keep(store, &key, clock).await;
-    if kept.is_err() {
-        // a token without a key opens nothing; the error is the one to tell
+    if let Err(error) = write_new(file, &token.reveal()) {
+        // another process that was given the same file may be about to make the key
+        let made = error.kind() == io::ErrorKind::AlreadyExists && appears(store).await?;
+        return if made { Ok(()) } else { Err(StartError::BootstrapKey(file.to_owned(), error)) };
+    }
+    let first = store.insert_first_key(&key).await;
+    if !matches!(first, Ok(true)) {
+        // a token without a key opens nothing
         let _ = std::fs::remove_file(file);
     }
-    kept
+    if first? { note(store, &key, clock).await } else { Ok(()) }
+}
+
+/// Whether there is a key, now or in a moment.
+async fn appears(store: &dyn Store) -> Result<bool, StoreError> {
+    for _ in 0..LOOKS {
+        if !store.keys(None).await?.is_empty() {
+            return Ok(true);
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    Ok(false)
 }
 
 fn write_new(file: &Path, token: &Zeroizing<String>) -> io::Result<()> {
     let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(open, "{}", token.as_str())?;
     open.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::store::postgres::tests::database;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        store: StoreOptions,
+    }
+
+    fn on(database: &str) -> StoreOptions {
+        Line::try_parse_from(["guardian", "--store", database]).unwrap().store
+    }
+
+    fn wanted(tenant: &str, lifetime: Option<Duration>) -> NewKey {
+        NewKey { tenant: tenant.to_owned(), name: "x".to_owned(), scopes: Preset::Analyst.scopes(), lifetime }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn keys_are_kept_in_a_shared_store_while_others_have_it() {
+        let (database, home) = (database!(), tempfile::tempdir().unwrap());
+        let options = on(&database.url());
+        let (one, other) =
+            (KeyRing::open(&options, home.path()).await.unwrap(), KeyRing::open(&options, home.path()).await.unwrap());
+        let (key, token) = one.create(wanted("north", None)).await.unwrap();
+        let (dead, _) = other.create(wanted("south", Some(Duration::ZERO))).await.unwrap();
+        let listed = other.list(Some("north")).await.unwrap();
+        assert!(listed == std::slice::from_ref(&key) && listed[0].admits(&token, other.now()));
+        assert!(one.list(Some("south")).await.unwrap()[0].has_expired(one.now()));
+        assert_eq!(one.list(None).await.unwrap().len(), 2);
+        let revoked = other.revoke(key.id).await.unwrap().unwrap();
+        assert!(!revoked.admits(&token, other.now()));
+        assert!(!one.list(Some("north")).await.unwrap()[0].works(one.now()));
+        assert!(other.revoke(Uuid::now_v7()).await.unwrap().is_none());
+        let log = one.store.shared().audit("north", None, 9).await.unwrap().items;
+        assert_eq!(log.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["key.revoke", "key.create"]);
+        assert_eq!(log[0].object, key.id.to_string());
+        assert_ne!(dead.id, key.id);
+        one.close().await;
+        other.close().await;
+    }
+
+    /// Starts at once on one database, each with the file that `file` names for its number.
+    async fn start_together(options: &StoreOptions, home: &Path, file: impl Fn(usize) -> String) -> Vec<String> {
+        let mut rings = Vec::new();
+        for _ in 0..6 {
+            rings.push(KeyRing::open(options, home).await.unwrap());
+        }
+        let starts = rings.iter().enumerate().map(|(number, ring)| {
+            let (store, path) = (ring.store.shared(), home.join(file(number)));
+            tokio::spawn(async move { bootstrap(store.as_ref(), &Clock::system(), &path).await })
+        });
+        for start in starts.collect::<Vec<_>>() {
+            start.await.unwrap().unwrap();
+        }
+        let keys = rings[0].list(None).await.unwrap();
+        assert_eq!(keys.len(), 1, "one key");
+        let log = rings[0].store.shared().audit(DEFAULT_TENANT, None, 9).await.unwrap().items;
+        assert_eq!(log.len(), 1);
+        let files = fs::read_dir(home).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        let tokens: Vec<_> = files.collect();
+        assert!(keys[0].admits(&Token::parse(tokens[0].trim()).unwrap(), rings[0].now()));
+        for ring in rings {
+            ring.close().await;
+        }
+        tokens
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn processes_that_start_together_make_one_key() {
+        for _ in 0..3 {
+            let (database, home) = (database!(), tempfile::tempdir().unwrap());
+            let tokens = start_together(&on(&database.url()), home.path(), |number| format!("{number}.key")).await;
+            assert_eq!(tokens.len(), 1, "whoever loses leaves no file");
+        }
+        let (database, home) = (database!(), tempfile::tempdir().unwrap());
+        let tokens = start_together(&on(&database.url()), home.path(), |_| "one.key".to_owned()).await;
+        assert_eq!(tokens.len(), 1, "nor does it take away another's");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_there_is_kept_and_makes_no_key() {
+        let home = tempfile::tempdir().unwrap();
+        let ring = KeyRing::open(&StoreOptions::default(), &home.path().join("data")).await.unwrap();
+        let file = home.path().join("first.key");
+        fs::write(&file, "mine").unwrap();
+        let made = bootstrap(ring.store.shared().as_ref(), &ring.clock, &file).await;
+        assert!(matches!(made, Err(StartError::BootstrapKey(..))));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        assert!(ring.list(None).await.unwrap().is_empty());
+        ring.close().await;
+    }
 }

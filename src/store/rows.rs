@@ -6,7 +6,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::control::Progress;
-use crate::identity::{ApiKey, TokenHash};
+use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord,
     RepeatRecord, StandingRuleRecord, StoreError,
@@ -267,6 +267,7 @@ pub(super) struct AuditRow {
     recorded_at: DateTime<Utc>,
     tenant: String,
     key_id: Option<Uuid>,
+    actor: Option<String>,
     action: String,
     object: String,
     detail: Option<String>,
@@ -279,6 +280,8 @@ impl From<AuditRow> for AuditEntry {
             at: row.recorded_at,
             tenant: row.tenant,
             key: row.key_id,
+            // entries from before the column have a key, or nobody
+            actor: row.actor.or_else(|| row.key_id.and_then(|id| Actor::Key(id).name())),
             action: row.action,
             object: row.object,
             detail: row.detail,

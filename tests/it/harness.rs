@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, LogFormat, StoreOptions};
+use guardian::config::{Auth, Config, JwtOptions, LogFormat, StoreOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -264,6 +264,7 @@ impl Server {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             auth: Auth::None,
+            jwt: JwtOptions::default(),
             bootstrap_key_file: None,
             data: home.path().join("data"),
             store: StoreOptions { url: None, database_url: None, master_key: None },

@@ -65,7 +65,7 @@ impl Guarded {
 }
 
 /// A route, the scope it asks for, who has that by the contract, and what those and another tenant's key are answered.
-type Route = (&'static str, &'static str, Option<Scope>, &'static [Preset], u16, u16);
+pub(crate) type Route = (&'static str, &'static str, Option<Scope>, &'static [Preset], u16, u16);
 
 const WRITERS: &[Preset] = &[Preset::Pipeline, Preset::Admin];
 const INSPECTORS: &[Preset] = &[Preset::Officer, Preset::Admin];
@@ -74,7 +74,7 @@ const READERS: &[Preset] = &[Preset::Pipeline, Preset::Officer, Preset::Analyst,
 
 const APPROVERS: &[Preset] = &[Preset::Officer, Preset::Admin];
 
-const ROUTES: &[Route] = &[
+pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
     ("GET", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 200, 200),
     ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
@@ -99,14 +99,14 @@ const ROUTES: &[Route] = &[
 ];
 
 /// What there is of the tenant `default`.
-struct Things {
-    dataset: String,
-    job: String,
-    release: String,
+pub(crate) struct Things {
+    pub(crate) dataset: String,
+    pub(crate) job: String,
+    pub(crate) release: String,
 }
 
 /// Makes anew what a call of a route uses up.
-async fn renew(admin: &Client, method: &str, path: &str, things: &mut Things) {
+pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut Things) {
     match (method, path.strip_prefix("/v1/releases/{id}/")) {
         ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.dataset(HOSPITAL).await,
         ("POST", Some(act)) => {
@@ -119,7 +119,7 @@ async fn renew(admin: &Client, method: &str, path: &str, things: &mut Things) {
 }
 
 /// Calls a route with what it needs to be answered well.
-async fn call(client: &Client, method: &str, path: &str, things: &Things) -> Answer {
+pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Things) -> Answer {
     let id = match path.split('/').nth(2) {
         Some("datasets") => &things.dataset,
         Some("jobs") => &things.job,
@@ -408,6 +408,8 @@ async fn keys_are_made_listed_and_revoked_by_command() {
         &["create", "--name", "x", "--preset", "admin", "--expires", "P1Y"],
         &["create", "--name", "", "--preset", "admin"],
         &["create", "--name", "x", "--tenant", "a\tb", "--preset", "admin"],
+        &["create", "--name", "x", "--tenant", "../a", "--preset", "admin"],
+        &["create", "--name", "x", "--tenant", "", "--preset", "admin"],
         &["revoke", "x"],
         &["revoke", "018f0000-0000-7000-8000-000000000000"],
     ] {
@@ -419,6 +421,13 @@ async fn keys_are_made_listed_and_revoked_by_command() {
     let (_, listed, _) = keys(&data, &["list", "--tenant", "north"]);
     let fields: Vec<_> = listed.trim_end().split('\t').collect();
     assert_eq!(fields[1..5], ["valid", "north", "load", "datasets:write jobs releases:read"]);
+    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let (tenant, name) = ("past".to_owned(), "x".to_owned());
+    let past = NewKey { tenant, name, scopes: Preset::Analyst.scopes(), lifetime: Some(Duration::ZERO) };
+    ring.create(past).await.unwrap();
+    ring.close().await;
+    let (_, past, _) = keys(&data, &["list", "--tenant", "past"]);
+    assert_eq!(past.trim_end().split('\t').nth(1), Some("expired"));
 
     let options = ["--listen", "127.0.0.1:0", "--auth", "keys"];
     let process = Process::serve_with(&data, "info", &options);

@@ -3,10 +3,10 @@
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, is_conflict};
-use crate::identity::{ApiKey, Caller, Preset, Token};
+use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
 use crate::jobs::{Action, AuditEntry, Cursor, StoreError};
 
-fn api_key(tenant: &str) -> (ApiKey, Token) {
+pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
     let id = Uuid::now_v7();
     let token = Token::draw(id).unwrap();
     let key = ApiKey {
@@ -36,6 +36,14 @@ pub(crate) async fn a_key_is_read_as_it_was_written(bench: &impl Bench) {
     assert_eq!(store.key(key.id).await.unwrap().unwrap(), key);
 }
 
+pub(crate) async fn a_first_key_is_the_first(bench: &impl Bench) {
+    let store = bench.store();
+    let (first, second) = (api_key(TENANT).0, api_key("other").0);
+    assert!(store.insert_first_key(&first).await.unwrap());
+    assert!(!store.insert_first_key(&second).await.unwrap());
+    assert_eq!(store.keys(None).await.unwrap(), [first]);
+}
+
 pub(crate) async fn a_revoked_key_stays_revoked(bench: &impl Bench) {
     let store = bench.store();
     let (key, token) = api_key(TENANT);
@@ -58,11 +66,16 @@ pub(crate) async fn keys_are_listed_by_tenant(bench: &impl Bench) {
 
 pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
     let store = bench.store();
-    let caller = |tenant: &str, key| Caller { tenant: tenant.to_owned(), key, ..Caller::local() };
-    let mut first = AuditEntry::of(&caller(TENANT, Some(Uuid::now_v7())), Action::Upload, Uuid::now_v7(), at(1));
+    let caller = |tenant: &str, actor| Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
+    let key = Uuid::now_v7();
+    let mut first = AuditEntry::of(&caller(TENANT, Actor::Key(key)), Action::Upload, Uuid::now_v7(), at(1));
     first.detail = Some("more".to_owned());
-    let second = AuditEntry::of(&caller(TENANT, None), Action::Cancel, Uuid::now_v7(), at(2));
-    let foreign = AuditEntry::of(&caller("other", None), Action::Purge, Uuid::now_v7(), at(3));
+    assert_eq!((first.key, first.actor.clone()), (Some(key), Some(format!("key:{key}"))));
+    let subject = Actor::Subject { subject: "jo@example.org".to_owned(), until: at(9) };
+    let second = AuditEntry::of(&caller(TENANT, subject), Action::Cancel, Uuid::now_v7(), at(2));
+    assert_eq!((second.key, second.actor.as_deref()), (None, Some("sub:jo@example.org")));
+    let foreign = AuditEntry::of(&caller("other", Actor::Unnamed), Action::Purge, Uuid::now_v7(), at(3));
+    assert_eq!(foreign.actor, None);
     for entry in [&first, &second, &foreign] {
         store.append_audit(entry).await.unwrap();
     }

@@ -195,6 +195,7 @@ macro_rules! conformance {
                 datasets_are_listed_newest_first;
             keys:
                 a_key_is_read_as_it_was_written
+                a_first_key_is_the_first
                 a_revoked_key_stays_revoked
                 keys_are_listed_by_tenant
                 the_audit_log_is_read_by_tenant

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use sqlx::Executor;
 use uuid::Uuid;
 
 use super::{PostgresStore, failed};
@@ -9,6 +10,11 @@ use crate::identity::ApiKey;
 use crate::jobs::{AuditEntry, Cursor, Keys, Page, StoreError};
 use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
+
+/// Readers go on; whoever would write a key waits.
+const LOCK_KEYS: &str = "\
+-- lock_keys
+LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE";
 
 #[async_trait]
 impl Keys for PostgresStore {
@@ -26,6 +32,26 @@ impl Keys for PostgresStore {
             .await
             .map_err(failed)?;
         Ok(())
+    }
+
+    async fn insert_first_key(&self, key: &ApiKey) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await.map_err(failed)?;
+        // the absence of a key can be locked in no other way
+        transaction.execute(LOCK_KEYS).await.map_err(failed)?;
+        let inserted = sqlx::query(sql::INSERT_FIRST_KEY)
+            .bind(key.id)
+            .bind(&key.tenant)
+            .bind(&key.name)
+            .bind(key.scopes.to_string())
+            .bind(key.hash.bytes().as_slice())
+            .bind(key.created_at)
+            .bind(key.expires_at)
+            .bind(key.revoked_at)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
+        Ok(inserted.rows_affected() == 1)
     }
 
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
@@ -50,6 +76,7 @@ impl Keys for PostgresStore {
             .bind(entry.at)
             .bind(&entry.tenant)
             .bind(entry.key)
+            .bind(&entry.actor)
             .bind(&entry.action)
             .bind(&entry.object)
             .bind(&entry.detail)

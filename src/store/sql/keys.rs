@@ -8,12 +8,18 @@ macro_rules! key_columns {
 
 macro_rules! audit_columns {
     () => {
-        "id, recorded_at, tenant, key_id, action, object, detail"
+        "id, recorded_at, tenant, key_id, actor, action, object, detail"
     };
 }
 
 pub(crate) const INSERT_KEY: &str =
     concat!("-- insert_key\nINSERT INTO api_keys (", key_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
+
+pub(crate) const INSERT_FIRST_KEY: &str = concat!(
+    "-- insert_first_key\nINSERT INTO api_keys (",
+    key_columns!(),
+    ")\nSELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE NOT EXISTS (SELECT 1 FROM api_keys)"
+);
 
 pub(crate) const KEY: &str = concat!("-- key\nSELECT ", key_columns!(), " FROM api_keys WHERE id = $1");
 
@@ -26,7 +32,7 @@ pub(crate) const REVOKE_KEY: &str = concat!(
 );
 
 pub(crate) const APPEND_AUDIT: &str =
-    concat!("-- append_audit\nINSERT INTO audit_log (", audit_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7)");
+    concat!("-- append_audit\nINSERT INTO audit_log (", audit_columns!(), ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
 
 pub(crate) const AUDIT: &str = concat!(
     "-- audit\nSELECT ",

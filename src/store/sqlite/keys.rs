@@ -28,6 +28,22 @@ impl Keys for SqliteStore {
         Ok(())
     }
 
+    async fn insert_first_key(&self, key: &ApiKey) -> Result<bool, StoreError> {
+        let inserted = sqlx::query(sql::INSERT_FIRST_KEY)
+            .bind(key.id)
+            .bind(&key.tenant)
+            .bind(&key.name)
+            .bind(key.scopes.to_string())
+            .bind(key.hash.bytes().as_slice())
+            .bind(key.created_at)
+            .bind(key.expires_at)
+            .bind(key.revoked_at)
+            .execute(&self.writer)
+            .await
+            .map_err(failed)?;
+        Ok(inserted.rows_affected() == 1)
+    }
+
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
         let row: Option<KeyRow> =
             sqlx::query_as(sql::KEY).bind(id).fetch_optional(&self.reader).await.map_err(failed)?;
@@ -51,6 +67,7 @@ impl Keys for SqliteStore {
             .bind(entry.at)
             .bind(&entry.tenant)
             .bind(entry.key)
+            .bind(&entry.actor)
             .bind(&entry.action)
             .bind(&entry.object)
             .bind(&entry.detail)

@@ -9,14 +9,16 @@ use serde_json::json;
 use sqlx::Executor;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{PostgresStore, database};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::jobs::{
-    Assignment, CancelOutcome, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Queue, Releases, Runner,
-    Signals, Stop, Store, WorkerConfig, Workers, Written,
+    Assignment, CancelOutcome, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Keys, Queue, Releases,
+    Runner, Signals, Stop, Store, WorkerConfig, Workers, Written,
 };
+use crate::store::conformance::keys::api_key;
 use crate::store::conformance::{
     LEASE, TENANT, at, claim, commit_of, dataset, enqueue, job, new_job, part_chunk, problems, token,
 };
@@ -47,6 +49,26 @@ async fn no_two_processes_get_one_job() {
     let all: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
     assert_eq!(all.len(), 40);
     assert_eq!(all.into_iter().collect::<HashSet<_>>().len(), 40);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_key_waits_for_one_that_is_being_made() {
+    let database = database!();
+    let (one, other) = (database.store().await, database.store().await);
+    // another process is about to make a key, and nobody sees it yet
+    let mut making = one.begin().await.unwrap();
+    let insert =
+        "INSERT INTO api_keys (id, tenant, name, scopes, hash, created_at) VALUES ($1, 'x', 'x', '', $2, now())";
+    let insert = sqlx::query(insert).bind(Uuid::now_v7()).bind([0_u8; 32].as_slice());
+    insert.execute(&mut *making).await.unwrap();
+    let late = tokio::spawn(async move { other.insert_first_key(&api_key(TENANT).0).await.unwrap() });
+    let waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while !late.is_finished() && sqlx::query_scalar::<_, i64>(waits).fetch_one(&one.pool).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    making.commit().await.unwrap();
+    assert!(!late.await.unwrap(), "it is the second");
+    assert_eq!(one.keys(None).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,235 @@
+//! The keys of an issuer, as a JWKS document (RFC 7517) in a file that whoever runs the service keeps up to date.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use jsonwebtoken::jwk::{
+    AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse, RSAKeyParameters,
+};
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use serde_json::Value;
+
+use super::Caller;
+use super::jwt::{self, JwtRules, Refused};
+
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The file is looked at again after so long, and at once for a key that is not known.
+const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(2);
+/// The members of keys that only their issuer may have.
+const PRIVATE: [&str; 7] = ["d", "p", "q", "dp", "dq", "qi", "oth"];
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeySetError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(#[from] io::Error),
+    /// It is no JWKS document.
+    #[error("it is no JSON object with a list of keys")]
+    NotJwks,
+    /// It holds private keys.
+    #[error("it holds a private key; a service needs public ones only")]
+    PrivateKey,
+    /// A `kid` names several keys.
+    #[error("two keys have the same kid")]
+    SameId,
+    /// None of its keys can verify a token.
+    #[error("it holds no key for signatures with RSA of 2048 to 4096 bits, P-256, P-384 or Ed25519")]
+    NoKey,
+}
+
+/// The public keys of an issuer.
+#[derive(Debug)]
+pub(super) struct KeySet(Vec<Key>);
+
+/// A key, and the one algorithm that it is for.
+#[derive(Debug)]
+pub(super) struct Key {
+    id: Option<String>,
+    pub(super) algorithm: Algorithm,
+    pub(super) verifying: DecodingKey,
+}
+
+impl KeySet {
+    /// Reads a document. Keys that are no public keys for signatures are passed over, as RFC 7517 asks.
+    fn parse(document: &[u8]) -> Result<Self, KeySetError> {
+        let document: Value = serde_json::from_slice(document).map_err(|_| KeySetError::NotJwks)?;
+        let members = document.get("keys").and_then(Value::as_array).ok_or(KeySetError::NotJwks)?;
+        let mut keys: Vec<Key> = Vec::new();
+        for member in members {
+            if PRIVATE.iter().any(|name| member.get(name).is_some()) {
+                return Err(KeySetError::PrivateKey);
+            }
+            let Some(key) = Key::of(member) else { continue };
+            if key.id.is_some() && keys.iter().any(|other| other.id == key.id) {
+                return Err(KeySetError::SameId);
+            }
+            keys.push(key);
+        }
+        if keys.is_empty() { Err(KeySetError::NoKey) } else { Ok(Self(keys)) }
+    }
+
+    /// The key that a token means: the one of its `kid`, or the only one where one of both has no `kid`.
+    pub(super) fn find(&self, id: Option<&str>) -> Option<&Key> {
+        match (id, self.0.as_slice()) {
+            (None, [only]) => Some(only),
+            (Some(_), [only]) if only.id.is_none() => Some(only),
+            (Some(id), keys) => keys.iter().find(|key| key.id.as_deref() == Some(id)),
+            (None, _) => None,
+        }
+    }
+}
+
+impl Key {
+    fn of(member: &Value) -> Option<Self> {
+        let jwk: Jwk = serde_json::from_value(member.clone()).ok()?;
+        let common = &jwk.common;
+        let signs = matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));
+        let verifies = common.key_operations.as_ref().is_none_or(|acts| acts.contains(&KeyOperations::Verify));
+        if !signs || !verifies {
+            return None;
+        }
+        let stated = common.key_algorithm;
+        let algorithm = match &jwk.algorithm {
+            AlgorithmParameters::RSA(numbers) if is_strong(numbers) => of_rsa(stated)?,
+            AlgorithmParameters::EllipticCurve(point) => match point.curve {
+                EllipticCurve::P256 => only(stated, KeyAlgorithm::ES256, Algorithm::ES256)?,
+                EllipticCurve::P384 => only(stated, KeyAlgorithm::ES384, Algorithm::ES384)?,
+                _ => return None,
+            },
+            AlgorithmParameters::OctetKeyPair(point) if point.curve == EllipticCurve::Ed25519 => {
+                // the library cuts a longer one, and a shorter one is its panic
+                bytes(&point.x).filter(|bytes| bytes.len() == 32)?;
+                only(stated, KeyAlgorithm::EdDSA, Algorithm::EdDSA)?
+            }
+            _ => return None,
+        };
+        let verifying = DecodingKey::from_jwk(&jwk).ok()?;
+        // a point that is not on its curve is found now
+        crypto::verify("", b"", &verifying, algorithm).ok()?;
+        Some(Self { id: jwk.common.key_id, algorithm, verifying })
+    }
+}
+
+fn only(stated: Option<KeyAlgorithm>, fits: KeyAlgorithm, algorithm: Algorithm) -> Option<Algorithm> {
+    stated.is_none_or(|stated| stated == fits).then_some(algorithm)
+}
+
+/// An RSA key fits several algorithms; issuers that do not say which mean RS256.
+fn of_rsa(stated: Option<KeyAlgorithm>) -> Option<Algorithm> {
+    match stated {
+        None | Some(KeyAlgorithm::RS256) => Some(Algorithm::RS256),
+        Some(KeyAlgorithm::RS384) => Some(Algorithm::RS384),
+        Some(KeyAlgorithm::RS512) => Some(Algorithm::RS512),
+        Some(KeyAlgorithm::PS256) => Some(Algorithm::PS256),
+        Some(KeyAlgorithm::PS384) => Some(Algorithm::PS384),
+        Some(KeyAlgorithm::PS512) => Some(Algorithm::PS512),
+        Some(_) => None,
+    }
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+/// Whether a modulus has 2048 to 4096 bits, and the exponent is one that RSA is sound with.
+fn is_strong(numbers: &RSAKeyParameters) -> bool {
+    let (Some(modulus), Some(exponent)) = (bytes(&numbers.n), bytes(&numbers.e)) else { return false };
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    let modulus = &modulus[zeros..];
+    let bits = modulus.first().map_or(0, |first| modulus.len() * 8 - first.leading_zeros() as usize);
+    let exponent = exponent.iter().try_fold(0u32, |sum, byte| sum.checked_mul(256)?.checked_add(u32::from(*byte)));
+    (2048..=4096).contains(&bits) && exponent.is_some_and(|exponent| exponent >= 3 && exponent % 2 == 1)
+}
+
+/// Admits the tokens of an issuer whose keys stand in a file.
+#[derive(Debug)]
+pub struct Issuer {
+    rules: JwtRules,
+    file: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    keys: Arc<KeySet>,
+    /// What was last found in the file, usable or not: each content is judged once.
+    found: Result<Vec<u8>, io::ErrorKind>,
+    looked_at: DateTime<Utc>,
+}
+
+impl Issuer {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// [`KeySetError`] when it is missing or has no usable keys.
+    pub fn open(rules: JwtRules, file: &Path, now: DateTime<Utc>) -> Result<Self, KeySetError> {
+        let found = read(file)?;
+        let keys = Arc::new(KeySet::parse(&found)?);
+        let state = Mutex::new(State { keys, found: Ok(found), looked_at: now });
+        Ok(Self { rules, file: file.to_owned(), state })
+    }
+
+    /// The caller that a token makes at `now`. Blocks: the file may be read, and a signature is verified.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn admit(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, Refused> {
+        let header = jwt::header(token)?;
+        let mut keys = self.keys(now, false);
+        if keys.find(header.kid.as_deref()).is_none() {
+            keys = self.keys(now, true);
+        }
+        self.rules.admit(&header, token, &keys, now)
+    }
+
+    /// The keys, read again when it is time, or at once.
+    fn keys(&self, now: DateTime<Utc>, at_once: bool) -> Arc<KeySet> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = now - state.looked_at;
+        // a clock that was set back makes no file young
+        if at_once || age >= LOOK_AGAIN || age < TimeDelta::zero() {
+            state.looked_at = now;
+            self.look(&mut state);
+        }
+        Arc::clone(&state.keys)
+    }
+
+    fn look(&self, state: &mut State) {
+        let found = read(&self.file);
+        let seen = found.as_ref().map(Vec::as_slice).map_err(io::Error::kind);
+        if seen == state.found.as_deref().map_err(|kind| *kind) {
+            return;
+        }
+        let parsed = seen.map_err(io::Error::from).map_err(KeySetError::from).and_then(KeySet::parse);
+        match parsed {
+            Ok(keys) => {
+                tracing::info!(keys = keys.0.len(), "the keys of the issuer were read again");
+                state.keys = Arc::new(keys);
+            }
+            Err(error) => {
+                let file = self.file.display();
+                tracing::warn!(file = %file, error = %error, "the JWKS file cannot be used; the keys it held before still count");
+            }
+        }
+        state.found = found.map_err(|error| error.kind());
+    }
+}
+
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let open = File::open(file)?;
+    if !open.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file that can be read again"));
+    }
+    let mut found = Vec::new();
+    open.take(MAX_FILE_BYTES + 1).read_to_end(&mut found)?;
+    if found.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than a set of keys can be"));
+    }
+    Ok(found)
+}

@@ -1,0 +1,193 @@
+//! JSON web tokens (RFC 7519) that a gateway's issuer signs: what they must say, and the caller that they make.
+
+use chrono::{DateTime, Utc};
+use jsonwebtoken::{Header, Validation, decode, decode_header};
+use serde_json::{Map, Value};
+
+use super::jwks::KeySet;
+use super::{Actor, Caller, Preset, Scope, Scopes, is_tenant};
+
+/// Longer tokens are refused unread.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// How far the clocks of issuer and service may be apart.
+const LEEWAY_SECONDS: i64 = 60;
+/// The end of the year 9999; ends after it are no ends.
+const LAST_SECOND: i64 = 253_402_300_799;
+const MAX_SUBJECT_CHARS: usize = 255;
+/// Other types of tokens are meant for other ends, such as a logout.
+const TYPES: [&str; 4] = ["jwt", "at+jwt", "application/jwt", "application/at+jwt"];
+
+/// What a token must say.
+#[derive(Clone, Debug)]
+pub struct JwtRules {
+    /// Its `iss`.
+    pub issuer: String,
+    /// One of its `aud`.
+    pub audience: String,
+    /// The claim that holds the tenant.
+    pub tenant_claim: String,
+}
+
+/// Why a token is refused: for the log alone, callers get one answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// It cannot be read as a token.
+    #[error("it is malformed")]
+    Malformed,
+    /// It names critical extensions, or is of a type for other ends.
+    #[error("it is of a kind that is not taken")]
+    Kind,
+    /// It names a key that the set has not, or none where the set has several.
+    #[error("its key is not in the set")]
+    UnknownKey,
+    /// Its signature is not the key's, or its issuer, audience or a claim that must be there is another.
+    #[error("its algorithm, signature, issuer, audience or claims do not fit")]
+    Claims,
+    /// It is not valid yet, or no more.
+    #[error("its time is not now")]
+    Time,
+    /// It has no usable subject.
+    #[error("its subject is missing or unusable")]
+    Subject,
+    /// It has no usable tenant.
+    #[error("its tenant is missing or unusable")]
+    Tenant,
+}
+
+/// The header of a token, not trusted yet.
+pub(super) fn header(token: &str) -> Result<Header, Refused> {
+    if token.len() > MAX_TOKEN_BYTES {
+        return Err(Refused::Malformed);
+    }
+    // `none` and unknown algorithms cannot be read
+    let header = decode_header(token).map_err(|_| Refused::Malformed)?;
+    let usual = header.typ.as_ref().is_none_or(|typ| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ)));
+    if header.crit.is_none() && usual { Ok(header) } else { Err(Refused::Kind) }
+}
+
+impl JwtRules {
+    /// The caller that a token makes at `now`.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub(super) fn admit(
+        &self,
+        header: &Header,
+        token: &str,
+        keys: &KeySet,
+        now: DateTime<Utc>,
+    ) -> Result<Caller, Refused> {
+        let key = keys.find(header.kid.as_deref()).ok_or(Refused::UnknownKey)?;
+        // the key says which algorithm, not the token
+        let mut validation = Validation::new(key.algorithm);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_audience(&[&self.audience]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        // judged below, by the service's clock
+        validation.validate_exp = false;
+        let claims = decode::<Map<String, Value>>(token, &key.verifying, &validation);
+        let claims = claims.map_err(|_| Refused::Claims)?.claims;
+        // the library also takes several issuers
+        if text(&claims, "iss") != Some(&self.issuer) {
+            return Err(Refused::Claims);
+        }
+        let until = times(&claims, now)?;
+        let usable = |subject: &&str| {
+            (1..=MAX_SUBJECT_CHARS).contains(&subject.chars().count()) && !subject.chars().any(char::is_control)
+        };
+        let subject = text(&claims, "sub").filter(usable).ok_or(Refused::Subject)?.to_owned();
+        let tenant = text(&claims, &self.tenant_claim).filter(|name| is_tenant(name)).ok_or(Refused::Tenant)?;
+        let actor = Actor::Subject { subject, until };
+        Ok(Caller { tenant: tenant.to_owned(), scopes: scopes(&claims), actor })
+    }
+}
+
+fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    claims.get(name).and_then(Value::as_str)
+}
+
+/// Judges `nbf` and `exp`, and gives the moment from which the token works no more.
+fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc>, Refused> {
+    let from = match claims.get("nbf") {
+        None => 0,
+        Some(from) => seconds(from).ok_or(Refused::Time)?,
+    };
+    let end = claims.get("exp").and_then(seconds).ok_or(Refused::Time)?;
+    let until = DateTime::from_timestamp(end.saturating_add(LEEWAY_SECONDS), 0).ok_or(Refused::Time)?;
+    if now < until && from <= now.timestamp().saturating_add(LEEWAY_SECONDS) { Ok(until) } else { Err(Refused::Time) }
+}
+
+/// A NumericDate in whole seconds.
+fn seconds(claim: &Value) -> Option<i64> {
+    let number = claim.as_f64().filter(|number| number.is_finite())?;
+    // exact: both bounds are integers far below 2^53
+    Some(number.clamp(0.0, LAST_SECOND as f64) as i64)
+}
+
+/// What `scope` and `scp` name, as texts with spaces or as lists; names that stand for nothing here are for others.
+fn scopes(claims: &Map<String, Value>) -> Scopes {
+    let mut named = Scopes::NONE;
+    for claim in ["scope", "scp"].iter().filter_map(|name| claims.get(*name)) {
+        let texts = claim.as_array().map_or(std::slice::from_ref(claim), Vec::as_slice);
+        for name in texts.iter().filter_map(Value::as_str).flat_map(str::split_whitespace) {
+            if let Ok(scope) = name.parse::<Scope>() {
+                named = named.with(Scopes::from_iter([scope]));
+            } else if let Some(Ok(preset)) = name.strip_prefix("preset:").map(str::parse::<Preset>) {
+                named = named.with(preset.scopes());
+            }
+        }
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn scopes_are_named_in_texts_and_lists() {
+        let of = |value| scopes(&claims(value)).to_string();
+        assert_eq!(of(json!({"scope": "openid jobs  releases:read profile"})), "jobs releases:read");
+        assert_eq!(of(json!({"scp": ["jobs", 7, "ledger:read", "preset:analyst"]})), "jobs releases:read ledger:read");
+        assert_eq!(
+            of(json!({"scope": "preset:pipeline", "scp": "operate"})),
+            "datasets:write jobs releases:read operate"
+        );
+        for nothing in
+            [json!({}), json!({"scope": 7}), json!({"scope": "preset:king Jobs admin *"}), json!({"scp": {}})]
+        {
+            assert_eq!(of(nothing), "");
+        }
+    }
+
+    #[test]
+    fn times_are_judged_to_the_second_with_leeway() {
+        let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
+        let judge = |value| times(&claims(value), now);
+        assert_eq!(judge(json!({"exp": 1_000_000})), Ok(DateTime::from_timestamp(1_000_060, 0).unwrap()));
+        assert!(judge(json!({"exp": 999_941})).is_ok());
+        assert!(judge(json!({"exp": 2_000_000, "nbf": 1_000_060})).is_ok());
+        for distant in [json!({"exp": u64::MAX}), json!({"exp": 1e300}), json!({"exp": 1_000_000.5})] {
+            assert!(judge(distant).is_ok());
+        }
+        for wrong in [
+            json!({"exp": 999_940}),
+            json!({"exp": 0}),
+            json!({"exp": -1}),
+            json!({"exp": "2000000"}),
+            json!({"exp": null}),
+            json!({}),
+            json!({"exp": 2_000_000, "nbf": 1_000_061}),
+            json!({"exp": 2_000_000, "nbf": "0"}),
+            json!({"exp": 2_000_000, "nbf": null}),
+        ] {
+            assert_eq!(judge(wrong.clone()), Err(Refused::Time), "{wrong}");
+        }
+    }
+}
