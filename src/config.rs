@@ -5,10 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// The options of a service.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 pub struct Config {
     /// The address to listen on; loopback only, unless --auth asks for keys or tokens
     #[arg(long, env = "GUARDIAN_LISTEN", default_value = "127.0.0.1:8080")]
@@ -19,6 +22,7 @@ pub struct Config {
     pub auth: Auth,
     /// Whose tokens count
     #[command(flatten)]
+    #[serde(flatten)]
     pub jwt: JwtOptions,
     /// When there is no key yet, make one that may do everything and write it to this file, which must not exist
     #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
@@ -28,6 +32,7 @@ pub struct Config {
     pub data: PathBuf,
     /// Where what lasts is kept
     #[command(flatten)]
+    #[serde(flatten)]
     pub store: StoreOptions,
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -53,19 +58,33 @@ pub struct Config {
     /// Seconds that running jobs get to end when the service is stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
+    /// Seconds in which a service that is stopped still serves, while /readyz says that it stops
+    #[arg(long, env = "GUARDIAN_DRAIN_SECONDS", default_value_t = 0)]
+    pub drain_seconds: u64,
+    /// What every path begins with, as /guardian, when a gateway passes it on
+    #[arg(long, env = "GUARDIAN_PATH_PREFIX", default_value = "", hide_default_value = true, value_name = "PREFIX")]
+    pub path_prefix: String,
+    /// Believes X-Forwarded-For, -Host, -Proto and -Prefix; only behind a gateway that sets or removes all four
+    #[arg(long, env = "GUARDIAN_TRUST_FORWARDED", value_parser = BoolishValueParser::new())]
+    pub trust_forwarded: bool,
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// What is told to an operator's tools
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub watch: WatchOptions,
 }
 
 /// The options of workers without HTTP.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 pub struct WorkerOptions {
     /// The folder of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub data: PathBuf,
     /// Where what lasts is kept
     #[command(flatten)]
+    #[serde(flatten)]
     pub store: StoreOptions,
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -76,19 +95,60 @@ pub struct WorkerOptions {
     /// How to write the log, on standard error
     #[arg(long, env = "GUARDIAN_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+    /// What is told to an operator's tools
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// What is told to an operator's tools.
+#[derive(Args, Clone, Debug, Default, Serialize)]
+pub struct WatchOptions {
+    /// An address of its own for /metrics (Prometheus), /healthz and /readyz, which ask for no key
+    #[arg(long, env = "GUARDIAN_METRICS_LISTEN", value_name = "ADDR")]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Sends traces to this collector (OTLP over HTTP), as http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_ENDPOINT is taken too
+    #[arg(long, env = "GUARDIAN_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// What counts where --otlp-endpoint says nothing
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide = true)]
+    #[serde(skip)]
+    pub otel_endpoint: Option<String>,
+}
+
+impl WatchOptions {
+    /// Where traces are sent.
+    ///
+    /// # Errors
+    /// A sentence for the operator, which does not repeat what was given: it may hold a password.
+    pub fn collector(&self) -> Result<Option<&str>, String> {
+        let (from, chosen) = match (&self.otlp_endpoint, &self.otel_endpoint) {
+            (None, None) => return Ok(None),
+            (Some(chosen), _) => ("--otlp-endpoint", chosen),
+            (None, Some(chosen)) => ("OTEL_EXPORTER_OTLP_ENDPOINT", chosen),
+        };
+        let authority = chosen.strip_prefix("http://").and_then(|rest| rest.split('/').next());
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"@?#".contains(&byte);
+        if authority.is_some_and(|authority| !authority.is_empty()) && chosen.bytes().all(plain) {
+            return Ok(Some(chosen));
+        }
+        Err(format!("{from} must be http://HOST:PORT, without a user; a collector that wants TLS needs one beside it"))
+    }
 }
 
 /// Whose tokens count with --auth jwt.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 pub struct JwtOptions {
     /// The file with the issuer's public keys, a JWKS document, which is read again when it changes
     #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
     pub jwks: Option<PathBuf>,
     /// The issuer, as tokens state it in `iss`
     #[arg(long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
+    #[serde(rename = "jwt_issuer")]
     pub issuer: Option<String>,
     /// This service's name, as tokens state it in `aud`
     #[arg(long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
+    #[serde(rename = "jwt_audience")]
     pub audience: Option<String>,
     /// The claim that names the tenant
     #[arg(
@@ -97,6 +157,7 @@ pub struct JwtOptions {
         value_name = "CLAIM",
         default_value = JwtOptions::TENANT_CLAIM
     )]
+    #[serde(rename = "jwt_tenant_claim")]
     pub tenant_claim: String,
 }
 
@@ -119,14 +180,16 @@ impl Default for JwtOptions {
 }
 
 /// Where what lasts is kept.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
     /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
     /// all in the data folder, and must be told so to listen beyond loopback. DATABASE_URL is taken too
     #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
+    #[serde(rename = "store")]
     pub url: Option<StoreUrl>,
     /// What counts where --store says nothing
     #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
+    #[serde(skip)]
     pub database_url: Option<StoreUrl>,
     /// The file of the master key, made when there is none; every process on one store needs the same. Default:
     /// master.key in the data folder
@@ -177,6 +240,42 @@ impl StoreUrl {
     }
 }
 
+/// The URL as it may be logged: who, where and which database.
+impl Serialize for StoreUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.redacted())
+    }
+}
+
+impl StoreUrl {
+    /// The URL without a password or anything else that could hold one. What is not plainly a URL is not shown at all.
+    fn redacted(&self) -> String {
+        let shown = || {
+            let (scheme, rest) = self.0.split_once("://")?;
+            let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?.."));
+            let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+            let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+            let (user, password) = user.split_once(':').map_or((user, ""), |(user, _)| (user, ":.."));
+            let plain = |text: &str, marks: &[u8]| {
+                text.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-.%".contains(&byte) || marks.contains(&byte))
+            };
+            let port = host.rsplit_once(':').is_none_or(|(_, port)| port.ends_with(']') || port.parse::<u16>().is_ok());
+            let whole = matches!(scheme, "postgres" | "postgresql")
+                && plain(user, b"")
+                && plain(host, b":[]")
+                && port
+                && plain(database, b"");
+            let at = if user.is_empty() { "" } else { "@" };
+            whole.then(|| format!("{scheme}://{user}{password}{at}{host}/{database}{query}"))
+        };
+        match self.0.as_str() {
+            "embedded" => "embedded".to_owned(),
+            _ => shown().unwrap_or_else(|| "(not shown)".to_owned()),
+        }
+    }
+}
+
 impl From<String> for StoreUrl {
     fn from(url: String) -> Self {
         Self(url)
@@ -190,7 +289,8 @@ impl fmt::Debug for StoreUrl {
 }
 
 /// Who may call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Auth {
     /// Whoever reaches the loopback address.
     None,
@@ -218,7 +318,8 @@ impl Auth {
 }
 
 /// How to write the log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
     Text,
@@ -233,12 +334,23 @@ impl Config {
         Duration::from_secs(self.grace_seconds)
     }
 
+    /// Every option as it counts, for the log; secrets are not in it.
+    #[must_use]
+    pub fn effective(&self) -> Map<String, Value> {
+        effective(self, &self.store, &self.watch, &self.data)
+    }
+
     /// What is wrong with the options together.
     ///
     /// # Errors
     /// A sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         self.store.database()?;
+        self.watch.collector()?;
+        if self.watch.metrics_listen.is_some_and(|address| address.port() != 0 && address.port() == self.listen.port())
+        {
+            return Err("--metrics-listen needs a port of its own: it asks for no key".to_owned());
+        }
         match (self.auth.jwt(), &self.jwt) {
             (true, jwt) if jwt.complete().is_none() => {
                 return Err("--auth jwt needs --jwks, --jwt-issuer and --jwt-audience".to_owned());
@@ -267,6 +379,28 @@ impl Config {
         }
         Ok(())
     }
+}
+
+impl WorkerOptions {
+    /// Every option as it counts, for the log; secrets are not in it.
+    #[must_use]
+    pub fn effective(&self) -> Map<String, Value> {
+        effective(self, &self.store, &self.watch, &self.data)
+    }
+}
+
+/// Options as JSON, with what is chosen in several ways as it was chosen.
+fn effective(options: &impl Serialize, store: &StoreOptions, watch: &WatchOptions, data: &Path) -> Map<String, Value> {
+    let mut shown = match serde_json::to_value(options) {
+        Ok(Value::Object(shown)) => shown,
+        // a path that is no text
+        _ => Map::from_iter([("unreadable".to_owned(), true.into())]),
+    };
+    let chosen = store.url.as_ref().or(store.database_url.as_ref());
+    shown.insert("store".to_owned(), chosen.map_or_else(|| "embedded".to_owned(), StoreUrl::redacted).into());
+    shown.insert("master_key".to_owned(), store.master_key(data).display().to_string().into());
+    shown.insert("otlp_endpoint".to_owned(), watch.collector().unwrap_or(Some("(not shown)")).into());
+    shown
 }
 
 #[cfg(test)]
@@ -301,5 +435,70 @@ mod tests {
             assert!(!format!("{options:?} {:?}", options.database().err()).contains("secret"));
         }
         assert!(parse(&["--store", "mysql://me:secret@host/db"]).database().is_err());
+    }
+
+    #[derive(Parser)]
+    struct Served {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    #[test]
+    fn the_effective_configuration_has_every_option_and_no_secret() {
+        use clap::CommandFactory;
+
+        let line = ["guardian", "--store", "postgres://me:secret@db:5432/guard?password=secret&sslmode=require"];
+        let shown = Served::try_parse_from(line).unwrap().config.effective();
+        // what counts only where another option says nothing
+        let hidden = ["database_url", "otel_endpoint", "help"];
+        for argument in Served::command().get_arguments() {
+            let id = if argument.get_id() == "url" { "store" } else { argument.get_id().as_str() };
+            assert!(shown.contains_key(id) || hidden.contains(&id), "{id}");
+        }
+        assert_eq!(shown["store"], "postgres://me:..@db:5432/guard?..");
+        assert!(!Value::Object(shown).to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_may_hold_a_password_is_not_shown() {
+        for url in [
+            "postgres://me:sec/ret@host/db",
+            "postgres://me:sec?ret@host/db",
+            "postgres://me:secret@ho st/db",
+            "postgres://me:secret/db",
+            "postgres://user@secret@host:x/db",
+            "mysql://me:secret@host/db",
+            "postgres://host/db@secret",
+            "secret",
+        ] {
+            let shown = StoreUrl::from(url.to_owned()).redacted();
+            assert!(!shown.contains("ret"), "{url}: {shown}");
+        }
+        for (url, shown) in [
+            ("postgres:///guard", "postgres:///guard"),
+            ("postgresql://h", "postgresql://h/"),
+            ("postgres://me@[::1]:5432/guard", "postgres://me@[::1]:5432/guard"),
+            ("postgres://me:a@b:c@h/guard", "postgres://me:..@h/guard"),
+        ] {
+            assert_eq!(StoreUrl::from(url.to_owned()).redacted(), shown);
+        }
+    }
+
+    #[test]
+    fn a_collector_is_named_plainly() {
+        let options = |own: Option<&str>, other: Option<&str>| WatchOptions {
+            otlp_endpoint: own.map(str::to_owned),
+            otel_endpoint: other.map(str::to_owned),
+            ..WatchOptions::default()
+        };
+        assert_eq!(options(None, None).collector(), Ok(None));
+        assert_eq!(options(None, Some("http://c:4318")).collector(), Ok(Some("http://c:4318")));
+        assert_eq!(options(Some("http://d"), Some("http://c:4318")).collector(), Ok(Some("http://d")));
+        for wrong in
+            ["c:4318", "https://c", "http://", "http:///x", "http://me:secret@c", "http://c?secret", "http://c d"]
+        {
+            let said = options(Some(wrong), None).collector().unwrap_err();
+            assert!(!said.contains("secret"), "{said}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! How a long computation is watched and stopped from outside: a cancellation token and a progress sink.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,16 @@ struct Shared {
     phase: AtomicU8,
     done: AtomicU64,
     of: AtomicU64,
+    watcher: OnceLock<Watcher>,
+}
+
+/// Told of every phase that begins.
+struct Watcher(Box<dyn Fn(Phase) + Send + Sync>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher(..)")
+    }
 }
 
 /// Shared by a computation and whoever watches it. Cloning gives another handle of the same control.
@@ -89,6 +100,11 @@ impl Control {
         if self.0.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
 
+    /// Has `told` called with every phase that begins, on the thread that begins it. The first watcher stays.
+    pub fn watch(&self, told: impl Fn(Phase) + Send + Sync + 'static) {
+        let _ = self.0.watcher.set(Watcher(Box::new(told)));
+    }
+
     /// Begins a phase of `of` steps.
     ///
     /// # Errors
@@ -97,6 +113,9 @@ impl Control {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.of.store(of, Ordering::Relaxed);
         self.0.phase.store(phase as u8, Ordering::Relaxed);
+        if let Some(Watcher(told)) = self.0.watcher.get() {
+            told(phase);
+        }
         self.check()
     }
 

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod identity;
 pub mod jobs;
 pub mod ledger;
+pub mod meter;
 pub mod microdata;
 pub mod privacy;
 pub mod problem;

@@ -1,23 +1,25 @@
 //! The service put together: store, keys, workers and routes in one process; or workers alone, beside other processes on one
 //! store.
 
+pub mod books;
 pub mod keys;
+mod tools;
 
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{self, Accepts, App};
+use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Config, StoreOptions, WorkerOptions};
+use crate::config::{Config, StoreOptions, WatchOptions, WorkerOptions};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
@@ -30,6 +32,9 @@ use crate::vault::{Vault, VaultError};
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// An upload may take so long before its chunks count as left behind.
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Requests under way get so long at least, also when jobs have taken the whole grace period.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The pin that tells which master key a store was begun with.
 const KEY_PIN: &str = "master key";
@@ -105,15 +110,24 @@ struct Base {
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Signals>,
+    /// The process was told to stop, and still serves.
+    draining: CancellationToken,
     stopping: CancellationToken,
+    metrics: Option<SocketAddr>,
 }
 
 impl Base {
-    async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
+    async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
         let database = options.database().map_err(StartError::Config)?;
+        // first, so that nothing goes uncounted
+        let tools = match watch.metrics_listen {
+            Some(address) => Some(tools::Tools::bind(address).await?),
+            None => None,
+        };
         let store = OpenStore::open(database, data).await?;
         let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
-        let (clock, signals, stopping) = (Clock::system(), Arc::default(), CancellationToken::new());
+        let (clock, signals) = (Clock::system(), Arc::default());
+        let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
         store.listen(&signals, &stopping).await?;
         let shared = store.shared();
         if store.is_shared() {
@@ -126,7 +140,16 @@ impl Base {
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        Ok(Self { store, vault, clock, signals, stopping })
+        let metrics = tools.as_ref().map(tools::Tools::address);
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics };
+        if let Some(tools) = tools {
+            tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
+        }
+        Ok(base)
+    }
+
+    fn readiness(&self) -> Readiness {
+        Readiness { store: self.store.shared(), draining: self.draining.clone() }
     }
 
     fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
@@ -176,7 +199,8 @@ impl WorkerService {
                          store belongs to one process, and `guardian serve` has workers";
             return Err(StartError::Config(needs.to_owned()));
         }
-        let base = Base::open(&options.store, &options.data).await?;
+        options.watch.collector().map_err(StartError::Config)?;
+        let base = Base::open(&options.store, &options.watch, &options.data).await?;
         let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
         Ok(Self { base, workers })
     }
@@ -187,8 +211,15 @@ impl WorkerService {
         self.base.store.database().unwrap_or_default()
     }
 
+    /// Where metrics are told.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.base.metrics
+    }
+
     /// Stops: running jobs get the grace period, then go back into the queue.
     pub async fn shutdown(self) {
+        self.base.draining.cancel();
         self.workers.shutdown().await;
         self.base.stopping.cancel();
         self.base.store.close().await;
@@ -203,6 +234,7 @@ pub struct Service {
     workers: WorkersHandle,
     server: JoinHandle<io::Result<()>>,
     grace: Duration,
+    drain: Duration,
 }
 
 impl Service {
@@ -221,10 +253,12 @@ impl Service {
     pub async fn start_with_keys(config: &Config, keys: KeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
         let accepts = Accepts { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
+        let prefix =
+            Prefix::parse(&config.path_prefix).map_err(|said| StartError::Config(format!("--path-prefix: {said}")))?;
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
-        let base = Base::open(&config.store, &config.data).await?;
+        let base = Base::open(&config.store, &config.watch, &config.data).await?;
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
@@ -252,18 +286,27 @@ impl Service {
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
             accepts,
+            readiness: base.readiness(),
+            gateway: Gateway { prefix, trusted: config.trust_forwarded },
         });
         let stop = base.stopping.clone();
-        let serving =
-            axum::serve(listener, router.clone()).with_graceful_shutdown(async move { stop.cancelled().await });
+        let routes = router.clone().into_make_service_with_connect_info::<SocketAddr>();
+        let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
         let server = tokio::spawn(serving.into_future());
-        Ok(Self { address, router, base, workers, server, grace: config.grace() })
+        let (grace, drain) = (config.grace(), Duration::from_secs(config.drain_seconds));
+        Ok(Self { address, router, base, workers, server, grace, drain })
     }
 
     /// The database, without a password; `None` for the embedded store.
     #[must_use]
     pub fn database(&self) -> Option<&str> {
         self.base.store.database()
+    }
+
+    /// Where metrics are told.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.base.metrics
     }
 
     /// Where it listens.
@@ -277,13 +320,18 @@ impl Service {
         self.router.clone()
     }
 
-    /// Stops: no new connections, running jobs get the grace period, the others stay in the queue.
+    /// Stops. `/readyz` tells it at once; requests are served as long as jobs run, which get the grace period, and as long as
+    /// draining takes. Then there are no new connections, and requests under way get what is left of the grace period. Jobs that
+    /// did not end stay in the queue.
     pub async fn shutdown(self) {
+        let told = Instant::now();
+        self.base.draining.cancel();
+        tokio::join!(self.workers.shutdown(), tokio::time::sleep(self.drain));
         self.base.stopping.cancel();
-        self.workers.shutdown().await;
         let mut server = self.server;
         // a connection that does not end by itself is cut
-        if tokio::time::timeout(self.grace, &mut server).await.is_err() {
+        let left = self.grace.saturating_sub(told.elapsed()).max(LAST_ANSWERS);
+        if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
         self.base.store.close().await;
@@ -369,9 +417,16 @@ mod tests {
         let service = Service::start(&config(here.path(), &database.url())).await.unwrap();
         let mut worker: WorkerOptions = options(there.path(), &database.url());
         assert!(matches!(WorkerService::start(&worker).await, Err(StartError::KeyMissing(_))));
+        worker.watch.metrics_listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         worker.store.master_key = Some(here.path().join("master.key"));
         let workers = WorkerService::start(&worker).await.unwrap();
         assert_eq!(Some(workers.database()), service.database());
+        let tools = workers.metrics().unwrap();
+        for (path, holds) in [("readyz", "ok"), ("healthz", "ok"), ("metrics", "guardian_store_up 1")] {
+            let answer = reqwest::get(format!("http://{tools}/{path}")).await.unwrap();
+            assert_eq!(answer.status(), 200, "{path}");
+            assert!(answer.text().await.unwrap().contains(holds), "{path}");
+        }
         workers.shutdown().await;
         service.shutdown().await;
     }

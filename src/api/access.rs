@@ -37,9 +37,22 @@ pub(super) enum Access {
     Open,
     /// A key with this scope.
     Needs(Scope),
+    /// A key with one of these scopes.
+    NeedsOne(&'static [Scope]),
 }
 
-use Access::{Needs, Open};
+use Access::{Needs, NeedsOne, Open};
+
+impl Access {
+    /// The scopes of which a key needs one; none where nothing is asked.
+    pub(super) fn scopes(&self) -> &[Scope] {
+        match self {
+            Open => &[],
+            Needs(scope) => std::slice::from_ref(scope),
+            NeedsOne(scopes) => scopes,
+        }
+    }
+}
 
 /// Every route of the document. One that is not here is answered to nobody, because no [`Who`] is made for it.
 pub(super) const ACCESS: &[(&str, &str, Access)] = &[
@@ -61,6 +74,13 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/releases/{id}/approve", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),
+    ("GET", "/v1/releases/{id}/history", Needs(Scope::ReleasesApprove)),
+    ("PUT", "/v1/policies/{name}", Needs(Scope::TaxonomiesWrite)),
+    ("GET", "/v1/policies", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
+    ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
+    // whoever answers for releases sees who did what, and so does whoever runs the service
+    ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),
     ("GET", "/healthz", Open),
     ("GET", "/readyz", Open),
 ];
@@ -75,23 +95,29 @@ pub(super) async fn authorized(State(app): State<App>, mut request: Request, nex
     // GET handlers answer HEAD too
     let method = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let Some(Needs(scope)) = path.and_then(|path| access(method, path)) else { return next.run(request).await };
+    let Some(asked) = path.and_then(|path| access(method, path)).filter(|asked| *asked != Open) else {
+        return next.run(request).await;
+    };
     let sent = bearer(request.headers()).is_some();
-    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, scope)) {
+    match caller(&app, request.headers()).await.and_then(|caller| judged(caller, asked)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => challenged(problem, scope, sent),
+        Err(problem) => challenged(problem, asked.scopes(), sent),
     }
 }
 
 /// A refusal that says how to do better (RFC 6750).
-fn challenged(problem: Problem, needed: Scope, sent: bool) -> Response {
+fn challenged(problem: Problem, needed: &[Scope], sent: bool) -> Response {
     let error = match problem.kind {
         Kind::Unauthenticated if sent => ", error=\"invalid_token\"".to_owned(),
         Kind::Unauthenticated => String::new(),
-        Kind::Forbidden => format!(", error=\"insufficient_scope\", scope=\"{}\"", needed.name()),
+        // any one of them would do
+        Kind::Forbidden => {
+            let named = needed.first().map_or("", |scope| scope.name());
+            format!(", error=\"insufficient_scope\", scope=\"{named}\"")
+        }
         _ => return problem.into_response(),
     };
     let mut response = problem.into_response();
@@ -129,12 +155,20 @@ async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Call
     })
 }
 
-fn judged(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
-    if caller.may(scope) {
+fn judged(caller: Caller, asked: Access) -> Result<Caller, Problem> {
+    let scopes = asked.scopes();
+    if scopes.iter().any(|scope| caller.may(*scope)) {
         return Ok(caller);
     }
-    let detail = format!("the key has not the scope {}", scope.name());
-    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope.name()))
+    let detail = format!("the key has not the scope {}", either(scopes, ""));
+    // any one of them would do
+    let named = scopes.first().map_or("", |scope| scope.name());
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", named))
+}
+
+/// The scopes of which one is needed, for people, each in `quotes`.
+pub(super) fn either(scopes: &[Scope], quotes: &str) -> String {
+    scopes.iter().map(|scope| format!("{quotes}{}{quotes}", scope.name())).collect::<Vec<_>>().join(" or ")
 }
 
 /// The token of a bearer header. Of several headers none counts: a gateway may have looked at another than this would.

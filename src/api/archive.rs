@@ -41,7 +41,7 @@ pub(super) async fn get(
     }
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
-    releases::open(&app, &release).await?;
+    releases::open(&app, &caller, &release).await?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(stream::archive(app, release, manifest, report).await?));
     let stated = [

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::App;
 use super::access::Who;
 use super::extract::Id;
+use super::gateway::Base;
 use super::jobs::{Job, read};
 use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
@@ -36,6 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub(super) async fn stream_events(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
@@ -49,13 +51,14 @@ pub(super) async fn stream_events(
     };
     let changes = app.desk.signals.changes();
     read(&app, &caller, id).await?;
-    let listener = Listener { app, caller, id, seen, status: None, changes, ended: false };
+    let listener = Listener { app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
     app: App,
     caller: Caller,
+    base: Base,
     id: Uuid,
     seen: Option<u64>,
     status: Option<JobStatus>,
@@ -83,7 +86,7 @@ impl Listener {
                 let event = Event::default()
                     .event(name)
                     .id(number.to_string())
-                    .json_data(Job::seen_by(&self.caller, job))
+                    .json_data(Job::seen_by(&self.caller, &self.base, job))
                     .ok()?;
                 return Some((Ok(event), self));
             }

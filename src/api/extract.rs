@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{DRAINED_BYTES, MAX_DOCUMENT_BYTES};
 use crate::problem::{Kind, Problem};
+use crate::spec::parse_json;
 
 /// An id in the path. A malformed one is a thing that does not exist.
 pub(super) struct Id(pub(super) Uuid);
@@ -28,6 +29,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 /// Ids have one spelling: others, such as braces, are not ids of this service.
 fn parse(id: &str) -> Option<Uuid> {
     Uuid::try_parse(id).ok().filter(|_| id.len() == 36)
+}
+
+/// A name in the path, which is still to be judged. What cannot even be decoded is a thing that does not exist.
+pub(super) struct Name(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = Path::<String>::from_request_parts(parts, state).await;
+        name.map(|Path(name)| Self(name)).map_err(|_| Problem::new(Kind::NotFound, "there is nothing under this name"))
+    }
 }
 
 /// The path of a part. What cannot even be decoded is a part that does not exist.
@@ -83,10 +96,7 @@ impl<S: Send + Sync> FromRequest<S> for Document {
             return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
         }
         let bytes = document_bytes(request.into_body()).await?;
-        let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
-            let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
-            Problem::new(Kind::MalformedBody, detail)
-        })?;
+        let document = parse_json(&bytes)?;
         if document.is_object() {
             Ok(Self(document))
         } else {

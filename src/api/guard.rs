@@ -1,5 +1,6 @@
 //! Without authentication only loopback names are served, and no page of a foreign origin may ask (a page of any site could
-//! otherwise reach the service through the browser of whoever runs it).
+//! otherwise reach the service through the browser of whoever runs it). There only `Host` itself counts, whatever is forwarded: a
+//! page that has its own name lead to this machine can send what it likes.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -7,25 +8,28 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::access::bearer;
+use super::gateway::Gateway;
 use crate::problem::{Kind, Problem};
 
 /// From where requests are served.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Served {
     /// Under any `Host` name: callers prove themselves with keys.
     pub(super) any_host: bool,
+    /// What stands before the service.
+    pub(super) gateway: Gateway,
 }
 
 /// Refuses other `Host` names and foreign origins.
 pub(super) async fn from_where(State(served): State<Served>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(ToString::to_string);
-    match judge(served, authority.as_deref(), request.headers()) {
+    match judge(&served, authority.as_deref(), request.headers()) {
         Err(problem) => problem.into_response(),
         Ok(()) => next.run(request).await,
     }
 }
 
-fn judge(served: Served, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
+fn judge(served: &Served, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).or(authority).unwrap_or_default();
     // of two names another that reads the request may believe the other
@@ -35,7 +39,11 @@ fn judge(served: Served, authority: Option<&str>, headers: &HeaderMap) -> Result
         let detail = "without authentication only localhost, 127.0.0.1 and [::1] are served";
         return Err(Problem::new(Kind::HostRefused, detail));
     }
+    let public = served.gateway.origin(headers).filter(|_| served.any_host);
     let own = |origin: &str| {
+        if let Some(public) = &public {
+            return origin == public;
+        }
         // in front of a service with keys someone else may speak TLS
         let name =
             origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://").filter(|_| served.any_host));
@@ -65,7 +73,9 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    const LOCAL: Served = Served { any_host: false };
+    fn served(any_host: bool, trusted: bool) -> Served {
+        Served { any_host, gateway: Gateway { trusted, ..Gateway::default() } }
+    }
 
     #[test]
     fn loopback_names_are_known_with_and_without_port() {
@@ -106,15 +116,16 @@ mod tests {
                 (header::ORIGIN, origin.parse().unwrap()),
             ])
         };
-        assert!(judge(LOCAL, None, &headers("http://localhost:8080")).is_ok());
+        let local = served(false, false);
+        assert!(judge(&local, None, &headers("http://localhost:8080")).is_ok());
         for origin in ["http://localhost:9090", "https://example.com", "null", "http://127.0.0.1:8080"] {
-            assert_eq!(judge(LOCAL, None, &headers(origin)).unwrap_err().kind, Kind::ForeignOrigin, "{origin}");
+            assert_eq!(judge(&local, None, &headers(origin)).unwrap_err().kind, Kind::ForeignOrigin, "{origin}");
         }
     }
 
     #[test]
     fn with_keys_any_name_is_served_and_foreign_pages_need_a_token() {
-        let served = Served { any_host: true };
+        let (local, with_keys) = (served(false, false), served(true, false));
         let headers = |origin: &str| {
             HeaderMap::from_iter([
                 (header::HOST, "guardian.example".parse().unwrap()),
@@ -122,12 +133,33 @@ mod tests {
             ])
         };
         for origin in ["http://guardian.example", "https://guardian.example"] {
-            assert!(judge(served, None, &headers(origin)).is_ok(), "{origin}");
+            assert!(judge(&with_keys, None, &headers(origin)).is_ok(), "{origin}");
         }
         let mut foreign = headers("https://example.com");
-        assert_eq!(judge(served, None, &foreign).unwrap_err().kind, Kind::ForeignOrigin);
+        assert_eq!(judge(&with_keys, None, &foreign).unwrap_err().kind, Kind::ForeignOrigin);
         foreign.insert(header::AUTHORIZATION, "Bearer x".parse().unwrap());
-        assert!(judge(served, None, &foreign).is_ok());
-        assert_eq!(judge(LOCAL, None, &foreign).unwrap_err().kind, Kind::HostRefused);
+        assert!(judge(&with_keys, None, &foreign).is_ok());
+        assert_eq!(judge(&local, None, &foreign).unwrap_err().kind, Kind::HostRefused);
+    }
+
+    #[test]
+    fn a_trusted_gateway_says_the_public_origin() {
+        let mut headers = HeaderMap::from_iter([
+            (header::HOST, "10.0.0.5:8080".parse().unwrap()),
+            (header::ORIGIN, "https://guardian.example".parse().unwrap()),
+        ]);
+        headers.insert("x-forwarded-host", "guardian.example".parse().unwrap());
+        headers.insert("x-forwarded-proto", "https".parse().unwrap());
+        assert!(judge(&served(true, true), None, &headers).is_ok());
+        assert_eq!(judge(&served(true, false), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
+        headers.insert(header::ORIGIN, "https://10.0.0.5:8080".parse().unwrap());
+        assert_eq!(judge(&served(true, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
+        // without authentication only Host itself counts
+        headers.insert("x-forwarded-host", "localhost".parse().unwrap());
+        headers.insert(header::HOST, "evil.example".parse().unwrap());
+        assert_eq!(judge(&served(false, true), None, &headers).unwrap_err().kind, Kind::HostRefused);
+        headers.insert(header::HOST, "localhost".parse().unwrap());
+        headers.insert(header::ORIGIN, "https://localhost".parse().unwrap());
+        assert_eq!(judge(&served(false, true), None, &headers).unwrap_err().kind, Kind::ForeignOrigin);
     }
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::App;
 use super::access::Who;
 use super::extract::{Document, Id, Query, idempotency_key};
+use super::gateway::Base;
 use super::listing::{self, Listing};
 use crate::control::Progress;
 use crate::identity::{Caller, Scope};
@@ -69,11 +70,11 @@ struct JobLinks {
 
 impl Job {
     /// The job as a caller may see it: without counts of the data unless the key opens these.
-    pub(super) fn seen_by(caller: &Caller, record: JobRecord) -> Self {
+    pub(super) fn seen_by(caller: &Caller, base: &Base, record: JobRecord) -> Self {
         let links = JobLinks {
-            this: format!("/v1/jobs/{}", record.id),
-            events: format!("/v1/jobs/{}/events", record.id),
-            release: record.release.map(|release| format!("/v1/releases/{release}")),
+            this: format!("{base}/v1/jobs/{}", record.id),
+            events: format!("{base}/v1/jobs/{}/events", record.id),
+            release: record.release.map(|release| format!("{base}/v1/releases/{release}")),
         };
         let mut problem = record.problem;
         if !caller.may(Scope::DatasetsInspect) {
@@ -146,9 +147,9 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
+fn located(caller: &Caller, base: &Base, status: StatusCode, job: JobRecord) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
-    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, job)))
+    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, base, job)))
 }
 
 /// Submits a job
@@ -167,6 +168,7 @@ fn located(caller: &Caller, status: StatusCode, job: JobRecord) -> Located {
 pub(super) async fn submit(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Query(wait): Query<Wait>,
     headers: HeaderMap,
     Document(document): Document,
@@ -178,11 +180,11 @@ pub(super) async fn submit(
         false => problem.without_counts(),
     })?;
     if wait.is_zero() {
-        return Ok(located(&caller, StatusCode::ACCEPTED, job));
+        return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
     }
     let job = read_after(&app, &caller, job.id, wait).await?;
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(&caller, status, job))
+    Ok(located(&caller, &base, status, job))
 }
 
 /// Which jobs to list.
@@ -213,6 +215,7 @@ pub(super) struct JobQuery {
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<Listing<Job>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
@@ -220,7 +223,7 @@ pub(super) async fn list(
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, job)))?))
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
 /// One job
@@ -231,10 +234,11 @@ pub(super) async fn list(
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
+    base: Base,
     Id(id): Id,
     Query(wait): Query<Wait>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(Job::seen_by(&caller, read_after(&app, &caller, id, wait.duration()?).await?)))
+    Ok(Json(Job::seen_by(&caller, &base, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
 
 /// Asks a job to stop
@@ -244,7 +248,12 @@ pub(super) async fn get(
 #[utoipa::path(delete, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path)),
     responses(
         (status = 202, description = "asked to stop", body = Job, headers(("Location" = String)))))]
-pub(super) async fn cancel(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Located, Problem> {
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Who(caller): Who,
+    base: Base,
+    Id(id): Id,
+) -> Result<Located, Problem> {
     app.desk.cancel(&caller, id).await?;
-    Ok(located(&caller, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
+    Ok(located(&caller, &base, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
 }

@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 use super::access::Who;
 use super::extract::{Document, Id};
+use super::listing::Listing;
 use super::{App, releases};
 use crate::identity::Caller;
-use crate::jobs::Act;
+use crate::jobs::{Act, ReleaseEvent};
 use crate::problem::{Kind, Problem};
 use crate::report::Manifest;
 
@@ -41,7 +42,7 @@ async fn act(
 
 /// Publishes a held release
 ///
-/// From then on whoever may read releases can read it.
+/// From then on whoever may read releases can read it. Where the tenant's settings ask for it, by another key only than those that submitted the jobs which the release answers.
 #[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
         (status = 200, body = Manifest)))]
@@ -84,4 +85,17 @@ pub(super) async fn withdraw(
     document: Document,
 ) -> Result<Json<Manifest>, Problem> {
     act(&app, &caller, id, Act::Withdraw, document).await
+}
+
+/// What became of a release, oldest first
+///
+/// Each change of its status, with the reason and the key; also of a release that is rejected or withdrawn.
+#[utoipa::path(get, path = "/v1/releases/{id}/history", tag = "releases", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Listing<ReleaseEvent>)))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+) -> Result<Json<Listing<ReleaseEvent>>, Problem> {
+    Ok(Json(Listing { items: app.desk.history(&caller, id).await?, next: None }))
 }

@@ -3,10 +3,15 @@
 
 mod access;
 mod archive;
+mod aside;
+mod audit_log;
 mod datasets;
+mod docs;
 mod events;
 mod extract;
+mod gateway;
 mod guard;
+mod headers;
 mod health;
 mod intake;
 mod jobs;
@@ -16,28 +21,30 @@ mod openapi;
 mod parts;
 mod places;
 mod plans;
+mod policies;
 mod releases;
 mod respond;
 mod stream;
 mod upload;
+mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, Request, header};
+use axum::http::header;
 use axum::middleware;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
-use tower_http::trace::TraceLayer;
-use utoipa_swagger_ui::SwaggerUi;
 
 use crate::jobs::Desk;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 
 pub use access::Accepts;
+pub use aside::aside;
+pub use gateway::{Gateway, Prefix};
+pub use health::Readiness;
 pub use openapi::document as openapi_document;
 pub use places::Places;
 
@@ -63,31 +70,37 @@ pub struct App {
     pub plans: Places,
     /// What callers prove themselves with.
     pub accepts: Accepts,
+    /// Whether requests can be served.
+    pub readiness: Readiness,
+    /// What stands before the service.
+    pub gateway: Gateway,
 }
 
 /// The service.
 pub fn router(app: App) -> Router {
-    let request_id = HeaderName::from_static("x-request-id");
     let (routes, document) = openapi::routes().split_for_parts();
     // a document that cannot be written is served as null; the committed copy shows that this one can
     let document = openapi::completed(&document).unwrap_or_default();
-    let guarded = guard::Served { any_host: app.accepts.something() };
-    routes
+    let gateway = app.gateway.clone();
+    let guarded = guard::Served { any_host: app.accepts.something(), gateway: gateway.clone() };
+    let routes = routes
         .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
         .with_state(app)
-        .merge(SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", document))
-        .fallback(|| async { Problem::new(Kind::NotFound, "there is no such path") })
+        .merge(docs::routes(document))
+        .fallback(|| async { no_such_path() })
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path exists, but not with this method")
         })
         .layer(middleware::from_fn_with_state(guarded, guard::from_where))
+        .layer(middleware::from_fn(gateway::inside))
         .layer(CatchPanicLayer::custom(respond::panicked))
-        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
-            // the query may hold what a caller calls things; the path holds ids only
-            tracing::info_span!("request", method = %request.method(), path = request.uri().path())
-        }))
-        .layer(PropagateRequestIdLayer::new(request_id.clone()))
+        .layer(middleware::from_fn(headers::hygienic))
+        .layer(middleware::from_fn(watch::watched))
         // whatever shows headers shows no token
-        .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]))
-        .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+        .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]));
+    gateway.before(routes)
+}
+
+fn no_such_path() -> Problem {
+    Problem::new(Kind::NotFound, "there is no such path")
 }

@@ -11,8 +11,9 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{Access, access};
-use super::{App, archive, datasets, events, health, jobs, life, parts, plans, releases, upload};
+use super::access::{Access, access, either};
+use super::{App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, releases, upload};
+use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
 
 #[derive(OpenApi)]
@@ -36,7 +37,8 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "plans", description = "Dry runs"),
         (name = "jobs", description = "Publishing"),
         (name = "releases", description = "What was published"),
-        (name = "operation", description = "Health"),
+        (name = "policies", description = "Specifications under a name"),
+        (name = "operation", description = "Health, and who did what"),
     ),
 )]
 struct Description;
@@ -66,9 +68,12 @@ impl Modify for Keys {
                 ("DELETE", &mut item.delete),
             ];
             for (method, operation) in operations {
-                if let (Some(operation), Some(Access::Needs(scope))) = (operation, access(method, path)) {
-                    let needs = format!("the key has not the scope `{}`", scope.name());
-                    operation.security = Some(vec![SecurityRequirement::new("key", [scope.name()])]);
+                let asked = access(method, path);
+                let scopes = asked.as_ref().map(Access::scopes).unwrap_or_default();
+                if let (Some(operation), false) = (operation, scopes.is_empty()) {
+                    let needs = format!("the key has not the scope {}", either(scopes, "`"));
+                    let requirement = |scope: &Scope| SecurityRequirement::new("key", [scope.name()]);
+                    operation.security = Some(scopes.iter().map(requirement).collect());
                     for (status, what) in [("401", "no key, or one that does not work"), ("403", &needs)] {
                         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
                         let response = ResponseBuilder::new().description(what);
@@ -95,8 +100,13 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(life::approve))
         .routes(routes!(life::reject))
         .routes(routes!(life::withdraw))
+        .routes(routes!(life::history))
         .routes(routes!(parts::get))
         .routes(routes!(archive::get))
+        .routes(routes!(policies::list))
+        .routes(routes!(policies::put, policies::get))
+        .routes(routes!(policies::versions))
+        .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

@@ -89,7 +89,7 @@ pub(super) async fn get(
         let detail = "the part has a column named count, so that its distinct rows cannot be counted in one";
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
     }
-    releases::open(&app, &release).await?;
+    releases::open(&app, &caller, &release).await?;
     let view = if counts { "-counts" } else { "" };
     let streamed = match format {
         Format::Json => {

@@ -92,12 +92,11 @@ pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(Releas
 ///
 /// # Errors
 /// `gone` when it was rejected or withdrawn meanwhile, or the store's problem.
-pub(super) async fn open(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+pub(super) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) -> Result<(), Problem> {
     if release.status != "held" {
         return Ok(());
     }
-    let marked = app.desk.store.mark_read(&release.tenant, release.id, app.desk.clock.now()).await;
-    if marked.map_err(|error| problem_of(&error))? { Ok(()) } else { Err(gone()) }
+    if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
 fn gone() -> Problem {

@@ -16,9 +16,6 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response<Body> {
         let instance = Uuid::now_v7().urn().to_string();
         let status = StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if status.is_server_error() {
-            tracing::error!(problem = self.kind.name(), instance, "answered with a server error");
-        }
         let mut response = Response::new(Body::from(self.to_json(&instance).to_string()));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
@@ -30,8 +27,17 @@ impl IntoResponse for Problem {
             let challenge = HeaderValue::from_static("Bearer realm=\"guardian\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
+        // for the line that the log has of the request
+        response.extensions_mut().insert(Occurrence { kind: self.kind.name(), instance });
         response
     }
+}
+
+/// Names a problem that was answered.
+#[derive(Clone)]
+pub(super) struct Occurrence {
+    pub(super) kind: &'static str,
+    pub(super) instance: String,
 }
 
 /// A panic in a handler. Its payload is not looked at.

@@ -5,6 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use tracing::Span;
 
 use super::App;
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, decompress, problem_of};
@@ -24,7 +25,8 @@ pub(super) fn fault(error: &io::Error) -> Problem {
 
 /// Runs work on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, StoreError> {
-    match tokio::task::spawn_blocking(work).await {
+    let span = Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(done) => done.map_err(StoreError::corrupt),
         Err(_panicked) => Err(StoreError::corrupt("a part could not be rendered")),
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
+use tracing::Span;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -21,6 +22,7 @@ use super::extract::{Query, drain, idempotency_key};
 use super::intake::{BodyReader, Feeder, SharedMeter, intake};
 use crate::identity::Caller;
 use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
+use crate::meter::{self, Upload};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
@@ -210,13 +212,21 @@ impl Taking {
         let (feeder, meter, reader) = intake(app.max_upload_bytes, hashed);
         let (desk, handle) = (app.desk.clone(), Handle::current());
         let body = Sent { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
+        let (span, format) = (Span::current(), packed.format);
         let thread = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            match begun {
-                None => body.take_in(request, reader, None),
-                Some(Begun::First(claim)) => body.take_in(request, reader, Some(claim)),
-                Some(Begun::Repeat(first)) => body.compare(&first, reader),
-            }
+            let (_inside, _place) = (span.entered(), place);
+            let (taken, well) = match begun {
+                None => (body.take_in(request, reader, None), Upload::Stored),
+                Some(Begun::First(claim)) => (body.take_in(request, reader, Some(claim)), Upload::Stored),
+                Some(Begun::Repeat(first)) => (body.compare(&first, reader), Upload::Repeated),
+            };
+            let outcome = match &taken {
+                Ok(_) => well,
+                Err(problem) if problem.kind.status() < 500 => Upload::Refused,
+                Err(_) => Upload::Failed,
+            };
+            meter::uploaded(format.media_type(), outcome);
+            taken
         });
         Self { feeder, thread }
     }

@@ -53,6 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     if config.auth != Auth::None {
         return Err(End::Usage("the demo publishes for whoever asks: run it with --auth none".to_owned()));
     }
+    config.path_prefix.clear();
     let config = &config;
     telemetry::start(config.log_format);
     serve::runtime()?.block_on(async {

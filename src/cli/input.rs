@@ -24,10 +24,7 @@ pub(super) struct Job {
 /// Reads a JSON document.
 pub(super) fn document(path: &Path) -> Result<Value, End> {
     let bytes = std::fs::read(path).map_err(|error| End::io(path, &error))?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        let detail = format!("not JSON at line {}, column {}", error.line(), error.column());
-        End::Refused(Box::new(Problem::new(Kind::MalformedBody, detail)))
-    })
+    spec::parse_json(&bytes).map_err(|problem| End::Refused(Box::new(problem)))
 }
 
 /// Reads the columns of a file that the document uses and checks the document against them.

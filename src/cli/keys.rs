@@ -27,12 +27,12 @@ pub enum Command {
 
 /// Which store. While a service has the embedded one open, no other process can.
 #[derive(Args)]
-struct Place {
+pub(super) struct Place {
     /// The folder of the embedded store
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
-    data: PathBuf,
+    pub(super) data: PathBuf,
     #[command(flatten)]
-    store: StoreOptions,
+    pub(super) store: StoreOptions,
 }
 
 /// Which key to make.
@@ -76,7 +76,7 @@ pub struct Revoke {
     id: Uuid,
 }
 
-fn named(text: &str) -> Result<String, String> {
+pub(super) fn named(text: &str) -> Result<String, String> {
     let fits = (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     if fits { Ok(text.to_owned()) } else { Err("must have 1 to 100 characters, none a control character".to_owned()) }
 }
@@ -157,6 +157,6 @@ async fn revoke(arguments: &Revoke) -> Result<End, End> {
     Ok(End::Done)
 }
 
-fn say(text: &str) -> Result<(), End> {
+pub(super) fn say(text: &str) -> Result<(), End> {
     writeln!(std::io::stdout().lock(), "{text}").map_err(|error| End::InputOutput(format!("standard output: {error}")))
 }

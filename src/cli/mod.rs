@@ -1,7 +1,9 @@
 //! The commands, each in a file of its own.
 
+mod audit_log;
 mod demo;
 mod folder;
+mod healthcheck;
 mod input;
 mod interrupt;
 mod keys;
@@ -9,6 +11,7 @@ mod migrate;
 mod progress;
 mod publish;
 mod serve;
+mod tenants;
 mod verify;
 mod worker;
 
@@ -29,11 +32,18 @@ pub enum Command {
     Serve(Config),
     /// Runs workers without HTTP, beside other processes on one Postgres
     Worker(WorkerOptions),
+    /// Asks a service whether it can serve: exit code 0 or 1
+    Healthcheck(healthcheck::Arguments),
     /// Brings the tables of a store up to date and says their version
     Migrate(migrate::Arguments),
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Decides what holds for a tenant, and lists tenants
+    #[command(subcommand)]
+    Tenants(tenants::Command),
+    /// Writes the audit log of a tenant, newest first, as JSON, one object a line
+    AuditLog(audit_log::Arguments),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -44,6 +54,8 @@ pub enum Command {
     Openapi,
     /// Prints the catalogue of problems as a page
     Problems,
+    /// Prints the table of metrics as a page
+    Metrics,
 }
 
 /// How a command ended.
@@ -53,6 +65,8 @@ pub enum End {
     Done,
     /// The release is not what it claims to be.
     NotVerified,
+    /// The service that was asked cannot serve.
+    NotReady(String),
     /// The arguments are wrong.
     Usage(String),
     /// The caller's answer.
@@ -73,11 +87,15 @@ pub fn run(command: Command) -> End {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),
+        Command::Healthcheck(arguments) => healthcheck::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
+        Command::Tenants(command) => tenants::run(&command),
+        Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),
+        Command::Metrics => print(&crate::meter::page()),
     }));
     let ended = ended.unwrap_or_else(|_panicked| Err(End::Internal("stopped unexpectedly; this is a bug".to_owned())));
     let end = ended.unwrap_or_else(|end| end);
@@ -85,7 +103,7 @@ pub fn run(command: Command) -> End {
     // standard error that cannot be written leaves the exit code to speak
     let _ = match &end {
         End::Done | End::NotVerified => Ok(()),
-        End::Usage(message) | End::InputOutput(message) | End::Internal(message) => {
+        End::NotReady(message) | End::Usage(message) | End::InputOutput(message) | End::Internal(message) => {
             writeln!(stderr, "guardian: {message}")
         }
         End::Refused(problem) => {
@@ -110,7 +128,7 @@ impl From<End> for ExitCode {
     fn from(end: End) -> Self {
         Self::from(match end {
             End::Done => 0,
-            End::NotVerified => 1,
+            End::NotVerified | End::NotReady(_) => 1,
             End::Usage(_) => 2,
             End::Refused(_) => 3,
             End::InputOutput(_) => 4,

@@ -6,17 +6,19 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::End;
-use crate::config::Config;
+use crate::config::{Config, LogFormat, WatchOptions};
 use crate::service::{Service, StartError};
-use crate::telemetry;
+use crate::telemetry::{self, Telemetry};
 
 pub(super) fn run(config: &Config) -> Result<End, End> {
-    telemetry::start(config.log_format);
+    let _telemetry = watched(config.log_format, &config.watch)?;
+    telemetry::announce(config.log_format, config.effective());
     runtime()?.block_on(async {
         // before anyone can be told that it serves: a signal from then on is heard
         let told_to_stop = told_to_stop()?;
         let service = start(config).await?;
-        let address = service.address();
+        // as a browser on this machine has it
+        let address = format!("{}{}", service.address(), config.path_prefix.trim_end_matches('/'));
         let store = service.database().map_or_else(
             || format!("embedded store in {}: for one process", config.data.display()),
             |database| format!("store {database}: shared with every process that is given it and the same master key"),
@@ -28,6 +30,7 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
             "guardian listens on http://{address} (Swagger UI: http://{address}/docs)
 {store}"
         )
+        .and_then(|()| service.metrics().map_or(Ok(()), |address| writeln!(out, "metrics: http://{address}/metrics")))
         .and_then(|()| out.flush());
         drop(out);
         told_to_stop.await;
@@ -35,6 +38,12 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         service.shutdown().await;
         Ok(End::Done)
     })
+}
+
+/// Starts the log and the traces; to be kept until everything else has ended.
+pub(super) fn watched(format: LogFormat, watch: &WatchOptions) -> Result<Telemetry, End> {
+    let collector = watch.collector().map_err(End::Usage)?;
+    telemetry::start_with_traces(format, collector).map_err(End::InputOutput)
 }
 
 pub(super) fn runtime() -> Result<Runtime, End> {

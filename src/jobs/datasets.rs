@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Cursor, Page, StoreError};
+use super::{AuditEntry, Cursor, Page, StoreError};
 
 /// An uploaded table, without its rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,7 +85,7 @@ pub trait Datasets: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken or the chunks that were written are not as many as the record says.
-    async fn insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), StoreError>;
+    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError>;
 
     /// Removes the chunks of a failed upload; never those of a visible dataset.
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;
@@ -101,9 +101,15 @@ pub trait Datasets: Send + Sync {
         limit: u32,
     ) -> Result<Page<DatasetRecord>, StoreError>;
 
-    /// Destroys the rows of a tenant's dataset and marks it; its record stays. A second purge changes nothing.
+    /// Destroys the rows of a tenant's dataset and marks it; its record stays. A second purge changes nothing and is not logged.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such dataset.
-    async fn purge_dataset(&self, tenant: &str, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError>;
+    async fn purge_dataset(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<DatasetRecord, StoreError>;
 }

@@ -9,13 +9,14 @@ use uuid::Uuid;
 use super::load::{LoadError, ProfileCounts, facts_of, load};
 use super::publish::earlier;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, NewJob, ReleaseFilter, Signals, Store, StoreError,
-    problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
+    StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
 use crate::identity::{Actor, Caller, Token, TokenHash};
+use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
@@ -84,13 +85,17 @@ impl Desk {
         works.then_some(()).ok_or_else(refused)
     }
 
-    /// Writes to the audit log what a caller did.
+    /// What a caller does now, as the audit log will tell it.
+    pub fn deed(&self, caller: &Caller, action: Action, object: impl Into<String>) -> AuditEntry {
+        AuditEntry::of(caller, action, object, self.clock.now())
+    }
+
+    /// Writes to the audit log what a caller is about to be told, where nothing else is written.
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn note(&self, caller: &Caller, action: Action, object: Uuid) -> Result<(), Problem> {
-        let entry = AuditEntry::of(caller, action, object, self.clock.now());
-        self.store.append_audit(&entry).await.map_err(|error| problem_of(&error))
+        self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
     /// Destroys the rows of a dataset.
@@ -99,13 +104,12 @@ impl Desk {
     /// `not-found`, `gone` when it was purged before, or the store's problem.
     pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
         self.dataset(caller, id).await?;
-        let purged = self.store.purge_dataset(&caller.tenant, id, self.clock.now()).await;
-        let purged = purged.map_err(|error| match error {
+        let deed = self.deed(caller, Action::Purge, id);
+        let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
+        purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
             other => problem_of(&other),
-        })?;
-        self.note(caller, Action::Purge, id).await?;
-        Ok(purged)
+        })
     }
 
     /// Asks a job to stop.
@@ -113,15 +117,18 @@ impl Desk {
     /// # Errors
     /// `not-found`, `conflict` when it has ended, or the store's problem.
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-        let outcome = self.store.request_cancel(&caller.tenant, id, self.clock.now()).await;
+        let deed = self.deed(caller, Action::Cancel, id);
+        let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
         match outcome.map_err(|error| problem_of(&error))? {
-            CancelOutcome::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such job")),
+            CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
             CancelOutcome::Terminal(status) => {
-                return Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")));
+                Err(Problem::new(Kind::Conflict, format!("the job has already ended: {status}")))
             }
-            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => self.signals.cancel_requested(),
+            CancelOutcome::Requested | CancelOutcome::CancelledAtOnce => {
+                self.signals.cancel_requested();
+                Ok(())
+            }
         }
-        self.note(caller, Action::Cancel, id).await
     }
 
     /// A dataset that is there.
@@ -141,6 +148,8 @@ impl Desk {
     }
 
     async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
+        let on_policy = self.on_policy(caller, document).await?;
+        let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
@@ -192,10 +201,11 @@ impl Desk {
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
+            deed: self.deed(caller, Action::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
+        meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
-        self.note(caller, Action::Submit, job.id).await?;
         Ok(job)
     }
 

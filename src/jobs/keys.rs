@@ -2,6 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Cursor, Page, StoreError};
@@ -26,6 +28,12 @@ pub enum Action {
     Reject,
     /// A published release was ended.
     Withdraw,
+    /// Rows of a held release were given out for the first time.
+    ReadHeld,
+    /// A version of a policy was written.
+    PutPolicy,
+    /// A tenant's settings were decided.
+    SetTenant,
     /// A key was made.
     CreateKey,
     /// A key was revoked.
@@ -33,6 +41,23 @@ pub enum Action {
 }
 
 impl Action {
+    /// Every action.
+    pub const ALL: [Self; 13] = [
+        Self::Upload,
+        Self::Purge,
+        Self::Plan,
+        Self::Submit,
+        Self::Cancel,
+        Self::Approve,
+        Self::Reject,
+        Self::Withdraw,
+        Self::ReadHeld,
+        Self::PutPolicy,
+        Self::SetTenant,
+        Self::CreateKey,
+        Self::RevokeKey,
+    ];
+
     /// The name in the log.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -45,14 +70,18 @@ impl Action {
             Self::Approve => "release.approve",
             Self::Reject => "release.reject",
             Self::Withdraw => "release.withdraw",
+            Self::ReadHeld => "release.read_held",
+            Self::PutPolicy => "policy.put",
+            Self::SetTenant => "tenant.set",
             Self::CreateKey => "key.create",
             Self::RevokeKey => "key.revoke",
         }
     }
 }
 
-/// One line of the audit log: ids and names of actions, never a value of the data.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One line of the audit log: ids and names of actions, never a value of the data. It is written in the transaction of what it
+/// tells of, so that neither is there without the other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct AuditEntry {
     /// UUIDv7.
     pub id: Uuid,
@@ -66,7 +95,7 @@ pub struct AuditEntry {
     pub actor: Option<String>,
     /// What was done.
     pub action: String,
-    /// The id of what it was done to.
+    /// What it was done to: an id, a policy's version, a tenant.
     pub object: String,
     /// More, such as the scopes of a new key.
     pub detail: Option<String>,
@@ -75,7 +104,7 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// What `caller` did.
     #[must_use]
-    pub fn of(caller: &Caller, action: Action, object: Uuid, at: DateTime<Utc>) -> Self {
+    pub fn of(caller: &Caller, action: Action, object: impl Into<String>, at: DateTime<Utc>) -> Self {
         Self {
             id: Uuid::now_v7(),
             at,
@@ -83,10 +112,19 @@ impl AuditEntry {
             key: caller.actor.key(),
             actor: caller.actor.name(),
             action: action.name().to_owned(),
-            object: object.to_string(),
+            object: object.into(),
             detail: None,
         }
     }
+}
+
+/// Which lines of the audit log a list holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AuditFilter {
+    /// Not before this time.
+    pub since: Option<DateTime<Utc>>,
+    /// Of this action.
+    pub action: Option<Action>,
 }
 
 /// Keeps API keys, and an audit log that only grows.
@@ -96,10 +134,10 @@ pub trait Keys: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken.
-    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError>;
+    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError>;
 
     /// Keeps a key when there is none at all, and says whether it did. Of processes that try together one does.
-    async fn insert_first_key(&self, key: &ApiKey) -> Result<bool, StoreError>;
+    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError>;
 
     /// A key by its id, working or not.
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
@@ -107,15 +145,21 @@ pub trait Keys: Send + Sync {
     /// The keys of a tenant, or of all, oldest first.
     async fn keys(&self, tenant: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
 
-    /// Ends a key; a second time changes nothing.
+    /// Ends a key; a second time changes nothing and is not logged.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such key.
-    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError>;
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError>;
 
-    /// Writes a line of the audit log.
+    /// Writes a line of the audit log, for what changes nothing else.
     async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError>;
 
     /// A page of a tenant's audit log, newest first.
-    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError>;
+    async fn audit(
+        &self,
+        tenant: &str,
+        filter: AuditFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<AuditEntry>, StoreError>;
 }

@@ -2,9 +2,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Action, Desk, ReleaseRecord, StoreError, problem_of};
+use super::{Action, AuditEntry, Desk, ReleaseRecord, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
@@ -52,16 +54,14 @@ impl Act {
 /// A change of a release's status, to be recorded with its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transition {
-    /// Whose release it is.
-    pub tenant: String,
     /// The release.
     pub release: Uuid,
     /// What is done with it.
     pub act: Act,
     /// Why.
     pub reason: String,
-    /// When.
-    pub at: DateTime<Utc>,
+    /// By whom, when, and whose release it is.
+    pub deed: AuditEntry,
 }
 
 /// What became of a transition.
@@ -72,30 +72,49 @@ pub enum Transitioned {
     Done,
     /// It had another one than the act needs: this.
     WrongState(String),
+    /// The tenant wants another key than the submitters' to approve, and this is not known to be one.
+    NotByAnother,
     /// There is no such release.
     NotFound,
 }
 
 /// A recorded change of status.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct ReleaseEvent {
     /// The new status.
     pub status: String,
     /// Why.
     pub reason: String,
     /// When.
-    pub at: DateTime<Utc>,
+    pub happened_at: DateTime<Utc>,
+    /// Who did it, as in the audit log; none without authentication, by retention and from before it was kept.
+    pub actor: Option<String>,
+}
+
+/// Whether an approval is by another than every submitter. Who is nobody in particular, or was, may have been the same.
+#[must_use]
+pub fn by_another(actor: Option<&str>, submitters: &[Option<String>]) -> bool {
+    let other = |submitter: &Option<String>| submitter.is_some() && submitter.as_deref() != actor;
+    actor.is_some() && !submitters.is_empty() && submitters.iter().all(other)
 }
 
 /// Keeps what becomes of releases.
 #[async_trait]
 pub trait Lives: Send + Sync {
-    /// Changes the status of a release, records why, and lets every judgement by its content's ledger be out of date, all in one
-    /// transaction. A rejection removes the release's disclosures and rules unless somebody has read one of its parts.
+    /// Changes the status of a release, records why and by whom, and lets every judgement by its content's ledger be out of date,
+    /// all in one transaction. A rejection removes the release's disclosures and rules unless somebody has read one of its parts.
+    /// An approval is held against the tenant's settings and whoever submitted the jobs that the release answers.
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError>;
 
-    /// Notes that somebody is about to read a part; `false` when the release is given to nobody any more.
-    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    /// Notes that somebody is about to read a part of a held release, and logs it the first time; `false` when the release is
+    /// given to nobody any more.
+    async fn mark_read(
+        &self,
+        tenant: &str,
+        release: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError>;
 
     /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it. With
     /// its status.
@@ -140,7 +159,7 @@ impl Desk {
         act: Act,
         reason: String,
     ) -> Result<ReleaseRecord, Problem> {
-        let transition = Transition { tenant: caller.tenant.clone(), release, act, reason, at: self.clock.now() };
+        let transition = Transition { release, act, reason, deed: self.deed(caller, act.action(), release) };
         match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
             Transitioned::Done => {}
             Transitioned::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such release")),
@@ -148,8 +167,20 @@ impl Desk {
                 let detail = format!("the release is {status}; it would have to be {}", act.from());
                 return Err(Problem::new(Kind::Conflict, detail));
             }
+            Transitioned::NotByAnother => {
+                let detail = match &transition.deed.actor {
+                    Some(_) => {
+                        "a release of this tenant is approved by another key than those that submitted its jobs; this key is one \
+                         of them, or it is not known which they are"
+                    }
+                    None => {
+                        "a release of this tenant is approved by another key than those that submitted its jobs; without a key \
+                         nobody can tell"
+                    }
+                };
+                return Err(Problem::new(Kind::Forbidden, detail));
+            }
         }
-        self.note(caller, act.action(), release).await?;
         let record = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
         let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
         if act != Act::Approve {
@@ -160,6 +191,26 @@ impl Desk {
         }
         tracing::info!(release.id = %release, release.status = act.to(), "the status of a release changed");
         Ok(record)
+    }
+
+    /// What became of a release, oldest first, whatever its status is.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
+        let found = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
+        found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+        self.store.release_events(&caller.tenant, release).await.map_err(|error| problem_of(&error))
+    }
+
+    /// Notes that rows of a held release are about to be given to a caller; `false` when it is given to nobody any more.
+    ///
+    /// # Errors
+    /// The store's problem: what cannot be recorded is not answered.
+    pub async fn read_held(&self, caller: &Caller, release: Uuid) -> Result<bool, Problem> {
+        let deed = self.deed(caller, Action::ReadHeld, release);
+        let marked = self.store.mark_read(&caller.tenant, release, deed.at, &deed).await;
+        marked.map_err(|error| problem_of(&error))
     }
 
     /// Withdraws the published releases that were made before a time. The ledger keeps what they disclosed.

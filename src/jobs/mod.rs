@@ -14,13 +14,16 @@ mod keys;
 mod life;
 mod load;
 mod page;
+mod policies;
 mod publish;
+mod pulse;
 mod queue;
 mod releases;
 mod repeat;
 mod repeats;
 mod shelf;
 mod signals;
+mod tenants;
 mod upload;
 mod worker;
 
@@ -28,14 +31,17 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+pub use crate::spec::METHODS;
 pub use datasets::{DatasetRecord, Datasets};
 pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
-pub use keys::{Action, AuditEntry, Keys};
-pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned};
+pub use keys::{Action, AuditEntry, AuditFilter, Keys};
+pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use page::{Cursor, MalformedCursor, Page};
+pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
 pub use publish::Publisher;
+pub use pulse::{Backlog, Pulse};
 pub use queue::{
     CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
     ReapProblems, Reaped, UnknownStatus, Written,
@@ -47,13 +53,17 @@ pub use repeat::{Begun, Claim, KEYS_KEPT};
 pub use repeats::{NewRepeat, RepeatRecord, Repeats};
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
+pub use tenants::{TenantSettings, Tenants};
 pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-pub trait Store: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives {}
+pub trait Store:
+    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse
+{
+}
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives> Store for T {}
+impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse> Store for T {}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Cursor, Page, StoreError};
+use super::{AuditEntry, Cursor, Page, StoreError};
 use crate::control::Progress;
 use crate::problem::Problem;
 
@@ -101,6 +101,8 @@ pub struct NewJob {
     pub deadline_at: Option<DateTime<Utc>>,
     /// The release key, wrapped.
     pub wrapped_key: Vec<u8>,
+    /// The submission: what the audit log tells, and by whom.
+    pub deed: AuditEntry,
 }
 
 /// A job.
@@ -336,8 +338,14 @@ pub trait Queue: Send + Sync {
     /// cancelled.
     async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError>;
 
-    /// Asks a tenant's job to stop.
-    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError>;
+    /// Asks a tenant's job to stop. One that has ended is left alone, and nothing is logged.
+    async fn request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, StoreError>;
 
     /// Puts jobs of expired leases back into the queue, fails them after `max_attempts` expired leases, and fails waiting jobs
     /// beyond their deadline.

@@ -64,9 +64,7 @@ pub fn upload(
             tracing::warn!(error = %error, "the chunks of a failed upload stay until the next sweep");
         }
     }
-    let dataset = taken?;
-    handle.block_on(desk.note(caller, Action::Upload, dataset.id))?;
-    Ok(dataset)
+    taken
 }
 
 fn take_in(
@@ -135,7 +133,8 @@ fn take_in(
         columns,
         purged_at: None,
     };
-    handle.block_on(desk.store.insert_dataset(&dataset)).map_err(|error| problem_of(&error))?;
+    let deed = desk.deed(caller, Action::Upload, id);
+    handle.block_on(desk.store.insert_dataset(&dataset, &deed)).map_err(|error| problem_of(&error))?;
     Ok(dataset)
 }
 

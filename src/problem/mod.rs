@@ -63,7 +63,7 @@ catalogue! {
     Unauthenticated, "unauthenticated", 401, "no valid key",
         "send a key that works as Authorization: Bearer TOKEN";
     Forbidden, "forbidden", 403, "the key may not do this",
-        "use a key with the scope that the problem names";
+        "use a key with the scope that the problem names, or what the detail says";
     ForeignOrigin, "foreign-origin", 403, "request from a foreign origin",
         "call the service from its own pages or from a program, not from another site's page";
     HostRefused, "host-refused", 403, "the Host name is not served",
@@ -104,6 +104,8 @@ catalogue! {
         "give the attribute another published name with rename";
     UnknownAttribute, "unknown-attribute", 422, "unknown attribute",
         "name an attribute of the dataset";
+    UnknownPolicy, "unknown-policy", 422, "unknown policy",
+        "name a policy and a version that GET /v1/policies/NAME/versions lists, as \"NAME-v3\"";
     UnclassifiedAttributes, "unclassified-attributes", 422, "attributes that the specification does not account for",
         "let each occur in a rule, or give it publish or drop, or set unlisted to drop";
     IdentifierPublished, "identifier-published", 422, "an identifier would be published",

@@ -73,13 +73,9 @@ impl KeyRing {
     /// [`StartError`]
     pub async fn revoke(&self, id: Uuid) -> Result<Option<ApiKey>, StartError> {
         let (store, now) = (self.store.shared(), self.clock.now());
-        let key = match store.revoke_key(id, now).await {
-            Ok(key) => key,
-            Err(StoreError::NotFound) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        store.append_audit(&AuditEntry::of(&operator(&key), Action::RevokeKey, id, now)).await?;
-        Ok(Some(key))
+        let Some(key) = store.key(id).await? else { return Ok(None) };
+        let deed = AuditEntry::of(&operator(&key.tenant), Action::RevokeKey, id, now);
+        Ok(Some(store.revoke_key(id, now, &deed).await?))
     }
 
     /// The time by which keys expire.
@@ -94,9 +90,9 @@ impl KeyRing {
     }
 }
 
-/// Whoever has the command line: no key, on behalf of the key's tenant.
-fn operator(key: &ApiKey) -> Caller {
-    Caller::upkeep(key.tenant.clone())
+/// Whoever has the command line: no key, on behalf of a tenant.
+pub(super) fn operator(tenant: &str) -> Caller {
+    Caller::upkeep(tenant.to_owned())
 }
 
 fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartError> {
@@ -117,15 +113,14 @@ fn draw(wanted: NewKey, now: DateTime<Utc>) -> Result<(ApiKey, Token), StartErro
 }
 
 async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
-    store.insert_key(key).await?;
-    note(store, key, clock).await
+    Ok(store.insert_key(key, &made(key, clock)).await?)
 }
 
-async fn note(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), StartError> {
-    let mut entry = AuditEntry::of(&operator(key), Action::CreateKey, key.id, clock.now());
-    entry.detail = Some(key.scopes.to_string());
-    store.append_audit(&entry).await?;
-    Ok(())
+/// The line of the audit log for a new key.
+fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
+    let mut deed = AuditEntry::of(&operator(&key.tenant), Action::CreateKey, key.id, clock.now());
+    deed.detail = Some(key.scopes.to_string());
+    deed
 }
 
 /// The first key, when there is none, in a file that only its owner can read. Of processes that start together one makes it.
@@ -146,12 +141,13 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
         let made = error.kind() == io::ErrorKind::AlreadyExists && appears(store).await?;
         return if made { Ok(()) } else { Err(StartError::BootstrapKey(file.to_owned(), error)) };
     }
-    let first = store.insert_first_key(&key).await;
+    let first = store.insert_first_key(&key, &made(&key, clock)).await;
     if !matches!(first, Ok(true)) {
         // a token without a key opens nothing
         let _ = std::fs::remove_file(file);
     }
-    if first? { note(store, &key, clock).await } else { Ok(()) }
+    first?;
+    Ok(())
 }
 
 /// Whether there is a key, now or in a moment.
@@ -178,6 +174,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::jobs::AuditFilter;
     use crate::store::postgres::tests::database;
 
     #[derive(Parser)]
@@ -210,7 +207,7 @@ mod tests {
         assert!(!revoked.admits(&token, other.now()));
         assert!(!one.list(Some("north")).await.unwrap()[0].works(one.now()));
         assert!(other.revoke(Uuid::now_v7()).await.unwrap().is_none());
-        let log = one.store.shared().audit("north", None, 9).await.unwrap().items;
+        let log = one.store.shared().audit("north", AuditFilter::default(), None, 9).await.unwrap().items;
         assert_eq!(log.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["key.revoke", "key.create"]);
         assert_eq!(log[0].object, key.id.to_string());
         assert_ne!(dead.id, key.id);
@@ -233,7 +230,7 @@ mod tests {
         }
         let keys = rings[0].list(None).await.unwrap();
         assert_eq!(keys.len(), 1, "one key");
-        let log = rings[0].store.shared().audit(DEFAULT_TENANT, None, 9).await.unwrap().items;
+        let log = rings[0].store.shared().audit(DEFAULT_TENANT, AuditFilter::default(), None, 9).await.unwrap().items;
         assert_eq!(log.len(), 1);
         let files = fs::read_dir(home).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
         let tokens: Vec<_> = files.collect();

@@ -54,6 +54,10 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     // other spellings of an id, such as braces, are not ids of this service
     let parse = |text: &str| Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
     match members.take("dataset") {
+        Some(_) if origin == Origin::Policy => {
+            faults.unsupported(members.at("dataset"), "a policy is for any dataset; name it in the job");
+            None
+        }
         Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
         None => {
             if origin == Origin::Http {
@@ -81,7 +85,10 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     }
     refuse_utility(members, faults);
     for (name, detail) in [
-        ("policy", "there are no named policies yet; state the specification itself"),
+        (
+            "policy",
+            "a policy is named in a job or a plan of a service and nowhere else; state the specification itself",
+        ),
         ("schema", "a proposed schema cannot be judged yet; leave it out"),
     ] {
         if members.take(name).is_some() {

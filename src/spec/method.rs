@@ -9,7 +9,8 @@ use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
-const SUPPORTED: &[&str] = &["versatile", "anatomy"];
+/// The methods that jobs may have.
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy"];
 const UNSUPPORTED: &[&str] = &["slicing", "bucketize", "decompose", "sequential", "generalize"];
 
 /// A method over columns of the dataset.

@@ -12,8 +12,10 @@ mod document;
 mod duration;
 pub mod grammar;
 mod guarantee;
+mod json;
 mod method;
 mod normalize;
+mod policy;
 pub mod reader;
 mod rules;
 mod types;
@@ -24,6 +26,9 @@ mod tests;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use guarantee::guarantee;
+pub use json::parse as parse_json;
+pub use method::SUPPORTED as METHODS;
+pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use types::{
     AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,
 };

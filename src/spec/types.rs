@@ -15,6 +15,8 @@ pub enum Origin {
     Http,
     /// A file beside a table: `dataset` may stand in it and has no effect.
     CommandLine,
+    /// A policy: its tables are not known yet.
+    Policy,
 }
 
 /// What the check needs to know of a dataset.

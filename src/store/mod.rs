@@ -6,6 +6,7 @@ pub(crate) mod conformance;
 mod migrations;
 mod open;
 pub mod postgres;
+mod pulse;
 mod rows;
 mod sql;
 pub mod sqlite;

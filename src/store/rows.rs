@@ -3,13 +3,14 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::FromRow;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, ReleaseRecord,
-    RepeatRecord, StandingRuleRecord, StoreError,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, PolicyRecord,
+    PolicyVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, StandingRuleRecord, StoreError, TenantSettings,
 };
 
 #[derive(FromRow)]
@@ -286,6 +287,69 @@ impl From<AuditRow> for AuditEntry {
             object: row.object,
             detail: row.detail,
         }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct ReleaseEventRow {
+    status: String,
+    reason: String,
+    happened_at: DateTime<Utc>,
+    done_by: Option<String>,
+}
+
+impl From<ReleaseEventRow> for ReleaseEvent {
+    fn from(row: ReleaseEventRow) -> Self {
+        Self { status: row.status, reason: row.reason, happened_at: row.happened_at, actor: row.done_by }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct TenantRow {
+    tenant: String,
+    settings: Option<Json<TenantSettings>>,
+}
+
+impl From<TenantRow> for (String, TenantSettings) {
+    fn from(row: TenantRow) -> Self {
+        (row.tenant, settings(row.settings))
+    }
+}
+
+/// The settings of a tenant whose row was looked for.
+pub(super) fn settings(found: Option<Json<TenantSettings>>) -> TenantSettings {
+    found.map(|Json(settings)| settings).unwrap_or_default()
+}
+
+#[derive(FromRow)]
+pub(super) struct PolicyVersionRow {
+    id: Uuid,
+    name: String,
+    version: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl TryFrom<PolicyVersionRow> for PolicyVersion {
+    type Error = StoreError;
+
+    fn try_from(row: PolicyVersionRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct PolicyRow {
+    #[sqlx(flatten)]
+    of: PolicyVersionRow,
+    #[sqlx(json)]
+    specification: Value,
+}
+
+impl TryFrom<PolicyRow> for PolicyRecord {
+    type Error = StoreError;
+
+    fn try_from(row: PolicyRow) -> Result<Self, StoreError> {
+        Ok(Self { of: row.of.try_into()?, specification: row.specification })
     }
 }
 

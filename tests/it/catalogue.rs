@@ -83,7 +83,7 @@ async fn every_kind_is_reached() {
         note(&server.send(server.request(method, path).header(header, value)).await.json());
     }
 
-    let mut faulty = json!({"surprise": 1, "priority": "high", "policy": "x-v1",
+    let mut faulty = json!({"surprise": 1, "priority": "high", "utility": ["entropy"],
         "attributes": {"nobody": {}, "age": {"identifier": true, "rename": "bucket"}},
         "method": versatile(&["age -> race", "age", "-> gender"])});
     faulty["method"]["default_guarantee"]["l"] = 7.into();
@@ -93,6 +93,7 @@ async fn every_kind_is_reached() {
         "sensitive": "age", "guarantee": {"type": "l_diversity", "l": 2}}});
     for (dataset, document) in [
         (&dataset, faulty),
+        (&dataset, json!({"policy": "x-v1"})),
         (&dataset, vacuous),
         (&dataset, overlapping),
         (&attributes, json!({"attributes": all, "method": versatile(&["c0 -> c1"])})),

@@ -1,385 +1,260 @@
-//! The service behind the real nginx, with the configuration of the container.
+//! Behind a gateway: one that passes the prefix of paths on, one that takes it off, and callers who only say that they are one.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::{Duration, Instant};
-
+use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::harness::{Client, HOSPITAL, Process, hospital_method, kind, run, text};
+use super::harness::{Answer, Client, HOSPITAL, Process, Server, guardian, hospital_method, run, text};
 
-/// Generous: a machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-fn nginx() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]).map(|folder| folder.join("nginx"));
-    let found = found.into_iter().find(|program| program.is_file());
-    if found.is_none() {
-        assert!(std::env::var("CI").is_err(), "no nginx here");
-        println!("SKIPPED: no nginx here");
-    }
-    found
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// nginx before a service. Killed when dropped.
-struct Gateway {
-    child: Child,
-    home: TempDir,
-    plain: u16,
-    tls: u16,
-    token: String,
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        // it may have ended already; a fast shutdown takes its workers along
-        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        let _ = self.child.wait();
-    }
-}
-
-/// What curl was answered.
-struct Answered {
-    status: u16,
-    headers: String,
-    body: Vec<u8>,
-}
-
-impl Answered {
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.body)))
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        let lines = self.headers.lines().filter_map(|line| line.split_once(':'));
-        lines.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).last()
-    }
-}
-
-impl Gateway {
-    /// The configuration of the container, at other places.
-    fn start(program: &Path, service: &Client, token: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
-        let made = run(Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
-            .args([
-                "-addext",
-                "subjectAltName=DNS:localhost,IP:127.0.0.1",
-                "-keyout",
-                &at("tls.key"),
-                "-out",
-                &at("tls.crt"),
-            ]));
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        fs::create_dir(home.path().join("cache")).unwrap();
-
-        let (plain, tls) = (free_port(), free_port());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut conf = fs::read_to_string(root.join("docker/nginx.conf")).unwrap();
-        for (from, to) in [
-            ("/run/nginx.pid", at("nginx.pid")),
-            ("/var/cache/nginx", at("cache")),
-            ("access_log /dev/stdout", format!("access_log {}", at("access.log"))),
-            ("listen 8080;", format!("listen 127.0.0.1:{plain};")),
-            ("listen 8443 ssl;", format!("listen 127.0.0.1:{tls} ssl;")),
-            ("/run/secrets/tls_certificate", at("tls.crt")),
-            ("/run/secrets/tls_key", at("tls.key")),
-            ("server serve:8080;", format!("server {};", service.authority())),
-        ] {
-            assert!(conf.contains(from), "{from}");
-            conf = conf.replace(from, &to);
-        }
-        fs::write(home.path().join("nginx.conf"), conf).unwrap();
-        // workers of root are nobody, who may not enter the folder
-        let id = String::from_utf8(run(Command::new("id").arg("-u")).stdout).unwrap();
-        let directives = if id.trim() == "0" { "daemon off; user root;" } else { "daemon off;" };
-        let child = Command::new(program)
-            .args(["-e", &at("error.log"), "-c", &at("nginx.conf"), "-g", directives])
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let gateway = Self { child, home, plain, tls, token: token.to_owned() };
-        gateway.until("the gateway to answer", || gateway.curl("GET", "/guardian/healthz", &[]).status == 200);
-        gateway
-    }
-
-    fn base(&self) -> String {
-        format!("https://localhost:{}", self.tls)
-    }
-
-    fn command(&self, method: &str, url: &str, options: &[&str]) -> Command {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--noproxy", "*", "--cacert", self.home.path().join("tls.crt").to_str().unwrap()]);
-        curl.args(["--request", method, "--header", &format!("Authorization: Bearer {}", self.token)]);
-        curl.args(options).arg(url);
-        curl
-    }
-
-    /// A request through the gateway.
-    fn curl(&self, method: &str, path: &str, options: &[&str]) -> Answered {
-        self.curl_at(&format!("{}{path}", self.base()), method, options)
-    }
-
-    fn curl_at(&self, url: &str, method: &str, options: &[&str]) -> Answered {
-        let (headers, body) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
-        let mut curl = self.command(method, url, options);
-        curl.arg("--dump-header").arg(headers.path()).arg("--output").arg(body.path());
-        curl.args(["--write-out", "%{http_code}"]).stdin(Stdio::null());
-        let status = String::from_utf8(run(&mut curl).stdout).unwrap();
-        Answered {
-            status: status.parse().unwrap_or(0),
-            headers: fs::read_to_string(headers.path()).unwrap(),
-            body: fs::read(body.path()).unwrap(),
-        }
-    }
-
-    #[track_caller]
-    fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !holds() {
-            let log = fs::read_to_string(self.home.path().join("error.log")).unwrap_or_default();
-            assert!(Instant::now() < deadline, "waited in vain for {what}: {log}");
-            std::thread::yield_now();
-        }
-    }
-
-    /// What the gateway wrote to its folder of temporary files.
-    fn spooled(&self) -> usize {
-        let mut folders = vec![self.home.path().join("cache")];
-        let mut files = 0;
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() { folders.push(path) } else { files += 1 }
+/// Every link of a document: members of `links`, wherever they stand.
+fn links(document: &Value, found: &mut Vec<String>) {
+    match document {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::Object(linked) if name == "links" => {
+                        found.extend(linked.values().filter_map(Value::as_str).map(str::to_owned));
+                    }
+                    other => links(other, found),
+                }
             }
         }
-        files
+        Value::Array(items) => items.iter().for_each(|item| links(item, found)),
+        _ => {}
     }
 }
 
-/// A service as the containers run it, and the token of a key that may do everything.
-fn served(home: &TempDir, options: &[&str]) -> (Process, String) {
-    let file = home.path().join("first.key");
-    let mut all = vec!["--listen", "127.0.0.1:0", "--auth", "keys", "--bootstrap-key-file", file.to_str().unwrap()];
-    all.extend(["--path-prefix", "/guardian", "--trust-forwarded", "true", "--log-format", "json"]);
-    all.extend(options);
-    let process = Process::serve_with(&home.path().join("data"), "info", &all);
-    let token = fs::read_to_string(&file).unwrap().trim().to_owned();
-    (process, token)
+/// A client on the public side: where the gateway finds the service, and what it does with paths and headers.
+struct Public<'s> {
+    service: &'s Client,
+    /// What the public puts before every path.
+    prefix: &'static str,
+    strips: bool,
 }
 
-fn post<'a>(document: &'a str) -> Vec<&'a str> {
-    vec!["--header", "Content-Type: application/json", "--data-binary", document]
-}
-
-fn upload(gateway: &Gateway, csv: &str) -> Answered {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), csv).unwrap();
-    let body = format!("@{}", file.path().display());
-    gateway.curl("POST", "/guardian/v1/datasets", &["--header", "Content-Type: text/csv", "--data-binary", &body])
-}
-
-/// Rows of which none repeats another, about 50 MB of them.
-fn big_table() -> String {
-    let mut csv = String::from("age,clinic,remark\n");
-    let filler = "x".repeat(80);
-    for row in 0..540_000_u32 {
-        csv.push_str(&format!("{},{},{filler}{}\n", row % 90, row % 7, row % 11));
-    }
-    assert!(csv.len() > 50_000_000);
-    csv
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn answers_lead_on_through_the_gateway() {
-    let Some(program) = nginx() else { return };
-    let home = tempfile::tempdir().unwrap();
-    let (mut process, token) = served(&home, &["--metrics-listen", "127.0.0.1:0"]);
-    let gateway = Gateway::start(&program, &process, &token);
-
-    let dataset = upload(&gateway, HOSPITAL);
-    assert_eq!(dataset.status, 201, "{}", String::from_utf8_lossy(&dataset.body));
-    let location = dataset.header("location").unwrap().to_owned();
-    assert!(location.starts_with("/guardian/v1/datasets/"), "{location}");
-    assert_eq!(gateway.curl("GET", &location, &[]).json(), dataset.json());
-    let document = json!({"dataset": dataset.json()["id"], "method": hospital_method()}).to_string();
-    let job = gateway.curl("POST", "/guardian/v1/jobs?wait=60", &post(&document));
-    assert_eq!(job.status, 200, "{}", String::from_utf8_lossy(&job.body));
-    assert!(job.header("location").unwrap().starts_with("/guardian/v1/jobs/"));
-    for (name, link) in job.json()["links"].as_object().unwrap() {
-        let followed = gateway.curl("GET", &text(link), &[]);
-        assert!(text(link).starts_with("/guardian/") && followed.status == 200, "{name}: {link} {}", followed.status);
-    }
-    let served = gateway.curl("GET", "/guardian/openapi.json", &[]).json();
-    assert_eq!(served["servers"][0]["url"], "/guardian");
-    assert_eq!(gateway.curl("GET", "/guardian/docs/", &[]).status, 200);
-
-    // text is compressed on its way when asked for, and what is compressed already is not
-    let part = format!("{}/tables/t1/parts/qi", text(&job.json()["links"]["release"]));
-    for format in ["parquet", "arrow"] {
-        let answer = gateway.curl("GET", &format!("{part}?format={format}"), &["--header", "Accept-Encoding: gzip"]);
-        assert_eq!((answer.status, answer.header("content-encoding")), (200, None), "{format}");
-    }
-    let document = gateway.curl("GET", "/guardian/openapi.json", &["--header", "Accept-Encoding: gzip"]);
-    assert_eq!(document.header("content-encoding"), Some("gzip"));
-
-    // the caller's name for a request is kept, on both sides
-    let named = gateway.curl("GET", "/guardian/v1/jobs", &["--header", "X-Request-Id: nightly-7"]);
-    assert_eq!((named.status, named.header("x-request-id")), (200, Some("nightly-7")));
-    assert!(gateway.curl("GET", "/guardian/v1/jobs", &[]).header("x-request-id").is_some_and(|id| id.len() >= 32));
-    assert_eq!(named.header("strict-transport-security"), Some("max-age=31536000"));
-    assert_eq!(named.header("server"), Some("nginx"), "no version is told");
-
-    for inside in ["/metrics", "/guardian/metrics", "/guardian/metrics/", "/v1/jobs", "/"] {
-        assert_eq!(gateway.curl("GET", inside, &[]).status, 404, "{inside}");
-    }
-    let plain = format!("http://localhost:{}/guardian/v1/jobs?limit=1", gateway.plain);
-    let redirected = gateway.curl_at(&plain, "POST", &[]);
-    assert_eq!(
-        (redirected.status, redirected.header("location")),
-        (308, Some("https://localhost/guardian/v1/jobs?limit=1"))
-    );
-    let old = gateway.command("GET", &gateway.base(), &["--tls-max", "1.1", "--output", "/dev/null"]).status().unwrap();
-    assert!(!old.success(), "TLS 1.1 is spoken");
-
-    // what a gateway says of itself is a problem document too
-    assert!(process.terminate().success());
-    let away = gateway.curl("GET", "/guardian/v1/jobs", &[]);
-    assert_eq!((away.status, kind(&away.json())), (503, "unavailable"));
-    assert_eq!(
-        (away.header("content-type"), away.header("retry-after")),
-        (Some("application/problem+json"), Some("5"))
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_caller_claims_to_be_forwarded_is_not_believed() {
-    let Some(program) = nginx() else { return };
-    let home = tempfile::tempdir().unwrap();
-    let (process, token) = served(&home, &[]);
-    let gateway = Gateway::start(&program, &process, &token);
-    let claims = [
-        "X-Forwarded-For: 203.0.113.7",
-        "X-Forwarded-Host: evil.example",
-        "X-Forwarded-Proto: http",
-        "X-Forwarded-Prefix: /evil",
-        "Forwarded: for=203.0.113.7;host=evil.example",
-    ];
-    let claimed: Vec<&str> = claims.iter().flat_map(|claim| ["--header", *claim]).collect();
-    let dataset = text(&upload(&gateway, HOSPITAL).json()["id"]);
-    let document = json!({"dataset": dataset, "method": hospital_method()}).to_string();
-    let job = gateway.curl("POST", "/guardian/v1/jobs?wait=60", &[post(&document), claimed.clone()].concat());
-    assert_eq!(job.status, 200);
-    let told = format!("{}{}", job.headers, String::from_utf8_lossy(&job.body));
-    assert!(told.contains("/guardian/v1/jobs/") && !told.contains("evil"), "{told}");
-    assert!(!process.log().contains("203.0.113.7"), "the log believes the caller");
-    assert!(process.log().contains("127.0.0.1"), "the log names the caller");
-
-    // a page of another origin does not become one of ours by saying so
-    let origin = ["--header", "Origin: https://evil.example", "--header", "Authorization:"];
-    let page = gateway.curl("GET", "/guardian/v1/jobs", &[&claimed[..], &origin[..]].concat());
-    assert_eq!((page.status, kind(&page.json())), (403, "foreign-origin"));
-    let own = format!("Origin: {}", gateway.base());
-    let page = gateway.curl("GET", "/guardian/v1/jobs", &["--header", &own]);
-    assert_eq!(page.status, 200, "{}", String::from_utf8_lossy(&page.body));
-}
-
-/// A request whose body is written bit by bit.
-struct Slow {
-    child: Child,
-    body: Option<ChildStdin>,
-}
-
-impl Slow {
-    fn upload(gateway: &Gateway) -> Self {
-        let url = format!("{}/guardian/v1/datasets", gateway.base());
-        let options = ["--header", "Content-Type: text/csv", "--upload-file", "-", "--write-out", "\n%{http_code}"];
-        let mut curl = gateway.command("POST", &url, &options);
-        let mut child = curl.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let body = child.stdin.take();
-        Self { child, body }
+impl Public<'_> {
+    /// A path of the public.
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let inner = path.strip_prefix(self.prefix).unwrap_or_else(|| panic!("{path} leads out of {}", self.prefix));
+        let request = if self.strips {
+            self.service.request(method, inner).header("x-forwarded-prefix", self.prefix)
+        } else {
+            self.service.request(method, path)
+        };
+        let request = if let Some(body) = body { request.json(&body) } else { request };
+        self.service.send(request).await
     }
 
-    fn send(&mut self, piece: &str) {
-        self.body.as_mut().unwrap().write_all(piece.as_bytes()).unwrap();
+    async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, None).await
     }
 
-    /// The answer, after the end of the body.
-    fn end(mut self) -> (String, Value) {
-        drop(self.body.take());
-        let mut said = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        self.child.wait().unwrap();
-        let (body, status) = said.rsplit_once('\n').unwrap();
-        (status.to_owned(), serde_json::from_str(body).unwrap_or_default())
+    /// Every link and `Location` of every answer leads on; the OpenAPI document and Swagger UI are found.
+    async fn assert_links(&self, dataset_path: &str) {
+        let Self { prefix, .. } = self;
+        let dataset = self.get(dataset_path).await.ok(200);
+        let document = json!({"dataset": dataset["id"], "method": hospital_method()});
+        let submitted = self.call(Method::POST, &format!("{prefix}/v1/jobs?wait=60"), Some(document)).await;
+        let job = submitted.ok(200);
+        let mut found = vec![submitted.header("location").to_owned()];
+        links(&job, &mut found);
+        links(&self.get(&format!("{prefix}/v1/jobs")).await.ok(200), &mut found);
+        let events = self.get(&text(&job["links"]["events"])).await.text();
+        let told = events.lines().find_map(|line| line.strip_prefix("data:")).unwrap();
+        links(&serde_json::from_str(told.trim()).unwrap(), &mut found);
+        assert!(found.len() >= 10, "{found:?}");
+        for link in &found {
+            assert_eq!(self.get(link).await.status, 200, "{link}");
+        }
+        // a next page, as one follows it
+        let page = format!("{prefix}/v1/datasets?limit=1");
+        let next = text(&self.get(&page).await.ok(200)["next"]);
+        self.get(&format!("{page}&cursor={next}")).await.ok(200);
+
+        let openapi = self.get(&format!("{prefix}/openapi.json")).await.ok(200);
+        assert_eq!(openapi["servers"], json!([{"url": prefix}]));
+        let docs = self.get(&format!("{prefix}/docs/")).await.text();
+        let initializer = self.get(&format!("{prefix}/docs/swagger-initializer.js")).await.text();
+        assert!(initializer.contains("\"../openapi.json\""), "{initializer}");
+        let assets = docs.split(['"', '\'']).filter(|piece| piece.starts_with("./"));
+        let assets: Vec<&str> = assets.collect();
+        assert!(assets.len() >= 4, "{docs}");
+        for asset in assets {
+            assert_eq!(self.get(&format!("{prefix}/docs/{}", &asset[2..])).await.status, 200, "{asset}");
+        }
+        // what a browser is told of /docs
+        let plain = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let inner = if self.strips { "/docs".to_owned() } else { format!("{prefix}/docs") };
+        let mut request = plain.get(format!("{}{inner}", self.service.base));
+        if self.strips {
+            request = request.header("x-forwarded-prefix", *prefix);
+        }
+        let led = request.send().await.unwrap();
+        assert_eq!(led.headers()["location"], format!("{prefix}/docs/"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_and_events_pass_through_as_they_come() {
-    let Some(program) = nginx() else { return };
+async fn links_lead_on_behind_a_gateway_that_passes_the_prefix() {
+    let server = Server::start_with(|config| config.path_prefix = "/apps/guardian/".into()).await;
+    let public = Public { service: &server, prefix: "/apps/guardian", strips: false };
+    let mut uploaded = String::new();
+    for name in ["a", "b"] {
+        let path = format!("/apps/guardian/v1/datasets?name={name}");
+        let answer = server.send(server.request(Method::POST, &path).header("content-type", "text/csv").body(HOSPITAL));
+        let answer = answer.await;
+        answer.ok(201);
+        uploaded = answer.header("location").to_owned();
+    }
+    public.assert_links(&uploaded).await;
+    // nothing but health is served beside the prefix
+    for path in ["/v1/datasets", "/docs", "/openapi.json", "/", "/apps", "/apps/guardians/v1/datasets"] {
+        server.get(path).await.problem(404, "not-found");
+    }
+    for path in ["/healthz", "/readyz", "/apps/guardian/healthz"] {
+        server.get(path).await.ok(200);
+    }
+    // not trusted: what a caller says of a prefix is nothing
+    let request = server.request(Method::GET, "/apps/guardian/v1/jobs").header("x-forwarded-prefix", "/evil");
+    assert!(!server.send(request).await.text().contains("evil"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_lead_on_behind_a_gateway_that_takes_the_prefix_off() {
+    let server = Server::start_with(|config| config.trust_forwarded = true).await;
+    let public = Public { service: &server, prefix: "/guardian", strips: true };
+    server.dataset(HOSPITAL).await;
+    let request = server.request(Method::POST, "/v1/datasets").header("x-forwarded-prefix", "/guardian");
+    let uploaded = server.send(request.header("content-type", "text/csv").body(HOSPITAL)).await;
+    uploaded.ok(201);
+    public.assert_links(uploaded.header("location")).await;
+    // what is no plain prefix is passed over
+    for prefix in ["//evil.com", "/../x", "evil", "/a?b", "https://evil.com", "/a/%2e%2e", "/evil, /evil"] {
+        let request = server.request(Method::GET, "/v1/jobs").header("x-forwarded-prefix", prefix);
+        let mut found = Vec::new();
+        links(&server.send(request).await.ok(200), &mut found);
+        assert!(!found.is_empty() && found.iter().all(|link| link.starts_with("/v1/")), "{prefix}: {found:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_trust_nothing_forwarded_counts() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let request = server.request(Method::POST, "/v1/jobs?wait=60").header("x-forwarded-prefix", "/guardian");
+    let request = request.header("x-forwarded-host", "evil.com").header("x-forwarded-proto", "https");
+    let request = request.header("x-forwarded-for", "203.0.113.9");
+    let answer = server.send(request.json(&json!({"dataset": dataset, "method": hospital_method()}))).await;
+    let job = answer.ok(200);
+    assert_eq!(answer.header("location"), format!("/v1/jobs/{}", text(&job["id"])));
+    let mut found = Vec::new();
+    links(&job, &mut found);
+    assert_eq!(found.len(), 3);
+    for link in found {
+        assert!(link.starts_with("/v1/"), "{link}");
+    }
+    assert_eq!(server.get("/openapi.json").await.ok(200)["servers"], Value::Null);
+}
+
+#[test]
+fn a_malformed_prefix_is_refused_at_the_start() {
     let home = tempfile::tempdir().unwrap();
-    let (process, token) = served(&home, &["--max-uploads", "1"]);
-    let gateway = Gateway::start(&program, &process, &token);
-    let table = big_table();
-    let half = table[..table.len() / 2].rfind('\n').unwrap() + 1;
+    let data = home.path().join("data");
+    for prefix in ["//evil.com", "/a\r\nX-Evil: 1", "../", "/../a", "guardian", "/a//b", "/a?b"] {
+        let mut command = guardian();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--path-prefix", prefix, "--data"]).arg(&data);
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(2), "{prefix:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("--path-prefix"), "{prefix:?}");
+    }
+    assert!(!data.exists());
+}
 
-    let mut slow = Slow::upload(&gateway);
-    slow.send(&table[..half]);
-    // the service is at it before the body has ended: it has no place for another upload
-    gateway.until("the upload to reach the service", || upload(&gateway, "a\n1\n").status == 429);
-    slow.send(&table[half..]);
-    let (status, dataset) = slow.end();
-    assert_eq!((status.as_str(), &dataset["rows"]), ("201", &json!(540_000)), "{dataset}");
-    assert_eq!(dataset["bytes"], table.len());
-    assert_eq!(gateway.spooled(), 0, "a part of the upload was written to disk");
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_says_what_browsers_and_caches_may_do() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let manifest = server.publish(&dataset, json!({"method": hospital_method()})).await;
+    let release = format!("/v1/releases/{}", text(&manifest["id"]));
+    let part = format!("{release}/tables/t1/parts/qi");
+    for (path, cache) in [
+        ("/v1/datasets", "no-store"),
+        (release.as_str(), "no-store"),
+        (part.as_str(), "private, no-cache"),
+        (&format!("{release}/archive"), "private, no-cache"),
+        ("/healthz", "no-store"),
+        ("/nowhere", "no-store"),
+        ("/docs/", "private, max-age=3600"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("cache-control"), cache, "{path}");
+        assert!(!answer.headers.contains_key("server"), "{path}");
+        let policy = answer.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+            "{path}: {policy}"
+        );
+    }
+    let etag = server.get(&part).await.header("etag").to_owned();
+    let request = server.request(Method::GET, &part).header("if-none-match", etag);
+    assert_eq!(server.send(request).await.status, 304);
+    // Swagger UI runs under its policy: scripts of its own and nothing written into the page
+    let docs = server.get("/docs/").await;
+    assert!(docs.header("content-security-policy").contains("script-src 'self';"));
+    for script in docs.text().split("<script").skip(1) {
+        let (attributes, rest) = script.split_once('>').unwrap();
+        assert!(attributes.contains("src=") && rest.trim_start().starts_with("</script>"), "{script}");
+    }
+    assert!(!docs.text().contains("http://") && !docs.text().contains("https://"));
+}
 
-    // one worker is busy with the big table, so that the second job waits
-    let publish = |column: &str| json!({"publish": column != "remark", "drop": column == "remark"});
-    let columns: serde_json::Map<_, _> =
-        ["age", "clinic", "remark"].into_iter().map(|column| (column.to_owned(), publish(column))).collect();
-    let document = json!({"dataset": dataset["id"], "attributes": columns, "no_rules": "nobody is in this table",
-        "method": {"type": "versatile", "rules": []}});
-    let busy = gateway.curl("POST", "/guardian/v1/jobs", &post(&document.to_string()));
-    assert_eq!(busy.status, 202);
-    let mut other = document.clone();
-    other["attributes"]["clinic"] = json!({"drop": true});
-    let waiting = gateway.curl("POST", "/guardian/v1/jobs", &post(&other.to_string())).json();
-
-    let url = format!("{}{}", gateway.base(), text(&waiting["links"]["events"]));
-    let mut stream = gateway.command("GET", &url, &["--no-buffer"]);
-    let mut stream = stream.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(stream.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut next = || -> Option<Value> {
-        let data = lines.find_map(|line| line.strip_prefix("data:").map(str::to_owned))?;
-        Some(serde_json::from_str(&data).unwrap())
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_process_is_not_ready_and_still_serves() {
+    let home = tempfile::tempdir().unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--drain-seconds", "600"];
+    let mut process = Process::serve_with(&home.path().join("data"), "info", &options);
+    process.dataset(HOSPITAL).await;
+    let asked = |url: String| run(guardian().args(["healthcheck", "--url", &url])).status.code();
+    assert_eq!(asked(process.base.clone()), Some(0));
+    process.tell_to_stop();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    // until the signal has arrived
+    let refused = loop {
+        let answer = http.get(format!("{}/readyz", process.base)).send().await.unwrap();
+        if answer.status() == 503 {
+            break answer;
+        }
     };
-    // the first event has come while there is nothing more to tell
-    assert_eq!(next().unwrap()["status"], "queued");
-    let cancelled = gateway.curl("DELETE", &text(&waiting["links"]["self"]), &[]);
-    assert_eq!(cancelled.status, 202, "{}", String::from_utf8_lossy(&cancelled.body));
-    let mut last = Value::Null;
-    while let Some(event) = next() {
-        last = event;
+    assert!(refused.headers()["retry-after"].to_str().unwrap().parse::<u32>().is_ok());
+    let problem: Value = serde_json::from_slice(&refused.bytes().await.unwrap()).unwrap();
+    assert_eq!(super::harness::kind(&problem), "unavailable");
+    process.get("/healthz").await.ok(200);
+    assert_eq!(process.items("/v1/datasets").await.len(), 1);
+    process.dataset(HOSPITAL).await;
+    assert_eq!(asked(process.base.clone()), Some(1));
+    let base = process.base.clone();
+    process.kill();
+    assert_eq!(asked(base), Some(1), "nobody answers");
+    for url in ["https://127.0.0.1:1", "127.0.0.1:1", "http://me@127.0.0.1:1", "http://"] {
+        assert_eq!(asked(url.to_owned()), Some(2), "{url}");
     }
-    assert_eq!(last["status"], "cancelled", "the stream has ended with the job");
-    assert!(stream.wait().unwrap().success());
+}
 
-    // a large answer is not kept on the way either
-    let done = gateway.curl("GET", &format!("{}?wait=60", text(&busy.json()["links"]["self"])), &[]).json();
-    if done["status"] == "succeeded" {
-        let part = format!("{}/tables/t1/parts/rows", text(&done["links"]["release"]));
-        assert_eq!(gateway.curl("GET", &part, &[]).status, 200);
-        assert_eq!(gateway.spooled(), 0);
-    }
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_another_version_are_not_ready() {
+    use sqlx::{ConnectOptions, Connection};
+
+    let server = Server::start().await;
+    let router = server.router();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
+    let mut connection = options.connect().await.unwrap();
+    let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                 VALUES (9000, 'later', TRUE, x'', 0)";
+    sqlx::query(later).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let request = axum::http::Request::builder().uri("/readyz").header("host", "localhost");
+    let request = request.body(axum::body::Body::empty()).unwrap();
+    let answer = tower::ServiceExt::oneshot(router, request).await.unwrap();
+    assert_eq!(answer.status(), 503);
+    server.get("/healthz").await.ok(200);
 }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, JwtOptions, LogFormat, StoreOptions};
+use guardian::config::{Auth, Config, JwtOptions, LogFormat, StoreOptions, WatchOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -171,6 +171,10 @@ impl Client {
         self.send(self.request(Method::POST, path).json(document)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, document: &Value) -> Answer {
+        self.send(self.request(Method::PUT, path).json(document)).await
+    }
+
     /// Uploads; `query` without the question mark.
     pub(crate) async fn upload(&self, query: &str, csv: impl Into<Vec<u8>>) -> Answer {
         self.upload_with(query, csv, &[]).await
@@ -276,6 +280,10 @@ impl Server {
             max_plans: 4,
             retain_days: None,
             grace_seconds: 5,
+            drain_seconds: 0,
+            path_prefix: String::new(),
+            trust_forwarded: false,
+            watch: WatchOptions::default(),
             log_format: LogFormat::Text,
         };
         change(&mut config);
@@ -329,7 +337,7 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH"] {
+    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());
@@ -345,7 +353,7 @@ pub(crate) struct Process {
     client: Client,
     child: Child,
     /// Open as long as the process may write to it.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     log: PathBuf,
 }
 
@@ -375,7 +383,14 @@ impl Process {
         stdout.read_line(&mut line).unwrap();
         let base = line.split_whitespace().find(|word| word.starts_with("http://"));
         let base = base.unwrap_or_else(|| panic!("not started: {}", std::fs::read_to_string(&log).unwrap())).to_owned();
-        Self { client: Client::new(base), child, _stdout: stdout, log }
+        Self { client: Client::new(base), child, stdout, log }
+    }
+
+    /// A further line of its greeting.
+    pub(crate) fn greeting(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
     }
 
     /// SIGKILL.
@@ -386,9 +401,14 @@ impl Process {
 
     /// SIGTERM; how it ended.
     pub(crate) fn terminate(&mut self) -> ExitStatus {
+        self.tell_to_stop();
+        self.child.wait().unwrap()
+    }
+
+    /// SIGTERM.
+    pub(crate) fn tell_to_stop(&mut self) {
         let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
-        self.child.wait().unwrap()
     }
 
     pub(crate) fn log(&self) -> String {

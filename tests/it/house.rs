@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "identity",
             "config",
             "telemetry",
+            "meter",
             "engine",
             "ledger",
             "report",
@@ -29,13 +30,28 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
-    ("service", &["api", "jobs", "identity", "store", "vault", "clock", "config", "microdata"]),
+    ("service", &["api", "jobs", "identity", "store", "vault", "clock", "config", "microdata", "telemetry"]),
+    // the plan is the engine's; parts, manifests and reports are the report's; documents are read by the spec's reader
+    (
+        "api",
+        &[
+            "jobs",
+            "identity",
+            "telemetry",
+            "meter",
+            "clock",
+            "engine",
+            "report",
+            "spec",
+            "problem",
+            "microdata",
+            "control",
+        ],
+    ),
     ("telemetry", &["config"]),
     ("config", &[]),
-    // the plan is the engine's; parts, manifests and reports are the report's
-    ("api", &["jobs", "identity", "engine", "report", "problem", "microdata", "control"]),
     // implements the traits that jobs declares
-    ("store", &["jobs", "identity", "problem", "control", "clock"]),
+    ("store", &["jobs", "identity", "meter", "problem", "control", "clock"]),
     (
         "jobs",
         &[
@@ -51,8 +67,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
             "vault",
             "clock",
+            "meter",
         ],
     ),
+    // names every metric; records what others tell it
+    ("meter", &[]),
     // keys, scopes, callers
     ("identity", &[]),
     ("vault", &[]),
@@ -375,6 +394,30 @@ fn the_page_of_problems_is_the_catalogue() {
     for kind in guardian::problem::Kind::ALL {
         assert!(committed.contains(&format!("| `{}` | {} |", kind.name(), kind.status())));
     }
+}
+
+#[test]
+fn the_page_of_metrics_is_the_table() {
+    let committed = fs::read_to_string(root().join("docs/metrics.md")).unwrap_or_default();
+    assert!(committed == guardian::meter::page(), "regenerate it: cargo run -- metrics > docs/metrics.md");
+}
+
+#[test]
+fn every_transaction_is_in_the_table_of_metrics() {
+    let mut named = Vec::new();
+    for (file, text) in program().iter().filter(|(file, _)| file.starts_with("store/")) {
+        for before in ["self.begin(\"", "retried(\""] {
+            // what stands beside the code is of tests
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let names = text.split(before).skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+            named.extend(names.map(|name| (name, file.clone())));
+        }
+    }
+    let table = guardian::meter::TRANSACTIONS;
+    let missing: Vec<_> = named.iter().filter(|(name, _)| !table.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let gone: Vec<_> = table.iter().filter(|name| named.iter().all(|(named, _)| named != *name)).collect();
+    assert!(gone.is_empty(), "{gone:?}");
 }
 
 #[test]

@@ -8,29 +8,30 @@ use std::time::Duration;
 
 use guardian::config::{Auth, StoreOptions};
 use guardian::identity::{Preset, Scope};
-use guardian::jobs::Keys;
+use guardian::jobs::{AuditFilter, Keys};
 use guardian::service::keys::{KeyRing, NewKey};
 use guardian::store::sqlite::SqliteStore;
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HOST, ORIGIN};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use super::harness::{Answer, Client, HOSPITAL, Process, Server, guardian, hospital_method, run, stored, text};
 
 /// A service that asks for keys.
-struct Guarded {
-    server: Server,
+pub(crate) struct Guarded {
+    pub(crate) server: Server,
     home: TempDir,
     presets: Vec<(Preset, String)>,
     /// Of another tenant, with every scope.
-    stranger: String,
+    pub(crate) stranger: String,
     revoked: String,
     expired: String,
 }
 
 impl Guarded {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join("data");
         let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
@@ -49,16 +50,29 @@ impl Guarded {
         let (id, revoked) = draw("default", Preset::Admin, None).await;
         ring.revoke(id).await.unwrap().unwrap();
         ring.close().await;
-        let folder = data.clone();
-        let server = Server::start_with(move |config| {
-            config.data = folder;
-            config.auth = Auth::Keys;
-        })
-        .await;
+        let server = Self::serve(&data).await;
         Self { server, home, presets, stranger, revoked, expired }
     }
 
-    fn preset(&self, wanted: Preset) -> Client {
+    async fn serve(data: &Path) -> Server {
+        let data = data.to_owned();
+        Server::start_with(move |config| {
+            config.data = data;
+            config.auth = Auth::Keys;
+        })
+        .await
+    }
+
+    /// The same with another process on its store, after what `between` does to it.
+    pub(crate) async fn restarted(self, between: impl AsyncFnOnce(&Path)) -> Self {
+        let Self { server, home, presets, stranger, revoked, expired } = self;
+        server.stop().await;
+        let data = home.path().join("data");
+        between(&data).await;
+        Self { server: Self::serve(&data).await, home, presets, stranger, revoked, expired }
+    }
+
+    pub(crate) fn preset(&self, wanted: Preset) -> Client {
         let (_, token) = self.presets.iter().find(|(preset, _)| *preset == wanted).unwrap();
         self.server.with_token(token)
     }
@@ -73,6 +87,10 @@ const SUBMITTERS: &[Preset] = &[Preset::Pipeline, Preset::Officer, Preset::Admin
 const READERS: &[Preset] = &[Preset::Pipeline, Preset::Officer, Preset::Analyst, Preset::Admin];
 
 const APPROVERS: &[Preset] = &[Preset::Officer, Preset::Admin];
+const OVERSEERS: &[Preset] = &[Preset::Officer, Preset::Operator, Preset::Admin];
+
+/// A policy of the tenant `default`.
+const POLICY: &str = "nightly";
 
 pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
@@ -94,6 +112,14 @@ pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/releases/{id}/approve", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/reject", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/withdraw", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
+    ("GET", "/v1/releases/{id}/history", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
+    ("GET", "/v1/policies", Some(Scope::Jobs), SUBMITTERS, 200, 200),
+    ("GET", "/v1/policies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
+    ("GET", "/v1/policies/{name}/versions", Some(Scope::Jobs), SUBMITTERS, 200, 404),
+    // last of these: from then on the stranger has one of the same name
+    ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
+    // or with releases:approve
+    ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
     ("GET", "/healthz", None, &Preset::ALL, 200, 200),
     ("GET", "/readyz", None, &Preset::ALL, 200, 200),
 ];
@@ -118,6 +144,11 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
     }
 }
 
+/// A policy like none before.
+fn specification() -> Value {
+    json!({"specification": {"reason": Uuid::now_v7(), "method": hospital_method()}})
+}
+
 /// Calls a route with what it needs to be answered well.
 pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Things) -> Answer {
     let id = match path.split('/').nth(2) {
@@ -125,13 +156,14 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         Some("jobs") => &things.job,
         _ => &things.release,
     };
-    let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi");
+    let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi").replace("{name}", POLICY);
     let document = json!({"dataset": things.dataset, "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,
         ("POST", act) if act.starts_with("/v1/releases/") => client.post(act, &json!({"reason": "why"})).await,
         ("POST", _) => client.post(&path, &document).await,
         ("DELETE", _) => client.delete(&path).await,
+        ("PUT", _) => client.put(&path, &specification()).await,
         _ => client.get(&path).await,
     }
 }
@@ -142,6 +174,7 @@ async fn every_route_asks_every_caller_for_its_scope() {
     let admin = guarded.preset(Preset::Admin);
     let dataset = admin.dataset(HOSPITAL).await;
     let job = admin.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
+    admin.put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
     let mut things = Things { dataset, job: text(&job["id"]), release: text(&job["release"]) };
 
     let document = guarded.server.get("/openapi.json").await.ok(200);
@@ -154,7 +187,12 @@ async fn every_route_asks_every_caller_for_its_scope() {
 
     for &(method, path, scope, allowed, well, stranger) in ROUTES {
         let operation = &document["paths"][path][method.to_lowercase()];
-        assert_eq!(operation["security"], scope.map_or(Value::Null, |scope| json!([{"key": [scope.name()]}])));
+        let expected = match (path, scope) {
+            (_, None) => Value::Null,
+            ("/v1/audit-log", Some(_)) => json!([{"key": ["operate"]}, {"key": ["releases:approve"]}]),
+            (_, Some(scope)) => json!([{"key": [scope.name()]}]),
+        };
+        assert_eq!(operation["security"], expected);
         let nobody = guarded.server.with_token("gk_1_2");
         let dead = [&guarded.revoked, &guarded.expired].map(|token| guarded.server.with_token(token));
         for client in [&*guarded.server, &nobody, &dead[0], &dead[1]] {
@@ -248,11 +286,11 @@ async fn held_releases_are_there_for_those_who_may_approve() {
     assert_eq!(guarded.preset(Preset::Analyst).get(&path).await.ok(200)["status"], "published");
     guarded.server.stop().await;
     let store = SqliteStore::open(&guarded.home.path().join("data")).await.unwrap();
-    let log = store.audit("default", None, 100).await.unwrap().items;
+    let log = store.audit("default", AuditFilter::default(), None, 100).await.unwrap().items;
     let acts: Vec<_> = log.iter().rev().filter(|entry| entry.action.starts_with("release.")).collect();
     assert_eq!(
         acts.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(),
-        ["release.reject", "release.approve"]
+        ["release.read_held", "release.reject", "release.approve"]
     );
     assert!(acts.iter().all(|entry| entry.key.is_some()));
     store.close().await;
@@ -300,7 +338,7 @@ async fn what_was_done_is_written_down() {
     guarded.server.stop().await;
 
     let store = SqliteStore::open(&data).await.unwrap();
-    let log = store.audit("default", None, 100).await.unwrap().items;
+    let log = store.audit("default", AuditFilter::default(), None, 100).await.unwrap().items;
     let deeds: Vec<_> = log.iter().rev().filter(|entry| entry.key.is_some()).collect();
     let said: Vec<_> = deeds.iter().map(|entry| (entry.action.as_str(), entry.object.clone())).collect();
     let job = text(&job["id"]);
@@ -315,7 +353,7 @@ async fn what_was_done_is_written_down() {
     assert!(deeds.iter().all(|entry| entry.key == deeds[0].key && entry.detail.is_none()));
     let keys = |action: &str| log.iter().filter(|entry| entry.action == action && entry.key.is_none()).count();
     assert_eq!((keys("key.create"), keys("key.revoke")), (7, 1));
-    let others = store.audit("other", None, 100).await.unwrap().items;
+    let others = store.audit("other", AuditFilter::default(), None, 100).await.unwrap().items;
     assert_eq!(others.len(), 1, "the making of its key");
     store.close().await;
 }

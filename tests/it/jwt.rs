@@ -463,7 +463,7 @@ async fn keys_and_tokens_reach_the_same_tenant() {
     server.stop().await;
 
     let store = SqliteStore::open(&data).await.unwrap();
-    let log = store.audit("north", None, 100).await.unwrap().items;
+    let log = store.audit("north", guardian::jobs::AuditFilter::default(), None, 100).await.unwrap().items;
     let actor = |action: &str| {
         let entry = log.iter().rev().find(|entry| entry.action == action).unwrap();
         (entry.key.is_some(), entry.actor.clone().unwrap_or_default())

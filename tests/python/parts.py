@@ -17,7 +17,8 @@ import pipeline  # noqa: E402
 ROWS = 8
 WANTED = {
     "whole": pa.int64(),
-    "exact": pa.decimal128(5, 2),
+    # as many digits as the values of the part have
+    "exact": pa.decimal128(4, 2),
     "flag": pa.bool_(),
     "day": pa.date32(),
     "moment": pa.timestamp("us", tz="UTC"),

@@ -25,8 +25,7 @@ const OPTIONAL: &[(&str, &str)] = &[
 ];
 
 /// Bodies that are bytes, not text.
-const BYTES: [&str; 3] =
-    ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
+const BYTES: [&str; 3] = ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
 
 /// The document with everything that was not derived.
 pub(super) fn complete(mut document: Value) -> Value {
@@ -44,6 +43,7 @@ pub(super) fn complete(mut document: Value) -> Value {
         }
     }
     merge(&mut components["schemas"], &parsed(SCHEMAS));
+    components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
     components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULTS).into();
     components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(OF_JOBS).into();
     components["schemas"]["Job"]["properties"]["problem"]["description"] =
@@ -60,6 +60,22 @@ pub(super) fn complete(mut document: Value) -> Value {
         }
     }
     document
+}
+
+/// The schema of what a policy states: a job document without what only a job can say.
+fn without_dataset(job: &Value) -> Value {
+    let mut schema = job.clone();
+    let nothing = Value::Null;
+    let change = json!({
+        "title": "PolicySpecification",
+        "description": "A job document for any dataset. A job that names the policy can replace its members.",
+        "required": ["method"],
+        "properties": {"dataset": nothing, "policy": nothing, "method": {"oneOf": nothing, "$ref": "#/components/schemas/Method"}},
+        "if": nothing,
+        "else": nothing,
+    });
+    merge(&mut schema, &change);
+    schema
 }
 
 /// A document that stands beside the code.
@@ -184,6 +200,7 @@ fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
     let mut headers = json!({"X-Request-Id": reference("headers", "X-Request-Id")});
     match status {
         401 => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate"),
+        403 if !scopes.is_empty() => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate-Scope"),
         409 if kinds.contains(&Kind::IdempotencyConflict) => {
             headers["Retry-After"] = reference("headers", "Retry-After-In-Progress");
         }
@@ -242,9 +259,7 @@ fn problem_example(kind: Kind) -> Value {
 }
 
 fn headers() -> Value {
-    let header = |description: &str, required: bool, schema: Value, example: Value| {
-        json!({"description": description, "required": required, "schema": schema, "example": example})
-    };
+    let header = |description: &str, required: bool, schema: Value, example: Value| json!({"description": description, "required": required, "schema": schema, "example": example});
     let text = || json!({"type": "string"});
     let seconds = || json!({"type": "integer", "minimum": 0});
     json!({
@@ -264,6 +279,9 @@ fn headers() -> Value {
         "Retry-After-In-Progress": header(
             "After how many seconds it is worth to try again, while the first request with the same key still runs.",
             false, seconds(), 2.into()),
+        "WWW-Authenticate-Scope": header(
+            "The scope that the key has not.", false, text(),
+            "Bearer realm=\"guardian\", error=\"insufficient_scope\", scope=\"jobs\"".into()),
         "WWW-Authenticate": header("How to send a key.", true, text(), "Bearer realm=\"guardian\"".into()),
     })
 }

@@ -14,12 +14,14 @@ macro_rules! files {
 files! {
     "anatomy.json", "One sensitive attribute";
     "arrow.txt", "The bytes of an Arrow IPC stream";
+    "audit_log.json", "What was done to a policy";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
     "health.json", "All is well";
     "held.json", "A release that waits for an approval, from a table with columns that are not published";
+    "history.json", "A release that was published and withdrawn";
     "hospital.csv", "Six patients";
     "hospital.ndjson", "Six patients, one a line";
     "job.json", "A job that made a release";
@@ -33,6 +35,10 @@ files! {
     "part.json", "A page of three rows";
     "part.ndjson", "One row a line";
     "plan.json", "What would come out";
+    "policies.json", "A list of one policy";
+    "policy.json", "The first version of a policy";
+    "policy_document.json", "What the law asks of a hospital";
+    "policy_versions.json", "A list of one version";
     "purged.json", "The rows are gone, the release stays";
     "reason.json", "Why it is done";
     "rejected.json", "A release that was given up";

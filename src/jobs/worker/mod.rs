@@ -9,6 +9,7 @@
 //! Beside it a reaper looks every tick for leases that expired and deadlines that passed. A permit is given back when its job
 //! has ended or was put back, so that holding all permits means that nothing runs.
 
+mod phases;
 mod run;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ use uuid::Uuid;
 use super::{ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
 use run::Run;
@@ -258,6 +260,10 @@ async fn reap(shared: Arc<Shared>) {
         match shared.store.reap(shared.clock.now(), shared.config.max_attempts, &problems).await {
             Ok(reaped) if reaped.is_empty() => {}
             Ok(reaped) => {
+                meter::reaped("requeued", reaped.requeued.len());
+                meter::reaped("exhausted", reaped.exhausted.len());
+                meter::reaped("cancelled", reaped.cancelled.len());
+                meter::reaped("overdue", reaped.overdue.len());
                 tracing::info!(
                     jobs.requeued = reaped.requeued.len(),
                     jobs.exhausted = reaped.exhausted.len(),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, Written, instance};
+use super::phases::Phases;
 use super::{Assignment, Completion, Shared, Stop, log_store_error};
 use crate::control::{Control, Progress};
+use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::Secret;
 
@@ -67,12 +69,15 @@ pub(super) struct Run {
     claimed: ClaimedJob,
     token: LeaseToken,
     verdict: Arc<Verdict>,
+    since: Instant,
+    _working: meter::Working,
 }
 
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, claimed: ClaimedJob, token: LeaseToken) -> Self {
         shared.lock_running().insert(token, claimed.job.id);
-        Self { shared, claimed, token, verdict: Arc::default() }
+        let (since, working) = (Instant::now(), meter::Working::begin());
+        Self { shared, claimed, token, verdict: Arc::default(), since, _working: working }
     }
 
     /// Runs the job, beside a heartbeat that lasts until the end is recorded.
@@ -113,8 +118,16 @@ impl Run {
         let assignment = self.assignment(release_key);
         let runner = Arc::clone(&self.shared.runner);
         let control = self.verdict.control.clone();
-        let span = tracing::info_span!("job", job.id = %job.id, job.attempt = job.attempt);
-        let computed = tokio::task::spawn_blocking(move || span.in_scope(|| runner.run(assignment, &control))).await;
+        // of the highest level, so that no filter of the log takes the job's id from its errors
+        let span = tracing::error_span!("job", job.id = %job.id, job.attempt = job.attempt, job.method = job.method);
+        let phases = Phases::watch(&job.method, &control);
+        let computation = move || {
+            let _inside = span.entered();
+            let ended = runner.run(assignment, &control);
+            phases.finish();
+            ended
+        };
+        let computed = tokio::task::spawn_blocking(computation).await;
         let why = self.verdict.why();
         match computed {
             Ok(Ok(Completion::Committed(release))) => {
@@ -151,15 +164,23 @@ impl Run {
     async fn record(&self, outcome: Outcome) {
         let JobRecord { id, attempt, .. } = self.claimed.job;
         if matches!(outcome, Outcome::Committed) {
-            return;
+            return self.ended("succeeded");
         }
         if let Err(error) = self.shared.store.drop_attempt(id, attempt).await {
             log_store_error(&error, "the parts of an attempt are left to the sweep");
         }
         for _ in 0..TRIES {
             match self.try_record(&outcome).await {
-                Ok(Written::Done) => return,
+                Ok(Written::Done) => {
+                    return match &outcome {
+                        Outcome::Committed | Outcome::Lost => {}
+                        Outcome::Reused(_) => self.ended("reused"),
+                        Outcome::End(end) => self.ended(end.status().name()),
+                        Outcome::BackToQueue => meter::put_back(),
+                    };
+                }
                 Ok(Written::LeaseLost) => {
+                    meter::lease_lost();
                     tracing::warn!(job.id = %id, "the end of a job was not recorded: its lease was lost");
                     return;
                 }
@@ -167,6 +188,10 @@ impl Run {
             }
             tokio::time::sleep(self.shared.config.tick).await;
         }
+    }
+
+    fn ended(&self, outcome: &'static str) {
+        meter::ended(&self.claimed.job.method, outcome, self.since.elapsed());
     }
 
     async fn try_record(&self, outcome: &Outcome) -> Result<Written, StoreError> {

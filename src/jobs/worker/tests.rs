@@ -8,7 +8,7 @@ use super::*;
 use crate::control::Phase;
 use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
 use crate::publication::PublishedBytes;
-use crate::store::conformance::{self, TENANT, at};
+use crate::store::conformance::{self, TENANT, at, deed};
 use crate::store::sqlite::SqliteStore;
 
 /// No tick comes while a test lasts.
@@ -196,7 +196,7 @@ async fn a_running_job_is_cancelled_by_request() {
     });
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    assert_eq!(bench.store.request_cancel(TENANT, id, at(1)).await.unwrap(), CancelOutcome::Requested);
+    assert_eq!(bench.store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap(), CancelOutcome::Requested);
     bench.signals.cancel_requested();
     let job = bench.reaches(id, JobStatus::Cancelled).await;
     assert_eq!(job.problem, None);
@@ -210,7 +210,7 @@ async fn a_request_of_another_process_is_found_by_the_tick() {
     let workers = bench.start(SOON, |_, control| until_stopped(control));
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
-    bench.store.request_cancel(TENANT, id, at(1)).await.unwrap();
+    bench.store.request_cancel(TENANT, id, at(1), &deed()).await.unwrap();
     bench.reaches(id, JobStatus::Cancelled).await;
     workers.shutdown().await;
 }

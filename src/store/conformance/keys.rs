@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, is_conflict};
+use super::{Bench, TENANT, at, by, deed, is_conflict};
 use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
-use crate::jobs::{Action, AuditEntry, Cursor, StoreError};
+use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, StoreError};
 
 pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
     let id = Uuid::now_v7();
@@ -25,40 +25,40 @@ pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
 pub(crate) async fn a_key_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
     let (mut key, token) = api_key(TENANT);
-    store.insert_key(&key).await.unwrap();
+    store.insert_key(&key, &deed()).await.unwrap();
     let read = store.key(key.id).await.unwrap().unwrap();
     assert_eq!(read, key);
     assert!(read.admits(&token, at(59)) && !read.admits(&token, at(60)));
-    assert!(is_conflict(&store.insert_key(&key).await));
+    assert!(is_conflict(&store.insert_key(&key, &deed()).await));
     assert!(store.key(Uuid::now_v7()).await.unwrap().is_none());
     (key.id, key.expires_at) = (Uuid::now_v7(), None);
-    store.insert_key(&key).await.unwrap();
+    store.insert_key(&key, &deed()).await.unwrap();
     assert_eq!(store.key(key.id).await.unwrap().unwrap(), key);
 }
 
 pub(crate) async fn a_first_key_is_the_first(bench: &impl Bench) {
     let store = bench.store();
     let (first, second) = (api_key(TENANT).0, api_key("other").0);
-    assert!(store.insert_first_key(&first).await.unwrap());
-    assert!(!store.insert_first_key(&second).await.unwrap());
+    assert!(store.insert_first_key(&first, &deed()).await.unwrap());
+    assert!(!store.insert_first_key(&second, &deed()).await.unwrap());
     assert_eq!(store.keys(None).await.unwrap(), [first]);
 }
 
 pub(crate) async fn a_revoked_key_stays_revoked(bench: &impl Bench) {
     let store = bench.store();
     let (key, token) = api_key(TENANT);
-    store.insert_key(&key).await.unwrap();
-    assert_eq!(store.revoke_key(key.id, at(5)).await.unwrap().revoked_at, Some(at(5)));
-    assert_eq!(store.revoke_key(key.id, at(6)).await.unwrap().revoked_at, Some(at(5)));
+    store.insert_key(&key, &deed()).await.unwrap();
+    assert_eq!(store.revoke_key(key.id, at(5), &deed()).await.unwrap().revoked_at, Some(at(5)));
+    assert_eq!(store.revoke_key(key.id, at(6), &deed()).await.unwrap().revoked_at, Some(at(5)));
     assert!(!store.key(key.id).await.unwrap().unwrap().admits(&token, at(4)));
-    assert!(matches!(store.revoke_key(Uuid::now_v7(), at(5)).await, Err(StoreError::NotFound)));
+    assert!(matches!(store.revoke_key(Uuid::now_v7(), at(5), &deed()).await, Err(StoreError::NotFound)));
 }
 
 pub(crate) async fn keys_are_listed_by_tenant(bench: &impl Bench) {
     let store = bench.store();
     let (here, there) = (api_key(TENANT).0, api_key("other").0);
-    store.insert_key(&here).await.unwrap();
-    store.insert_key(&there).await.unwrap();
+    store.insert_key(&here, &deed()).await.unwrap();
+    store.insert_key(&there, &deed()).await.unwrap();
     assert_eq!(store.keys(Some(TENANT)).await.unwrap(), std::slice::from_ref(&here));
     assert_eq!(store.keys(None).await.unwrap(), [here, there]);
     assert_eq!(store.keys(Some("nobody")).await.unwrap(), []);
@@ -80,12 +80,30 @@ pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
         store.append_audit(entry).await.unwrap();
     }
     assert!(is_conflict(&store.append_audit(&first).await));
-    let newest = store.audit(TENANT, None, 1).await.unwrap();
+    let newest = store.audit(TENANT, AuditFilter::default(), None, 1).await.unwrap();
     assert_eq!(newest.items, [second]);
     let cursor: Cursor = newest.next.unwrap().to_string().parse().unwrap();
-    let oldest = store.audit(TENANT, Some(cursor), 1).await.unwrap();
+    let oldest = store.audit(TENANT, AuditFilter::default(), Some(cursor), 1).await.unwrap();
     assert_eq!((oldest.items, oldest.next), (vec![first], None));
-    assert_eq!(store.audit("other", None, 9).await.unwrap().items, [foreign]);
+    assert_eq!(store.audit("other", AuditFilter::default(), None, 9).await.unwrap().items, [foreign]);
+}
+
+pub(crate) async fn the_audit_log_is_filtered(bench: &impl Bench) {
+    let store = bench.store();
+    for (seconds, action) in [(1, Action::Upload), (2, Action::Submit), (3, Action::Upload)] {
+        store.append_audit(&by(TENANT, None, action, at(seconds))).await.unwrap();
+    }
+    let times = async |since: Option<i64>, action| {
+        let filter = AuditFilter { since: since.map(at), action };
+        let page = store.audit(TENANT, filter, None, 9).await.unwrap();
+        page.items.iter().map(|entry| entry.at).collect::<Vec<_>>()
+    };
+    assert_eq!(times(None, None).await, [at(3), at(2), at(1)]);
+    assert_eq!(times(Some(2), None).await, [at(3), at(2)]);
+    assert_eq!(times(None, Some(Action::Upload)).await, [at(3), at(1)]);
+    assert_eq!(times(Some(2), Some(Action::Upload)).await, [at(3)]);
+    assert!(times(Some(4), None).await.is_empty());
+    assert!(times(None, Some(Action::Purge)).await.is_empty());
 }
 
 pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
@@ -94,5 +112,5 @@ pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
     store.append_audit(&entry).await.unwrap();
     assert!(bench.refuses("UPDATE audit_log SET action = 'nothing'").await);
     assert!(bench.refuses("DELETE FROM audit_log").await);
-    assert_eq!(store.audit(&entry.tenant, None, 9).await.unwrap().items, [entry]);
+    assert_eq!(store.audit(&entry.tenant, AuditFilter::default(), None, 9).await.unwrap().items, [entry]);
 }

@@ -2,12 +2,18 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, claim, commit_of, enqueue, part_chunk};
-use crate::jobs::{Act, CommitOutcome, JobStatus, Store, Transition, Transitioned};
+use super::{Bench, TENANT, at, by, claim, commit_of, dataset, deed, enqueue, new_job, part_chunk};
+use crate::jobs::{
+    Act, Action, AuditFilter, CommitOutcome, JobStatus, Store, TenantSettings, Transition, Transitioned,
+};
 
 /// A held release with a part, and its job.
 async fn held(store: &dyn Store, reuse: u8) -> (Uuid, Uuid) {
-    let job = enqueue(store, reuse).await.id;
+    held_by(store, reuse, None).await
+}
+
+async fn held_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (Uuid, Uuid) {
+    let job = submit(store, reuse, submitter).await;
     let (claimed, token) = claim(store, at(1)).await;
     store.put_part_chunk(job, 1, &part_chunk(0, 0, 1)).await.unwrap();
     let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
@@ -18,11 +24,19 @@ async fn held(store: &dyn Store, reuse: u8) -> (Uuid, Uuid) {
     (job, release)
 }
 
+async fn submit(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> Uuid {
+    let mut job = new_job(dataset(store).await, reuse);
+    job.deed = by(TENANT, submitter, Action::Submit, at(0));
+    store.enqueue(job).await.unwrap().id
+}
+
 async fn act(store: &dyn Store, release: Uuid, act: Act) -> Transitioned {
-    store
-        .transition(&Transition { tenant: TENANT.into(), release, act, reason: "why".into(), at: at(9) })
-        .await
-        .unwrap()
+    act_by(store, release, act, TENANT, None).await
+}
+
+async fn act_by(store: &dyn Store, release: Uuid, act: Act, tenant: &str, key: Option<Uuid>) -> Transitioned {
+    let deed = by(tenant, key, Action::Approve, at(9));
+    store.transition(&Transition { release, act, reason: "why".into(), deed }).await.unwrap()
 }
 
 pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench) {
@@ -30,22 +44,21 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     let (job, release) = held(&*store, 1).await;
     assert_eq!(enqueue(&*store, 1).await.release, Some(release), "an equal job gets it");
     assert_eq!(act(&*store, release, Act::Withdraw).await, Transitioned::WrongState("held".into()));
-    let foreign = Transition { tenant: "other".into(), release, act: Act::Approve, reason: "why".into(), at: at(9) };
-    assert_eq!(store.transition(&foreign).await.unwrap(), Transitioned::NotFound);
-    assert!(!store.mark_read("other", release, at(9)).await.unwrap());
+    assert_eq!(act_by(&*store, release, Act::Approve, "other", None).await, Transitioned::NotFound);
+    assert!(!store.mark_read("other", release, at(9), &deed()).await.unwrap());
     assert_eq!(store.old_releases(at(100)).await.unwrap(), []);
     assert_eq!(act(&*store, release, Act::Approve).await, Transitioned::Done);
     assert_eq!(act(&*store, release, Act::Approve).await, Transitioned::WrongState("published".into()));
     assert_eq!(store.old_releases(at(2)).await.unwrap(), []);
     assert_eq!(store.old_releases(at(3)).await.unwrap(), [(TENANT.to_owned(), release)]);
     assert_eq!(store.release_events("other", release).await.unwrap(), []);
-    assert!(store.mark_read(TENANT, release, at(10)).await.unwrap());
+    assert!(store.mark_read(TENANT, release, at(10), &deed()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_some(), "a served part stays");
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
     assert_eq!(act(&*store, release, Act::Withdraw).await, Transitioned::Done);
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "withdrawn");
-    assert!(!store.mark_read(TENANT, release, at(11)).await.unwrap());
+    assert!(!store.mark_read(TENANT, release, at(11), &deed()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_none());
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
@@ -55,7 +68,7 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert_eq!(store.ended_release("other", &[1; 32]).await.unwrap(), None);
     let events = store.release_events(TENANT, release).await.unwrap();
     assert_eq!(events.iter().map(|event| event.status.as_str()).collect::<Vec<_>>(), ["published", "withdrawn"]);
-    assert!(events.iter().all(|event| event.reason == "why" && event.at == at(9)));
+    assert!(events.iter().all(|event| event.reason == "why" && event.happened_at == at(9) && event.actor.is_none()));
     assert_eq!(act(&*store, Uuid::now_v7(), Act::Approve).await, Transitioned::NotFound);
 }
 
@@ -70,10 +83,10 @@ pub(crate) async fn a_rejection_lifts_what_nobody_read(bench: &impl Bench) {
     assert_eq!(bench.count("part_chunks").await, 0);
     let again = enqueue(&*store, 1).await;
     assert_eq!(again.status, JobStatus::Queued, "it is made anew");
-    store.request_cancel(TENANT, again.id, at(5)).await.unwrap();
+    store.request_cancel(TENANT, again.id, at(5), &deed()).await.unwrap();
 
     let (_, read) = held(&*store, 1).await;
-    assert!(store.mark_read(TENANT, read, at(3)).await.unwrap());
+    assert!(store.mark_read(TENANT, read, at(3), &deed()).await.unwrap());
     assert_eq!(act(&*store, read, Act::Reject).await, Transitioned::Done);
     assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.len(), 2);
     let ended = Some((read, "rejected".to_owned()));
@@ -96,4 +109,73 @@ pub(crate) async fn of_two_acts_at_once_one_wins(bench: &impl Bench) {
         assert_eq!(after.entries.len(), before.entries.len() - lifted);
         assert_eq!(store.release_events(TENANT, release).await.unwrap().len(), 1);
     }
+}
+
+pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench: &impl Bench) {
+    let store = bench.store();
+    let asks = TenantSettings { approval_by_another: true };
+    let keys: Vec<Uuid> = (0..4).map(|_| Uuid::now_v7()).collect();
+    let [first, twin, late, officer] = keys[..] else { unreachable!() };
+    store.set_tenant("other", asks, &deed()).await.unwrap();
+    let (_, release) = held_by(&*store, 1, Some(first)).await;
+    assert_eq!(
+        act_by(&*store, release, Act::Approve, TENANT, Some(first)).await,
+        Transitioned::Done,
+        "not asked for here"
+    );
+    let event = store.release_events(TENANT, release).await.unwrap().remove(0);
+    assert_eq!(event.actor, Some(format!("key:{first}")));
+
+    store.set_tenant(TENANT, asks, &deed()).await.unwrap();
+    let job = submit(&*store, 2, Some(first)).await;
+    let waiting = submit(&*store, 2, Some(twin)).await;
+    let (claimed, token) = claim(&*store, at(1)).await;
+    assert_eq!(claimed.job.id, job);
+    let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
+    let mut commit = commit_of(&claimed.job, token, version, at(2));
+    commit.release.status = "held".into();
+    let release = commit.release.id;
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    let after = submit(&*store, 2, Some(late)).await;
+    for job in [waiting, after] {
+        assert_eq!(store.job(TENANT, job).await.unwrap().unwrap().release, Some(release));
+    }
+    let logged = store.audit(TENANT, AuditFilter::default(), None, 99).await.unwrap().items.len();
+    for own in [Some(first), Some(twin), Some(late), None] {
+        let refused = act_by(&*store, release, Act::Approve, TENANT, own).await;
+        assert_eq!(refused, Transitioned::NotByAnother, "{own:?}");
+    }
+    assert_eq!(store.audit(TENANT, AuditFilter::default(), None, 99).await.unwrap().items.len(), logged);
+    assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
+    assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(officer)).await, Transitioned::Done);
+
+    // who is nobody in particular may be anyone
+    let (_, release) = held(&*store, 3).await;
+    assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(officer)).await, Transitioned::NotByAnother);
+    assert_eq!(
+        act_by(&*store, release, Act::Reject, TENANT, None).await,
+        Transitioned::Done,
+        "only approvals are asked about"
+    );
+}
+
+pub(crate) async fn the_first_read_of_a_held_release_is_logged(bench: &impl Bench) {
+    let store = bench.store();
+    let reads = async || {
+        let filter = AuditFilter { action: Some(Action::ReadHeld), ..AuditFilter::default() };
+        store.audit(TENANT, filter, None, 99).await.unwrap().items
+    };
+    let (_, release) = held(&*store, 1).await;
+    let read = async |tenant: &str| {
+        let deed = by(tenant, None, Action::ReadHeld, at(5));
+        (store.mark_read(tenant, release, at(5), &deed).await.unwrap(), deed)
+    };
+    assert!(!read("other").await.0);
+    assert_eq!(reads().await, []);
+    let (served, first) = read(TENANT).await;
+    assert!(served && read(TENANT).await.0);
+    assert_eq!(reads().await, [first]);
+    assert_eq!(act(&*store, release, Act::Reject).await, Transitioned::Done);
+    assert!(!read(TENANT).await.0);
+    assert_eq!(reads().await.len(), 1);
 }

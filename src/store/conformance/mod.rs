@@ -1,8 +1,11 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
 pub(crate) mod datasets;
+pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod policies;
+pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
@@ -16,9 +19,10 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::identity::{Actor, Caller};
 use crate::jobs::{
-    ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease,
-    PartChunkRecord, ReapProblems, Store, StoreError,
+    Action, AuditEntry, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob,
+    NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 
@@ -70,10 +74,22 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
     }
 }
 
+/// Something that nobody in particular did.
+pub(crate) fn deed() -> AuditEntry {
+    by(TENANT, None, Action::Plan, at(0))
+}
+
+/// Something that was done with a key.
+pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: Action, at: DateTime<Utc>) -> AuditEntry {
+    let actor = key.map_or(Actor::Unnamed, Actor::Key);
+    let caller = Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
+    AuditEntry::of(&caller, action, Uuid::now_v7(), at)
+}
+
 /// A dataset without chunks.
 pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
     let id = Uuid::now_v7();
-    store.insert_dataset(&dataset_record(id, 0)).await.unwrap();
+    store.insert_dataset(&dataset_record(id, 0), &deed()).await.unwrap();
     id
 }
 
@@ -91,6 +107,7 @@ pub(crate) fn new_job(dataset: Uuid, reuse: u8) -> NewJob {
         submitted_at: at(0),
         deadline_at: None,
         wrapped_key: vec![reuse; 73],
+        deed: deed(),
     }
 }
 
@@ -199,11 +216,26 @@ macro_rules! conformance {
                 a_revoked_key_stays_revoked
                 keys_are_listed_by_tenant
                 the_audit_log_is_read_by_tenant
+                the_audit_log_is_filtered
                 the_audit_log_only_grows;
+            deeds:
+                what_was_done_is_logged_once
+                what_was_not_done_is_not_logged
+                what_cannot_be_logged_is_not_done;
+            policies:
+                a_policy_is_read_as_it_was_written
+                an_equal_specification_makes_no_version
+                policies_are_a_tenants_own_and_listed
+                versions_written_at_once_are_all_there
+                versions_do_not_change;
             life:
                 a_held_release_is_approved_and_withdrawn
                 a_rejection_lifts_what_nobody_read
-                of_two_acts_at_once_one_wins;
+                of_two_acts_at_once_one_wins
+                an_approval_is_by_another_where_the_tenant_asks_for_it
+                the_first_read_of_a_held_release_is_logged;
+            pulse:
+                the_backlog_counts_what_waits_and_runs;
             queue:
                 a_job_is_read_as_it_was_written
                 a_claim_is_exclusive
@@ -238,7 +270,8 @@ macro_rules! conformance {
                 keys_expire;
             tenants:
                 what_is_anothers_is_not_there
-                a_job_needs_a_dataset_of_its_tenant;
+                a_job_needs_a_dataset_of_its_tenant
+                settings_are_a_tenants_own;
         }
     };
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, at, claim, commit_of, dataset, dataset_record, enqueue, is_conflict, job, new_job,
+    Bench, LEASE, TENANT, at, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job, new_job,
     part_chunk, release, token,
 };
 use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};
@@ -121,7 +121,7 @@ pub(crate) async fn a_job_like_a_released_one_succeeds_at_once(bench: &impl Benc
     assert!(store.claim(token(), LEASE, at(9)).await.unwrap().is_none());
     let mut foreign = dataset_record(Uuid::now_v7(), 0);
     foreign.tenant = "other".into();
-    store.insert_dataset(&foreign).await.unwrap();
+    store.insert_dataset(&foreign, &deed()).await.unwrap();
     let mut stranger = new_job(foreign.id, 1);
     stranger.tenant = foreign.tenant;
     assert_eq!(store.enqueue(stranger).await.unwrap().status, JobStatus::Queued);
@@ -193,7 +193,7 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     let (uploading, kept) = (Uuid::now_v7(), Uuid::now_v7());
     store.put_column_chunk(uploading, 0, 0, b"x").await.unwrap();
     store.put_column_chunk(kept, 0, 0, b"x").await.unwrap();
-    store.insert_dataset(&dataset_record(kept, 1)).await.unwrap();
+    store.insert_dataset(&dataset_record(kept, 1), &deed()).await.unwrap();
 
     let now = chrono::Utc::now();
     let hour = Duration::from_secs(3600);

@@ -2,8 +2,11 @@
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, claim, commit_of, dataset_record, job, new_job, part_chunk};
-use crate::jobs::{CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError};
+use super::keys::api_key;
+use super::{Bench, TENANT, at, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk};
+use crate::jobs::{
+    Action, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError, TenantSettings,
+};
 
 const OTHER: &str = "other";
 
@@ -11,7 +14,7 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
     let store = bench.store();
     let (dataset, queued) = (Uuid::now_v7(), Uuid::now_v7());
     store.put_column_chunk(dataset, 0, 0, b"x").await.unwrap();
-    store.insert_dataset(&dataset_record(dataset, 1)).await.unwrap();
+    store.insert_dataset(&dataset_record(dataset, 1), &deed()).await.unwrap();
     let running = store.enqueue(new_job(dataset, 1)).await.unwrap().id;
     let (claimed, token) = claim(&*store, at(1)).await;
     assert_eq!(claimed.job.id, running);
@@ -25,10 +28,10 @@ pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
 
     assert!(store.dataset(OTHER, dataset).await.unwrap().is_none());
     assert!(store.datasets(OTHER, None, 9).await.unwrap().items.is_empty());
-    assert!(matches!(store.purge_dataset(OTHER, dataset, at(3)).await, Err(StoreError::NotFound)));
+    assert!(matches!(store.purge_dataset(OTHER, dataset, at(3), &deed()).await, Err(StoreError::NotFound)));
     for id in [running, queued] {
         assert!(store.job(OTHER, id).await.unwrap().is_none());
-        assert_eq!(store.request_cancel(OTHER, id, at(3)).await.unwrap(), CancelOutcome::NotFound);
+        assert_eq!(store.request_cancel(OTHER, id, at(3), &deed()).await.unwrap(), CancelOutcome::NotFound);
     }
     for filter in [JobFilter::default(), JobFilter { dataset: Some(dataset), ..JobFilter::default() }] {
         assert!(store.jobs(OTHER, &filter, None, 9).await.unwrap().items.is_empty());
@@ -59,4 +62,22 @@ pub(crate) async fn a_job_needs_a_dataset_of_its_tenant(bench: &impl Bench) {
     assert!(matches!(store.enqueue(stranger).await, Err(StoreError::NotFound)));
     assert_eq!(bench.count("jobs").await, 0);
     assert_eq!(bench.count("job_keys").await, 0);
+}
+
+pub(crate) async fn settings_are_a_tenants_own(bench: &impl Bench) {
+    let store = bench.store();
+    let (off, on) = (TenantSettings::default(), TenantSettings { approval_by_another: true });
+    assert!(!off.approval_by_another);
+    assert_eq!(store.tenant_settings(TENANT).await.unwrap(), off);
+    assert_eq!(store.tenants().await.unwrap(), []);
+    store.insert_key(&api_key("keyed").0, &deed()).await.unwrap();
+    let set = by(TENANT, None, Action::SetTenant, at(1));
+    store.set_tenant(TENANT, on, &set).await.unwrap();
+    store.set_tenant(OTHER, on, &deed()).await.unwrap();
+    store.set_tenant(OTHER, off, &deed()).await.unwrap();
+    assert_eq!(store.tenant_settings(TENANT).await.unwrap(), on);
+    let named = |(tenant, settings): (&str, _)| (tenant.to_owned(), settings);
+    assert_eq!(store.tenants().await.unwrap(), [(TENANT, on), ("keyed", off), (OTHER, off)].map(named));
+    let filter = AuditFilter { action: Some(Action::SetTenant), ..AuditFilter::default() };
+    assert_eq!(store.audit(TENANT, filter, None, 9).await.unwrap().items, [set]);
 }

@@ -5,9 +5,10 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::keys::log;
 use super::pool::retried;
 use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
-use crate::jobs::{Cursor, DatasetRecord, Datasets, Page, StoreError};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, stored};
 use crate::store::sql::datasets as sql;
 
@@ -47,8 +48,8 @@ impl Datasets for PostgresStore {
             .map_err(failed)
     }
 
-    async fn insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), StoreError> {
-        retried("insert_dataset", || self.try_insert_dataset(dataset)).await
+    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
+        retried("insert_dataset", || self.try_insert_dataset(dataset, deed)).await
     }
 
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -78,16 +79,26 @@ impl Datasets for PostgresStore {
         Ok(Page::of(records, limit, |record| record.id))
     }
 
-    async fn purge_dataset(&self, tenant: &str, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
+    async fn purge_dataset(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<DatasetRecord, StoreError> {
         // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
-        let marked = retried("purge_dataset", || async {
-            Ok(sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&self.pool).await?)
-        });
-        if marked.await?.rows_affected() == 0 {
-            return Err(StoreError::NotFound);
-        }
+        let mark = || async {
+            let mut tx = self.begin().await?;
+            let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;
+            if marked.rows_affected() > 0 {
+                log(&mut tx, deed).await?;
+            }
+            Ok(tx.commit().await?)
+        };
+        retried("purge_dataset", mark).await?;
+        let purged = self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)?;
         self.delete_chunks(id).await?;
-        self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)
+        Ok(purged)
     }
 }
 
@@ -110,7 +121,7 @@ impl PostgresStore {
         Ok(tx.commit().await?)
     }
 
-    async fn try_insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), Fault> {
+    async fn try_insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), Fault> {
         let mut tx = self.begin().await?;
         lock(&mut tx, LOCK_DATASET, dataset.id).await?;
         let chunks: i64 = sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await?;
@@ -137,6 +148,7 @@ impl PostgresStore {
             .bind(dataset.purged_at)
             .execute(&mut *tx)
             .await?;
+        log(&mut tx, deed).await?;
         Ok(tx.commit().await?)
     }
 

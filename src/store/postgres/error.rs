@@ -3,6 +3,7 @@
 use sqlx::error::{DatabaseError, ErrorKind};
 
 use crate::jobs::StoreError;
+use crate::store::pulse::note;
 
 /// SQLSTATEs: <https://www.postgresql.org/docs/15/errcodes-appendix.html>
 const SERIALIZATION_FAILURE: &str = "40001";
@@ -53,6 +54,12 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
 
 /// Maps by kind where there is one, as for SQLite, else by SQLSTATE.
 pub(super) fn failed(error: sqlx::Error) -> StoreError {
+    let error = kind_of(error);
+    note(&error);
+    error
+}
+
+fn kind_of(error: sqlx::Error) -> StoreError {
     use sqlx::Error;
     match &error {
         Error::RowNotFound => StoreError::NotFound,

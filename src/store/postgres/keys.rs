@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::Executor;
+use sqlx::{Executor, PgConnection};
 use uuid::Uuid;
 
-use super::{PostgresStore, failed};
+use super::pool::retried;
+use super::{Fault, PostgresStore, failed};
 use crate::identity::ApiKey;
-use crate::jobs::{AuditEntry, Cursor, Keys, Page, StoreError};
+use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Keys, Page, StoreError};
 use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
 
@@ -18,23 +19,11 @@ LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE";
 
 #[async_trait]
 impl Keys for PostgresStore {
-    async fn insert_key(&self, key: &ApiKey) -> Result<(), StoreError> {
-        sqlx::query(sql::INSERT_KEY)
-            .bind(key.id)
-            .bind(&key.tenant)
-            .bind(&key.name)
-            .bind(key.scopes.to_string())
-            .bind(key.hash.bytes().as_slice())
-            .bind(key.created_at)
-            .bind(key.expires_at)
-            .bind(key.revoked_at)
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
-        Ok(())
+    async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
+        retried("insert_key", || self.try_insert_key(key, deed)).await
     }
 
-    async fn insert_first_key(&self, key: &ApiKey) -> Result<bool, StoreError> {
+    async fn insert_first_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await.map_err(failed)?;
         // the absence of a key can be locked in no other way
         transaction.execute(LOCK_KEYS).await.map_err(failed)?;
@@ -50,8 +39,12 @@ impl Keys for PostgresStore {
             .execute(&mut *transaction)
             .await
             .map_err(failed)?;
+        let first = inserted.rows_affected() == 1;
+        if first {
+            log(&mut transaction, deed).await.map_err(failed)?;
+        }
         transaction.commit().await.map_err(failed)?;
-        Ok(inserted.rows_affected() == 1)
+        Ok(first)
     }
 
     async fn key(&self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
@@ -64,36 +57,79 @@ impl Keys for PostgresStore {
         rows.into_iter().map(ApiKey::try_from).collect()
     }
 
-    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>) -> Result<ApiKey, StoreError> {
-        let row: Option<KeyRow> =
-            sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&self.pool).await.map_err(failed)?;
-        row.ok_or(StoreError::NotFound)?.try_into()
+    async fn revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<ApiKey, StoreError> {
+        match retried("revoke_key", || self.try_revoke_key(id, at, deed)).await? {
+            Some(revoked) => revoked.try_into(),
+            None => self.key(id).await?.ok_or(StoreError::NotFound),
+        }
     }
 
     async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StoreError> {
-        sqlx::query(sql::APPEND_AUDIT)
-            .bind(entry.id)
-            .bind(entry.at)
-            .bind(&entry.tenant)
-            .bind(entry.key)
-            .bind(&entry.actor)
-            .bind(&entry.action)
-            .bind(&entry.object)
-            .bind(&entry.detail)
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
-        Ok(())
+        let mut connection = self.pool.acquire().await.map_err(failed)?;
+        log(&mut connection, entry).await.map_err(failed)
     }
 
-    async fn audit(&self, tenant: &str, cursor: Option<Cursor>, limit: u32) -> Result<Page<AuditEntry>, StoreError> {
+    async fn audit(
+        &self,
+        tenant: &str,
+        filter: AuditFilter,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<AuditEntry>, StoreError> {
         let rows: Vec<AuditRow> = sqlx::query_as(sql::AUDIT)
             .bind(tenant)
             .bind(before(cursor))
             .bind(i64::from(limit) + 1)
+            .bind(filter.since)
+            .bind(filter.action.map(Action::name))
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
         Ok(Page::of(rows.into_iter().map(AuditEntry::from).collect(), limit, |entry| entry.id))
     }
+}
+
+impl PostgresStore {
+    async fn try_insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), Fault> {
+        let mut tx = self.begin().await?;
+        sqlx::query(sql::INSERT_KEY)
+            .bind(key.id)
+            .bind(&key.tenant)
+            .bind(&key.name)
+            .bind(key.scopes.to_string())
+            .bind(key.hash.bytes().as_slice())
+            .bind(key.created_at)
+            .bind(key.expires_at)
+            .bind(key.revoked_at)
+            .execute(&mut *tx)
+            .await?;
+        log(&mut tx, deed).await?;
+        Ok(tx.commit().await?)
+    }
+
+    async fn try_revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<Option<KeyRow>, Fault> {
+        let mut tx = self.begin().await?;
+        let revoked = sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await?;
+        if revoked.is_some() {
+            log(&mut tx, deed).await?;
+        }
+        tx.commit().await?;
+        Ok(revoked)
+    }
+}
+
+/// Writes a line of the audit log beside what it tells of.
+pub(super) async fn log(connection: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
+    sqlx::query(sql::APPEND_AUDIT)
+        .bind(entry.id)
+        .bind(entry.at)
+        .bind(&entry.tenant)
+        .bind(entry.key)
+        .bind(&entry.actor)
+        .bind(&entry.action)
+        .bind(&entry.object)
+        .bind(&entry.detail)
+        .execute(connection)
+        .await?;
+    Ok(())
 }

@@ -4,11 +4,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::keys::log;
 use super::pool::retried;
 use super::queue::lock_reuse_key;
 use super::releases::lock_ledger;
+use super::tenants::settings_of;
 use super::{Fault, PostgresStore, Word, failed, tell};
-use crate::jobs::{Act, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned};
+use crate::jobs::{Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another};
+use crate::store::rows::ReleaseEventRow;
 use crate::store::sql::{disclosures, life as sql};
 
 /// The shared text, holding the row: nobody begins to read, and no other act comes between.
@@ -22,15 +25,25 @@ impl Lives for PostgresStore {
         retried("transition", || self.try_transition(transition)).await
     }
 
-    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let marked = sqlx::query(sql::MARK_READ)
-            .bind(release)
-            .bind(at)
-            .bind(tenant)
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
-        Ok(marked.rows_affected() > 0)
+    async fn mark_read(
+        &self,
+        tenant: &str,
+        release: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError> {
+        let mark = || async {
+            let mut tx = self.begin().await?;
+            let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant).execute(&mut *tx).await?;
+            if marked.rows_affected() > 0 {
+                log(&mut tx, deed).await?;
+            }
+            let served: Option<bool> =
+                sqlx::query_scalar(sql::IS_SERVED).bind(release).bind(tenant).fetch_optional(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(served == Some(true))
+        };
+        retried("mark_read", mark).await
     }
 
     async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError> {
@@ -43,22 +56,23 @@ impl Lives for PostgresStore {
     }
 
     async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
-        let events: Vec<(String, String, DateTime<Utc>)> = sqlx::query_as(sql::RELEASE_EVENTS)
+        let events: Vec<ReleaseEventRow> = sqlx::query_as(sql::RELEASE_EVENTS)
             .bind(release)
             .bind(tenant)
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
-        Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
+        Ok(events.into_iter().map(ReleaseEvent::from).collect())
     }
 }
 
 impl PostgresStore {
     /// Locks the reuse key and the ledger, as a commit does, then the release: its status is read after them.
     async fn try_transition(&self, transition: &Transition) -> Result<Transitioned, Fault> {
-        let Transition { tenant, release, act, reason, at } = transition;
+        let Transition { release, act, reason, deed } = transition;
+        let actor = deed.actor.clone();
         // whose it is never changes, so that it can be read before anything is locked
-        let Some(record) = self.release(tenant, *release).await? else { return Ok(Transitioned::NotFound) };
+        let Some(record) = self.release(&deed.tenant, *release).await? else { return Ok(Transitioned::NotFound) };
         let mut tx = self.begin().await?;
         lock_reuse_key(&mut tx, &record.reuse_key).await?;
         lock_ledger(&mut tx, &record).await?;
@@ -67,8 +81,17 @@ impl PostgresStore {
         if status != act.from() {
             return Ok(Transitioned::WrongState(status));
         }
+        if *act == Act::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
+            // under the lock of the reuse key no equal job comes between
+            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
+            let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await?;
+            if !by_another(actor.as_deref(), &submitters) {
+                return Ok(Transitioned::NotByAnother);
+            }
+        }
         sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to()).execute(&mut *tx).await?;
-        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason).bind(at);
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
+        let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await?;
         if *act == Act::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
@@ -81,6 +104,7 @@ impl PostgresStore {
             .bind(record.content_hash.as_slice())
             .execute(&mut *tx)
             .await?;
+        log(&mut tx, deed).await?;
         tell(&mut tx, Word::Changed).await?;
         tx.commit().await?;
         Ok(Transitioned::Done)

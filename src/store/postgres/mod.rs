@@ -8,6 +8,7 @@
 //!   version that still is the judged one stays so until the commit ends;
 //! - an advisory lock of the reuse key, for what is not there yet: a job is not queued between a commit's look for waiting jobs
 //!   and its end;
+//! - a policy's row, for the number of its next version;
 //! - an advisory lock of the dataset, for chunks that nobody can see yet;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
@@ -31,10 +32,13 @@ mod error;
 mod keys;
 mod life;
 mod listen;
+mod policies;
 mod pool;
+mod pulse;
 mod queue;
 mod releases;
 mod repeats;
+mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -8,6 +8,7 @@ use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
 use super::{Fault, failed};
 use crate::jobs::StoreError;
+use crate::meter;
 use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::pins as sql;
 
@@ -155,22 +156,30 @@ impl PostgresStore {
     }
 }
 
-/// Tries a transaction again as long as others are in its way. `name` is for the log.
+/// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.
 pub(super) async fn retried<T, F>(name: &'static str, attempt: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let meter = meter::Transaction::begin(name);
     let mut tried = 1;
     loop {
         match attempt().await {
             Ok(done) => return Ok(done),
-            Err(Fault::Store(error)) => return Err(error),
+            // an answer, no failure
+            Err(Fault::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => return Err(error),
+            Err(Fault::Store(error)) => {
+                meter.failed();
+                return Err(error);
+            }
             Err(Fault::Again(error)) if tried == TRIES => {
+                meter.failed();
                 tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
                 return Err(StoreError::Unavailable(Box::new(error)));
             }
             Err(Fault::Again(error)) => {
                 tracing::debug!(transaction = name, tries = tried, error = %error, "a transaction is tried again");
+                meter.again();
                 tokio::time::sleep(pause(tried)).await;
                 tried += 1;
             }

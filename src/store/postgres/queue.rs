@@ -7,12 +7,13 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::keys::log;
 use super::pool::retried;
 use super::{Document, Fault, PostgresStore, Word, failed, tell};
 use crate::control::Progress;
 use crate::jobs::{
-    CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
-    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
+    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
@@ -125,8 +126,14 @@ impl Queue for PostgresStore {
         retried("release_lease", || self.try_release_lease(id, token, now)).await
     }
 
-    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
-        retried("request_cancel", || self.try_request_cancel(tenant, id, now)).await
+    async fn request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, StoreError> {
+        retried("request_cancel", || self.try_request_cancel(tenant, id, now, deed)).await
     }
 
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
@@ -208,12 +215,14 @@ impl PostgresStore {
             .bind(job.id)
             .bind(Document(&job.specification))
             .bind(&job.reason)
+            .bind(&job.deed.actor)
             .execute(&mut *tx)
             .await?;
         if standing.is_none() {
             sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
             tell(&mut tx, Word::Queued).await?;
         }
+        log(&mut tx, &job.deed).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await?;
         Ok(record)
@@ -293,7 +302,13 @@ impl PostgresStore {
         Ok(Written::Done)
     }
 
-    async fn try_request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, Fault> {
+    async fn try_request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, Fault> {
         let mut tx = self.begin().await?;
         let status: Option<String> =
             sqlx::query_scalar(STATUS_LOCKED).bind(id).bind(tenant).fetch_optional(&mut *tx).await?;
@@ -310,8 +325,9 @@ impl PostgresStore {
                 tell(&mut tx, Word::Cancel).await?;
                 CancelOutcome::Requested
             }
-            terminal => CancelOutcome::Terminal(terminal),
+            terminal => return Ok(CancelOutcome::Terminal(terminal)),
         };
+        log(&mut tx, deed).await?;
         tx.commit().await?;
         Ok(outcome)
     }

@@ -38,7 +38,7 @@ pub(crate) const DATASETS: &str = concat!(
 
 pub(crate) const MARK_PURGED: &str = "\
 -- mark_purged
-UPDATE datasets SET purged_at = COALESCE(purged_at, $2) WHERE id = $1 AND tenant = $3";
+UPDATE datasets SET purged_at = $2 WHERE id = $1 AND tenant = $3 AND purged_at IS NULL";
 
 pub(crate) const UNREACHABLE_UPLOADS: &str = "\
 -- unreachable_uploads

@@ -27,7 +27,7 @@ pub(crate) const KEYS: &str =
     concat!("-- keys\nSELECT ", key_columns!(), " FROM api_keys WHERE ($1 IS NULL OR tenant = $1) ORDER BY id");
 
 pub(crate) const REVOKE_KEY: &str = concat!(
-    "-- revoke_key\nUPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
+    "-- revoke_key\nUPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING ",
     key_columns!()
 );
 
@@ -37,5 +37,6 @@ pub(crate) const APPEND_AUDIT: &str =
 pub(crate) const AUDIT: &str = concat!(
     "-- audit\nSELECT ",
     audit_columns!(),
-    " FROM audit_log WHERE tenant = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+    " FROM audit_log WHERE tenant = $1 AND id < $2 AND ($4 IS NULL OR recorded_at >= $4) AND ($5 IS NULL OR action = $5)\n",
+    "ORDER BY id DESC LIMIT $3"
 );

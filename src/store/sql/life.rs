@@ -10,7 +10,7 @@ UPDATE releases SET status = $2 WHERE id = $1";
 
 pub(crate) const INSERT_RELEASE_EVENT: &str = "\
 -- insert_release_event
-INSERT INTO release_events (release_id, status, reason, happened_at) VALUES ($1, $2, $3, $4)";
+INSERT INTO release_events (release_id, status, reason, happened_at, done_by) VALUES ($1, $2, $3, $4, $5)";
 
 pub(crate) const LIFT_DISCLOSURES: &str = "\
 -- lift_disclosures
@@ -22,8 +22,17 @@ DELETE FROM standing_rules WHERE release_id = $1";
 
 pub(crate) const MARK_READ: &str = "\
 -- mark_read
-UPDATE releases SET first_read_at = COALESCE(first_read_at, $2) WHERE id = $1 AND tenant = $3
-  AND status IN ('held', 'published')";
+UPDATE releases SET first_read_at = $2 WHERE id = $1 AND tenant = $3 AND status = 'held' AND first_read_at IS NULL";
+
+pub(crate) const IS_SERVED: &str = "\
+-- is_served
+SELECT status IN ('held', 'published') FROM releases WHERE id = $1 AND tenant = $2";
+
+/// Who submitted the jobs that a release answers.
+pub(crate) const SUBMITTERS: &str = "\
+-- submitters
+SELECT DISTINCT d.submitted_by FROM jobs AS j JOIN job_details AS d ON d.job_id = j.id
+WHERE j.release_id = $1 AND j.tenant = $2";
 
 pub(crate) const ENDED_RELEASE: &str = "\
 -- ended_release
@@ -37,5 +46,5 @@ SELECT tenant, id FROM releases WHERE status = 'published' AND created_at < $1 O
 
 pub(crate) const RELEASE_EVENTS: &str = "\
 -- release_events
-SELECT e.status, e.reason, e.happened_at FROM release_events AS e JOIN releases AS r ON r.id = e.release_id
+SELECT e.status, e.reason, e.happened_at, e.done_by FROM release_events AS e JOIN releases AS r ON r.id = e.release_id
 WHERE e.release_id = $1 AND r.tenant = $2 ORDER BY e.happened_at, e.status";

@@ -5,8 +5,9 @@ use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::keys::log;
 use super::{DELETED_AT_ONCE, SqliteStore, failed};
-use crate::jobs::{Cursor, DatasetRecord, Datasets, Page, StoreError};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, stored};
 use crate::store::sql::datasets as sql;
 
@@ -18,7 +19,7 @@ impl Datasets for SqliteStore {
         chunk_no: u32,
         columns: &[(u32, &[u8])],
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("put_column_chunks").await?;
         for &(column_no, payload) in columns {
             let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
                 .bind(dataset)
@@ -50,8 +51,8 @@ impl Datasets for SqliteStore {
             .map_err(failed)
     }
 
-    async fn insert_dataset(&self, dataset: &DatasetRecord) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
+        let mut tx = self.begin("insert_dataset").await?;
         let chunks: i64 =
             sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await.map_err(failed)?;
         if chunks != i64::from(dataset.chunks) {
@@ -78,6 +79,7 @@ impl Datasets for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
+        log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)
     }
 
@@ -108,18 +110,25 @@ impl Datasets for SqliteStore {
         Ok(Page::of(records, limit, |record| record.id))
     }
 
-    async fn purge_dataset(&self, tenant: &str, id: Uuid, at: DateTime<Utc>) -> Result<DatasetRecord, StoreError> {
+    async fn purge_dataset(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<DatasetRecord, StoreError> {
         // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("purge_dataset").await?;
         let marked =
             sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await.map_err(failed)?;
-        if marked.rows_affected() == 0 {
-            return Err(StoreError::NotFound);
+        if marked.rows_affected() > 0 {
+            log(&mut tx, deed).await?;
         }
         tx.commit().await.map_err(failed)?;
+        let purged = self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)?;
         self.delete_chunks(id).await?;
         self.empty_journal().await?;
-        self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)
+        Ok(purged)
     }
 }
 
@@ -127,7 +136,7 @@ impl SqliteStore {
     /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
     pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
         loop {
-            let mut tx = self.begin().await?;
+            let mut tx = self.begin("delete_chunks").await?;
             let deleted = sqlx::query(sql::DELETE_SOME_CHUNKS)
                 .bind(dataset)
                 .bind(DELETED_AT_ONCE)

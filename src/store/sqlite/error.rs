@@ -3,6 +3,7 @@
 use sqlx::error::ErrorKind;
 
 use crate::jobs::StoreError;
+use crate::store::pulse::note;
 
 /// Primary result codes, the low byte of the extended ones: <https://sqlite.org/rescode.html>
 const BUSY: u32 = 5;
@@ -13,6 +14,12 @@ const NOT_A_DATABASE: u32 = 26;
 
 /// Maps by kind, not by a constraint's name, which SQLite does not tell.
 pub(super) fn failed(error: sqlx::Error) -> StoreError {
+    let error = kind_of(error);
+    note(&error);
+    error
+}
+
+fn kind_of(error: sqlx::Error) -> StoreError {
     use sqlx::Error;
     match &error {
         Error::RowNotFound => StoreError::NotFound,

@@ -4,19 +4,24 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::keys::log;
+use super::tenants::settings_of;
 use super::{SqliteStore, failed};
-use crate::jobs::{Act, Lives, ReleaseEvent, ReleaseRecord, StoreError, Transition, Transitioned};
-use crate::store::rows::ReleaseRow;
+use crate::jobs::{
+    Act, AuditEntry, Lives, ReleaseEvent, ReleaseRecord, StoreError, Transition, Transitioned, by_another,
+};
+use crate::store::rows::{ReleaseEventRow, ReleaseRow};
 use crate::store::sql::{disclosures, life as sql, releases};
 
 #[async_trait]
 impl Lives for SqliteStore {
     async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
-        let Transition { tenant, release, act, reason, at } = transition;
-        let mut tx = self.begin().await?;
+        let Transition { release, act, reason, deed } = transition;
+        let actor = deed.actor.clone();
+        let mut tx = self.begin("transition").await?;
         let row: Option<ReleaseRow> = sqlx::query_as(releases::RELEASE)
             .bind(release)
-            .bind(tenant)
+            .bind(&deed.tenant)
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
@@ -27,9 +32,17 @@ impl Lives for SqliteStore {
         if status != act.from() {
             return Ok(Transitioned::WrongState(status));
         }
+        if *act == Act::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
+            let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
+            let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await.map_err(failed)?;
+            if !by_another(actor.as_deref(), &submitters) {
+                return Ok(Transitioned::NotByAnother);
+            }
+        }
         let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to());
         set.execute(&mut *tx).await.map_err(failed)?;
-        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason).bind(at);
+        let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
+        let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await.map_err(failed)?;
         if *act == Act::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
@@ -43,19 +56,31 @@ impl Lives for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
+        log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)?;
         Ok(Transitioned::Done)
     }
 
-    async fn mark_read(&self, tenant: &str, release: Uuid, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let marked = sqlx::query(sql::MARK_READ)
+    async fn mark_read(
+        &self,
+        tenant: &str,
+        release: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin("mark_read").await?;
+        let marked = sqlx::query(sql::MARK_READ).bind(release).bind(at).bind(tenant);
+        if marked.execute(&mut *tx).await.map_err(failed)?.rows_affected() > 0 {
+            log(&mut tx, deed).await?;
+        }
+        let served: Option<bool> = sqlx::query_scalar(sql::IS_SERVED)
             .bind(release)
-            .bind(at)
             .bind(tenant)
-            .execute(&self.writer)
+            .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        Ok(marked.rows_affected() > 0)
+        tx.commit().await.map_err(failed)?;
+        Ok(served == Some(true))
     }
 
     async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError> {
@@ -68,12 +93,12 @@ impl Lives for SqliteStore {
     }
 
     async fn release_events(&self, tenant: &str, release: Uuid) -> Result<Vec<ReleaseEvent>, StoreError> {
-        let events: Vec<(String, String, DateTime<Utc>)> = sqlx::query_as(sql::RELEASE_EVENTS)
+        let events: Vec<ReleaseEventRow> = sqlx::query_as(sql::RELEASE_EVENTS)
             .bind(release)
             .bind(tenant)
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;
-        Ok(events.into_iter().map(|(status, reason, at)| ReleaseEvent { status, reason, at }).collect())
+        Ok(events.into_iter().map(ReleaseEvent::from).collect())
     }
 }

@@ -8,16 +8,21 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod policies;
 mod pool;
+mod pulse;
 mod queue;
 mod releases;
 mod repeats;
+mod tenants;
 #[cfg(test)]
 mod tests;
+mod tx;
 
 pub use pool::SqliteStore;
 
 use error::failed;
+use tx::Tx;
 
 /// How many chunks one transaction deletes: each may be megabytes that are overwritten, and others wait meanwhile.
 const DELETED_AT_ONCE: i64 = 64;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
-use super::failed;
+use super::{Tx, failed};
 use crate::jobs::StoreError;
 use crate::store::migrations::{self, SQLITE};
 use crate::store::sql::pins as sql;
@@ -96,7 +96,7 @@ impl SqliteStore {
     /// # Errors
     /// When the store cannot answer.
     pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("pin").await?;
         sqlx::query(sql::PIN).bind(name).bind(value).execute(&mut *tx).await.map_err(failed)?;
         let pinned = sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
@@ -109,9 +109,9 @@ impl SqliteStore {
         self.writer.close().await;
     }
 
-    /// A transaction that is a writer from its beginning.
-    pub(super) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        begin_on(&self.writer).await
+    /// A transaction that is a writer from its beginning; `name` is for the metrics.
+    pub(super) async fn begin(&self, name: &'static str) -> Result<Tx, StoreError> {
+        Tx::begin(name, begin_on(&self.writer)).await
     }
 
     /// Moves the journal into the database and empties it: it may still hold what was erased.

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
 use sqlx::types::Json;
-use sqlx::{Sqlite, SqliteConnection, Transaction};
 use uuid::Uuid;
 
-use super::{SqliteStore, failed};
+use super::keys::log;
+use super::{SqliteStore, Tx, failed};
 use crate::control::Progress;
 use crate::jobs::{
-    CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Page,
-    Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
+    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
@@ -33,7 +34,7 @@ RETURNING id, tenant";
 #[async_trait]
 impl Queue for SqliteStore {
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("enqueue").await?;
         let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
             .bind(&job.tenant)
             .bind(job.reuse_key.as_slice())
@@ -65,6 +66,7 @@ impl Queue for SqliteStore {
             .bind(job.id)
             .bind(Json(&job.specification))
             .bind(&job.reason)
+            .bind(&job.deed.actor)
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
@@ -76,6 +78,7 @@ impl Queue for SqliteStore {
                 .await
                 .map_err(failed)?;
         }
+        log(&mut tx, &job.deed).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
         tx.commit().await.map_err(failed)?;
         Ok(record)
@@ -87,7 +90,7 @@ impl Queue for SqliteStore {
         lease: Duration,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("claim").await?;
         let claimed: Option<(Uuid, String)> = sqlx::query_as(CLAIM)
             .bind(token.0)
             .bind(now + lease)
@@ -112,7 +115,7 @@ impl Queue for SqliteStore {
         lease: Duration,
         now: DateTime<Utc>,
     ) -> Result<Heartbeat, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("heartbeat").await?;
         let beat: Option<bool> = sqlx::query_scalar(sql::HEARTBEAT)
             .bind(id)
             .bind(token.0)
@@ -144,7 +147,7 @@ impl Queue for SqliteStore {
         end: JobEnd,
         now: DateTime<Utc>,
     ) -> Result<Written, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("finish").await?;
         if end_running(&mut tx, id, token, now, end.status(), None).await? == Written::LeaseLost {
             return Ok(Written::LeaseLost);
         }
@@ -162,7 +165,7 @@ impl Queue for SqliteStore {
         release: Uuid,
         now: DateTime<Utc>,
     ) -> Result<Written, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("succeed_with_reused").await?;
         let found: Option<Uuid> = sqlx::query_scalar(releases::RELEASE_EXISTS)
             .bind(release)
             .fetch_optional(&mut *tx)
@@ -178,7 +181,7 @@ impl Queue for SqliteStore {
     }
 
     async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("release_lease").await?;
         let released: Option<bool> = sqlx::query_scalar(sql::RELEASE_LEASE)
             .bind(id)
             .bind(token.0)
@@ -194,8 +197,14 @@ impl Queue for SqliteStore {
         Ok(Written::Done)
     }
 
-    async fn request_cancel(&self, tenant: &str, id: Uuid, now: DateTime<Utc>) -> Result<CancelOutcome, StoreError> {
-        let mut tx = self.begin().await?;
+    async fn request_cancel(
+        &self,
+        tenant: &str,
+        id: Uuid,
+        now: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<CancelOutcome, StoreError> {
+        let mut tx = self.begin("request_cancel").await?;
         let status: Option<String> =
             sqlx::query_scalar(sql::STATUS).bind(id).bind(tenant).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
@@ -209,14 +218,15 @@ impl Queue for SqliteStore {
                 sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await.map_err(failed)?;
                 CancelOutcome::Requested
             }
-            terminal => CancelOutcome::Terminal(terminal),
+            terminal => return Ok(CancelOutcome::Terminal(terminal)),
         };
+        log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)?;
         Ok(outcome)
     }
 
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("reap").await?;
         let mut reaped = Reaped::default();
         let expired: Vec<ExpiredRow> =
             sqlx::query_as(sql::EXPIRED).bind(now).fetch_all(&mut *tx).await.map_err(failed)?;
@@ -245,7 +255,7 @@ impl Queue for SqliteStore {
     }
 
     async fn expire_all_leases(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("expire_all_leases").await?;
         let expired = sqlx::query(sql::EXPIRE_ALL).bind(now).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         Ok(expired.rows_affected())
@@ -293,7 +303,7 @@ async fn read_job(connection: &mut SqliteConnection, tenant: &str, id: Uuid) -> 
 
 /// Ends a running job, with a release and whether it is another job's, and erases its key.
 pub(super) async fn end_running(
-    tx: &mut Transaction<'static, Sqlite>,
+    tx: &mut Tx,
     id: Uuid,
     token: LeaseToken,
     now: DateTime<Utc>,
@@ -317,14 +327,14 @@ pub(super) async fn end_running(
     Ok(Written::Done)
 }
 
-pub(super) async fn erase_key(tx: &mut Transaction<'static, Sqlite>, id: Uuid) -> Result<(), StoreError> {
+pub(super) async fn erase_key(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
     sqlx::query(sql::ERASE_JOB_KEY).bind(id).execute(&mut **tx).await.map_err(failed)?;
     Ok(())
 }
 
 /// Moves a job that no worker has; a key goes with every end.
 async fn set_reaped(
-    tx: &mut Transaction<'static, Sqlite>,
+    tx: &mut Tx,
     id: Uuid,
     status: JobStatus,
     now: DateTime<Utc>,
@@ -341,11 +351,7 @@ async fn set_reaped(
     if status.is_terminal() { erase_key(tx, id).await } else { Ok(()) }
 }
 
-async fn set_problem(
-    tx: &mut Transaction<'static, Sqlite>,
-    id: Uuid,
-    problem: &serde_json::Value,
-) -> Result<(), StoreError> {
+async fn set_problem(tx: &mut Tx, id: Uuid, problem: &serde_json::Value) -> Result<(), StoreError> {
     sqlx::query(sql::SET_PROBLEM).bind(id).bind(Json(problem)).execute(&mut **tx).await.map_err(failed)?;
     Ok(())
 }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
-use sqlx::{Sqlite, Transaction};
 use uuid::Uuid;
 
 use super::queue::{end_running, erase_key};
-use super::{DELETED_AT_ONCE, SqliteStore, failed};
+use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
 use crate::jobs::{
     Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
     StoreError, Swept, Written,
@@ -20,7 +19,7 @@ use crate::store::sql::{datasets, disclosures, queue, releases as sql};
 #[async_trait]
 impl Releases for SqliteStore {
     async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("put_part_chunk").await?;
         let put = sqlx::query(sql::PUT_PART_CHUNK)
             .bind(job)
             .bind(i64::from(attempt))
@@ -63,7 +62,7 @@ impl Releases for SqliteStore {
 
     async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError> {
         loop {
-            let mut tx = self.begin().await?;
+            let mut tx = self.begin("drop_attempt").await?;
             let deleted = sqlx::query(sql::DELETE_SOME_PART_CHUNKS)
                 .bind(job)
                 .bind(i64::from(attempt))
@@ -81,7 +80,7 @@ impl Releases for SqliteStore {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError> {
         let release = &commit.release;
         // an outcome other than a release leaves the transaction unfinished, which rolls it back
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin("commit").await?;
         if commit.job != release.job || !holds_lease(&mut tx, &commit).await? {
             return Ok(CommitOutcome::LeaseLost);
         }
@@ -189,7 +188,7 @@ impl SqliteStore {
     }
 }
 
-async fn holds_lease(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) -> Result<bool, StoreError> {
+async fn holds_lease(tx: &mut Tx, commit: &Commit) -> Result<bool, StoreError> {
     let found: Option<i64> = sqlx::query_scalar(sql::LEASE_OF_ATTEMPT)
         .bind(commit.job)
         .bind(commit.token.0)
@@ -201,7 +200,7 @@ async fn holds_lease(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) -> 
     Ok(found.is_some())
 }
 
-async fn insert_release(tx: &mut Transaction<'static, Sqlite>, release: &ReleaseRecord) -> Result<(), StoreError> {
+async fn insert_release(tx: &mut Tx, release: &ReleaseRecord) -> Result<(), StoreError> {
     sqlx::query(sql::INSERT_RELEASE)
         .bind(release.id)
         .bind(release.job)
@@ -228,7 +227,7 @@ async fn insert_release(tx: &mut Transaction<'static, Sqlite>, release: &Release
 }
 
 /// Enters what the release discloses and promises, and lets every other judgement of the content be out of date.
-async fn disclose(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) -> Result<(), StoreError> {
+async fn disclose(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
     let release = &commit.release;
     for disclosure in &commit.disclosures {
         sqlx::query(disclosures::INSERT_DISCLOSURE)
@@ -267,7 +266,7 @@ async fn disclose(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) -> Res
 }
 
 /// Gives the release to the jobs that waited for one like it.
-async fn answer_waiting(tx: &mut Transaction<'static, Sqlite>, commit: &Commit) -> Result<(), StoreError> {
+async fn answer_waiting(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
     let waiting: Vec<Uuid> = sqlx::query_scalar(queue::WAITING_ALIKE)
         .bind(&commit.release.tenant)
         .bind(commit.release.reuse_key.as_slice())

@@ -1,0 +1,54 @@
+//! The audit log, for those who run the service and those who answer for its releases.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, SubsecRound, Utc};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::App;
+use super::access::Who;
+use super::extract::Query;
+use super::listing::{self, Listing};
+use crate::jobs::{Action, AuditEntry, AuditFilter, problem_of};
+use crate::problem::{Kind, Problem};
+
+/// Which lines to list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditQuery {
+    /// Only what was done at this time or later.
+    since: Option<DateTime<Utc>>,
+    /// Only this action, such as `release.approve`.
+    action: Option<String>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Who did what, newest first
+///
+/// The log only grows. It holds ids and names of actions, never a value of the data. `key` is null without authentication, from
+/// the command line and for what the service does by itself.
+#[utoipa::path(get, path = "/v1/audit-log", tag = "operation", params(AuditQuery),
+    responses((status = 200, body = Listing<AuditEntry>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Who(caller): Who,
+    Query(query): Query<AuditQuery>,
+) -> Result<Json<Listing<AuditEntry>>, Problem> {
+    let named = |name: &str| Action::ALL.into_iter().find(|action| action.name() == name);
+    let unknown = || {
+        let names = Action::ALL.map(Action::name).join(", ");
+        Problem::new(Kind::MalformedRequest, format!("action must be one of {names}"))
+    };
+    let action = query.action.as_deref().map(|name| named(name).ok_or_else(unknown)).transpose()?;
+    // times are kept in whole microseconds
+    let filter = AuditFilter { since: query.since.map(|since| since.trunc_subsecs(6)), action };
+    let cursor = listing::cursor(query.cursor.as_deref())?;
+    let page = app.desk.store.audit(&caller.tenant, filter, cursor, listing::limit(query.limit)?).await;
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, Ok)?))
+}

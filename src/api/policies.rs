@@ -1,0 +1,138 @@
+//! Policies: named, versioned job specifications.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::access::Who;
+use super::extract::{Document, Name, Query};
+use super::listing::{self, Listing, Paging};
+use crate::jobs::{PolicyRecord, PolicyVersion, problem_of};
+use crate::problem::Problem;
+
+/// A specification to be kept.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
+)]
+pub(super) struct PolicyDocument {
+    /// A job document without `dataset`.
+    #[schema(value_type = Object)]
+    specification: Value,
+}
+
+/// A version of a policy, without its specification.
+#[derive(Serialize, ToSchema)]
+pub(super) struct PolicyItem {
+    name: String,
+    version: u32,
+    /// What a job names it by.
+    policy: String,
+    created_at: DateTime<Utc>,
+}
+
+/// A version of a policy.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Policy {
+    #[serde(flatten)]
+    item: PolicyItem,
+    /// As it was sent.
+    #[schema(value_type = Object)]
+    specification: Value,
+}
+
+impl From<PolicyVersion> for PolicyItem {
+    fn from(version: PolicyVersion) -> Self {
+        Self { policy: version.pin(), name: version.name, version: version.version, created_at: version.created_at }
+    }
+}
+
+impl From<PolicyRecord> for Policy {
+    fn from(record: PolicyRecord) -> Self {
+        Self { item: record.of.into(), specification: record.specification }
+    }
+}
+
+/// Writes the next version of a policy
+///
+/// A version never changes. The specification is judged as far as it can be without a table; when it is equal to the latest
+/// version's, no other is made and that one is the answer. A job or plan names a version as `"policy": "NAME-v3"`; what stands
+/// beside it replaces the policy's members.
+#[utoipa::path(put, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path,
+        description = "The name of the policy: 1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, not ending like -v3.")),
+    request_body = PolicyDocument,
+    responses(
+        (status = 201, description = "a version was written", body = Policy, headers(("Location" = String))),
+        (status = 200, description = "the latest version is equal", body = Policy, headers(("Location" = String)))))]
+pub(super) async fn put(
+    State(app): State<App>,
+    Who(caller): Who,
+    Name(name): Name,
+    Document(document): Document,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Policy>), Problem> {
+    let (record, made) = app.desk.put_policy(&caller, name, &document).await?;
+    let status = if made { StatusCode::CREATED } else { StatusCode::OK };
+    let location = format!("/v1/policies/{}?version={}", record.of.name, record.of.version);
+    Ok((status, [(header::LOCATION, location)], Json(record.into())))
+}
+
+/// The policies, the latest version of each
+///
+/// By name, in pages.
+#[utoipa::path(get, path = "/v1/policies", tag = "policies", params(Paging),
+    responses((status = 200, body = Listing<PolicyItem>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Who(caller): Who,
+    Query(paging): Query<Paging>,
+) -> Result<Json<Listing<PolicyItem>>, Problem> {
+    let cursor = listing::cursor(paging.cursor.as_deref())?;
+    let page = app.desk.store.policies(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+}
+
+/// Which version to give.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VersionQuery {
+    /// The version; the latest when not given.
+    #[param(minimum = 1)]
+    version: Option<u32>,
+}
+
+/// A version of a policy
+///
+/// As it was written; without `version`, the latest.
+#[utoipa::path(get, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path), VersionQuery),
+    responses((status = 200, body = Policy)))]
+pub(super) async fn get(
+    State(app): State<App>,
+    Who(caller): Who,
+    Name(name): Name,
+    Query(query): Query<VersionQuery>,
+) -> Result<Json<Policy>, Problem> {
+    Ok(Json(app.desk.policy(&caller, &name, query.version).await?.into()))
+}
+
+/// The versions of a policy, newest first
+///
+/// Without their specifications.
+#[utoipa::path(get, path = "/v1/policies/{name}/versions", tag = "policies", params(("name" = String, Path), Paging),
+    responses((status = 200, body = Listing<PolicyItem>)))]
+pub(super) async fn versions(
+    State(app): State<App>,
+    Who(caller): Who,
+    Name(name): Name,
+    Query(paging): Query<Paging>,
+) -> Result<Json<Listing<PolicyItem>>, Problem> {
+    let cursor = listing::cursor(paging.cursor.as_deref())?;
+    let page = app.desk.policy_versions(&caller, &name, cursor, listing::limit(paging.limit)?).await?;
+    Ok(Json(Listing::of(page, |version| Ok(version.into()))?))
+}

@@ -1,0 +1,48 @@
+//! `guardian audit-log`: who did what with a tenant's data.
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+
+use super::End;
+use super::keys::{Place, say};
+use super::serve::{not_started, runtime};
+use crate::identity::DEFAULT_TENANT;
+use crate::service::books::Books;
+
+/// Whose log, and from when on.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// Whose
+    #[arg(long, default_value = DEFAULT_TENANT)]
+    tenant: String,
+    /// Only what was done at this time or later, such as 2026-01-31T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<DateTime<Utc>>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    runtime()?.block_on(async {
+        let books = Books::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
+        let written = write(&books, arguments).await;
+        books.close().await;
+        written
+    })
+}
+
+/// One object a line, newest first.
+async fn write(books: &Books, arguments: &Arguments) -> Result<End, End> {
+    let mut cursor = None;
+    loop {
+        let page = books.audit_log(&arguments.tenant, arguments.since, cursor).await;
+        let page = page.map_err(not_started)?;
+        for entry in page.items {
+            say(&serde_json::to_string(&entry).map_err(|error| End::Internal(error.to_string()))?)?;
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(End::Done);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Named job specifications, in versions that never change.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Action, AuditEntry, Cursor, Desk, Page, StoreError, problem_of};
+use crate::identity::Caller;
+use crate::problem::{Fault, Kind, Problem};
+use crate::spec::{self, PolicyPin};
+
+/// The most bytes of a specification: every version is kept for ever.
+const MAX_POLICY_BYTES: usize = 1 << 20;
+
+/// A version to be written, unless the latest one is equal.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewPolicy {
+    /// UUIDv7, of the version.
+    pub id: Uuid,
+    /// The policy.
+    pub name: String,
+    /// A job document without dataset.
+    pub specification: Value,
+    /// By whom, when, and whose the policy is.
+    pub deed: AuditEntry,
+}
+
+impl NewPolicy {
+    /// What the audit log tells of it, once it is known which version it is.
+    #[must_use]
+    pub fn deed_of(&self, version: u32) -> AuditEntry {
+        AuditEntry { object: pin(&self.name, version), ..self.deed.clone() }
+    }
+}
+
+/// A version without its specification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PolicyVersion {
+    /// The version's; in the list of policies, the policy's.
+    pub id: Uuid,
+    /// The policy.
+    pub name: String,
+    /// Counted from 1.
+    pub version: u32,
+    /// When it was written.
+    pub created_at: DateTime<Utc>,
+}
+
+impl PolicyVersion {
+    /// What a job names it by.
+    #[must_use]
+    pub fn pin(&self) -> String {
+        pin(&self.name, self.version)
+    }
+}
+
+/// A version of a policy.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PolicyRecord {
+    /// Which.
+    pub of: PolicyVersion,
+    /// A job document without dataset.
+    pub specification: Value,
+}
+
+fn pin(name: &str, version: u32) -> String {
+    PolicyPin { name: name.to_owned(), version }.to_string()
+}
+
+/// Keeps policies.
+#[async_trait]
+pub trait Policies: Send + Sync {
+    /// Writes the next version of a policy, and logs it; or gives the latest one back when its specification is equal. Whether one
+    /// was written.
+    async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError>;
+
+    /// A version of a tenant's policy, the latest when none is given.
+    async fn policy(&self, tenant: &str, name: &str, version: Option<u32>) -> Result<Option<PolicyRecord>, StoreError>;
+
+    /// A page of a tenant's policies, the latest version of each; those that were first written last come first.
+    async fn policies(
+        &self,
+        tenant: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<PolicyVersion>, StoreError>;
+
+    /// A page of the versions of a tenant's policy, newest first.
+    async fn policy_versions(
+        &self,
+        tenant: &str,
+        name: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<PolicyVersion>, StoreError>;
+}
+
+impl Desk {
+    /// Writes the next version of a policy, or says everything that is wrong with it.
+    ///
+    /// # Errors
+    /// `malformed-request` for a name that no policy can have, `invalid-specification` with every fault, `too-large`, or the store's
+    /// problem.
+    pub async fn put_policy(
+        &self,
+        caller: &Caller,
+        name: String,
+        document: &Value,
+    ) -> Result<(PolicyRecord, bool), Problem> {
+        if !spec::is_policy_name(&name) {
+            return Err(Problem::new(Kind::MalformedRequest, format!("a policy's name must be {}", spec::POLICY_NAME)));
+        }
+        let specification = spec::read_policy(document).map_err(Problem::of_faults)?;
+        let found = specification.to_string().len();
+        if found > MAX_POLICY_BYTES {
+            let detail = format!("a specification that is kept may have {MAX_POLICY_BYTES} bytes");
+            return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_POLICY_BYTES).with("found", found));
+        }
+        let deed = self.deed(caller, Action::PutPolicy, name.as_str());
+        let policy = NewPolicy { id: Uuid::now_v7(), name, specification: specification.clone(), deed };
+        self.store.put_policy(&policy).await.map_err(|error| problem_of(&error))
+    }
+
+    /// A version of a policy, the latest when none is given.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn policy(&self, caller: &Caller, name: &str, version: Option<u32>) -> Result<PolicyRecord, Problem> {
+        let found = match spec::is_policy_name(name) {
+            true => self.store.policy(&caller.tenant, name, version).await.map_err(|error| problem_of(&error))?,
+            false => None,
+        };
+        found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such policy, or no such version of it"))
+    }
+
+    /// A page of the versions of a policy.
+    ///
+    /// # Errors
+    /// `not-found`, or the store's problem.
+    pub async fn policy_versions(
+        &self,
+        caller: &Caller,
+        name: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<PolicyVersion>, Problem> {
+        self.policy(caller, name, None).await?;
+        let page = self.store.policy_versions(&caller.tenant, name, cursor, limit).await;
+        page.map_err(|error| problem_of(&error))
+    }
+
+    /// A document as if its policy were written out in it; `None` when it names none.
+    ///
+    /// # Errors
+    /// `invalid-specification` when the policy is unknown or not pinned to a version, or the store's problem.
+    pub(super) async fn on_policy(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
+        let refused = |fault: Fault| Problem::of_faults(vec![fault]);
+        let Some(PolicyPin { name, version }) = spec::policy_of(document).map_err(refused)? else { return Ok(None) };
+        let policy = self.store.policy(&caller.tenant, &name, Some(version)).await;
+        let policy = policy.map_err(|error| problem_of(&error))?.ok_or_else(|| {
+            let detail = format!("there is no version {version} of a policy {name}");
+            refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
+        })?;
+        Ok(Some(spec::on_policy(&policy.specification, document)))
+    }
+}

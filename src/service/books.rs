@@ -1,0 +1,72 @@
+//! What an operator reads and decides beside the service: the audit log, and the settings of tenants.
+
+use std::path::Path;
+
+use chrono::{DateTime, SubsecRound, Utc};
+
+use super::StartError;
+use super::keys::operator;
+use crate::clock::Clock;
+use crate::config::StoreOptions;
+use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
+use crate::store::OpenStore;
+
+/// So many lines of the log are read at once.
+const PAGE: u32 = 1000;
+
+/// The books of a store, open for a command.
+pub struct Books {
+    store: OpenStore,
+    clock: Clock,
+}
+
+impl Books {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// [`StartError`]; also while another process has the embedded store open.
+    pub async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
+        let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+        Ok(Self { store, clock: Clock::system() })
+    }
+
+    /// Every tenant that has a key or settings.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub async fn tenants(&self) -> Result<Vec<(String, TenantSettings)>, StartError> {
+        Ok(self.store.shared().tenants().await?)
+    }
+
+    /// Decides whether a tenant's releases are approved by another key only than the submitter's.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub async fn set_approval_by_another(&self, tenant: &str, wanted: bool) -> Result<TenantSettings, StartError> {
+        let store = self.store.shared();
+        let settings = TenantSettings { approval_by_another: wanted };
+        let mut deed = AuditEntry::of(&operator(tenant), Action::SetTenant, tenant, self.clock.now());
+        deed.detail = Some(format!("approval_by_another {wanted}"));
+        store.set_tenant(tenant, settings, &deed).await?;
+        Ok(settings)
+    }
+
+    /// A page of a tenant's audit log, newest first.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub async fn audit_log(
+        &self,
+        tenant: &str,
+        since: Option<DateTime<Utc>>,
+        cursor: Option<Cursor>,
+    ) -> Result<Page<AuditEntry>, StartError> {
+        let filter = AuditFilter { since: since.map(|since| since.trunc_subsecs(6)), action: None };
+        Ok(self.store.shared().audit(tenant, filter, cursor, PAGE).await?)
+    }
+
+    /// Ends every connection.
+    pub async fn close(self) {
+        self.store.close().await;
+    }
+}

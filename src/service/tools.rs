@@ -1,0 +1,52 @@
+//! The address of an operator's tools: metrics and health, apart from the data.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::StartError;
+use crate::api::{self, Readiness};
+use crate::clock::Clock;
+use crate::telemetry::Recorder;
+
+/// What was timed is summed up at least so often.
+const TIDYING: Duration = Duration::from_secs(20);
+
+/// An address that is listened on, and what is told there.
+pub(super) struct Tools {
+    listener: TcpListener,
+    address: SocketAddr,
+    recorder: Recorder,
+}
+
+impl Tools {
+    /// Takes the address, and begins to count.
+    pub(super) async fn bind(address: SocketAddr) -> Result<Self, StartError> {
+        let refused = |error: io::Error| StartError::Listen(address, error);
+        let recorder = Recorder::install().map_err(|error| StartError::Config(error.to_string()))?;
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self { listener, address, recorder })
+    }
+
+    /// Where it listens.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stopping`.
+    pub(super) fn serve(self, readiness: Readiness, clock: Clock, stopping: CancellationToken) {
+        let Self { listener, recorder, .. } = self;
+        let routes = api::aside(readiness, clock, recorder.clone());
+        let served = axum::serve(listener, routes).with_graceful_shutdown(stopping.clone().cancelled_owned());
+        tokio::spawn(served.into_future());
+        tokio::spawn(async move {
+            while tokio::time::timeout(TIDYING, stopping.cancelled()).await.is_err() {
+                recorder.tidy();
+            }
+        });
+    }
+}

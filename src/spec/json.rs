@@ -1,0 +1,142 @@
+//! JSON in which every member of an object has a name of its own. Of two members with one name a reader elsewhere may take the
+//! other, so that a document would say two things.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::problem::{Kind, Problem};
+
+/// Names up to this length are repeated to the caller.
+const REPEATED_CHARS: usize = 100;
+
+/// Reads a document.
+///
+/// # Errors
+/// `malformed-body` when it is not JSON, or names a member twice.
+pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
+    let parsed: Result<Distinct, _> = serde_json::from_slice(bytes);
+    parsed.map(|Distinct(value)| value).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let detail = match error.classify() {
+            // the only error of data that reading any value can end with
+            serde_json::error::Category::Data => {
+                let said = error.to_string();
+                format!("{} before {place}", said.rsplit_once(" at line ").map_or(said.as_str(), |(what, _)| what))
+            }
+            _ => format!("not JSON at {place}"),
+        };
+        Problem::new(Kind::MalformedBody, detail)
+    })
+}
+
+/// A value without members of one name.
+struct Distinct(Value);
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue).map(Self)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Distinct(value)) = items.next_element()? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if map.contains_key(&name) {
+                return Err(A::Error::custom(match name.chars().count() {
+                    0..=REPEATED_CHARS => format!("an object has the member {name:?} twice,"),
+                    _ => "an object has a member twice,".to_owned(),
+                }));
+            }
+            let Distinct(value) = members.next_value()?;
+            map.insert(name, value);
+        }
+        Ok(map.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn other_documents_are_read_as_they_are() {
+        let document = json!({"a": [1, -2, 1.5, 1e300, u64::MAX, true, null, "é\n"], "b": {"a": {}, "": []}});
+        assert_eq!(parse(document.to_string().as_bytes()), Ok(document));
+    }
+
+    #[test]
+    fn a_member_that_occurs_twice_is_named() {
+        for (text, said) in [
+            (r#"{"a":1,"a":1}"#, "an object has the member \"a\" twice, before line 1, column "),
+            (
+                r#"{"x":[{"at line ":null,"\u0061t line ":2}]}"#,
+                "an object has the member \"at line \" twice, before line 1, column ",
+            ),
+            ("{\"b\":{},\n\"b\":{}}", "an object has the member \"b\" twice, before line 2, column "),
+        ] {
+            let problem = parse(text.as_bytes()).unwrap_err();
+            assert_eq!(problem.kind, Kind::MalformedBody);
+            assert!(problem.detail.starts_with(said), "{}", problem.detail);
+        }
+        let long = "x".repeat(1000);
+        let problem = parse(format!("{{\"{long}\":1,\"{long}\":2}}").as_bytes()).unwrap_err();
+        assert!(problem.detail.len() < 100, "{}", problem.detail);
+    }
+
+    #[test]
+    fn what_is_not_json_is_said_to_be_none() {
+        for text in ["", "{", "{\"a\"}", "[1,]", "nul", "{} {}", &"[".repeat(1000), "\"\\ud800\""] {
+            let problem = parse(text.as_bytes()).unwrap_err();
+            assert!(problem.detail.starts_with("not JSON at line 1, column "), "{text}: {}", problem.detail);
+        }
+        assert!(parse(b"\"\xff\"").is_err());
+    }
+}

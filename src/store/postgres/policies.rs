@@ -1,0 +1,108 @@
+//! Policies.
+
+use async_trait::async_trait;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::keys::log;
+use super::pool::retried;
+use super::{Document, Fault, PostgresStore, failed};
+use crate::jobs::{Cursor, NewPolicy, Page, Policies, PolicyRecord, PolicyVersion, StoreError};
+use crate::store::rows::{PolicyRow, PolicyVersionRow, before};
+use crate::store::sql::policies as sql;
+
+/// The shared text, holding the policy: its versions are numbered one after the other.
+const POLICY_ID: &str = "\
+-- policy_id
+SELECT id FROM policies WHERE tenant = $1 AND name = $2 FOR UPDATE";
+
+#[async_trait]
+impl Policies for PostgresStore {
+    async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError> {
+        retried("put_policy", || self.try_put_policy(policy)).await
+    }
+
+    async fn policy(&self, tenant: &str, name: &str, version: Option<u32>) -> Result<Option<PolicyRecord>, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failed)?;
+        read_policy(&mut connection, tenant, name, version).await
+    }
+
+    async fn policies(
+        &self,
+        tenant: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<PolicyVersion>, StoreError> {
+        let rows: Vec<PolicyVersionRow> = sqlx::query_as(sql::POLICIES)
+            .bind(tenant)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
+        let versions = rows.into_iter().map(PolicyVersion::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(versions, limit, |version| version.id))
+    }
+
+    async fn policy_versions(
+        &self,
+        tenant: &str,
+        name: &str,
+        cursor: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<PolicyVersion>, StoreError> {
+        let rows: Vec<PolicyVersionRow> = sqlx::query_as(sql::POLICY_VERSIONS)
+            .bind(tenant)
+            .bind(name)
+            .bind(before(cursor))
+            .bind(i64::from(limit) + 1)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
+        let versions = rows.into_iter().map(PolicyVersion::try_from).collect::<Result<_, _>>()?;
+        Ok(Page::of(versions, limit, |version| version.id))
+    }
+}
+
+impl PostgresStore {
+    async fn try_put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), Fault> {
+        let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
+        let mut tx = self.begin().await?;
+        let insert = sqlx::query(sql::INSERT_POLICY).bind(Uuid::now_v7()).bind(tenant).bind(&policy.name);
+        insert.execute(&mut *tx).await?;
+        let id: Uuid = sqlx::query_scalar(POLICY_ID).bind(tenant).bind(&policy.name).fetch_one(&mut *tx).await?;
+        let latest = read_policy(&mut tx, tenant, &policy.name, None).await?;
+        let version = match latest {
+            Some(latest) if latest.specification == policy.specification => return Ok((latest, false)),
+            latest => latest.map_or(0, |latest| latest.of.version) + 1,
+        };
+        sqlx::query(sql::INSERT_POLICY_VERSION)
+            .bind(policy.id)
+            .bind(id)
+            .bind(i64::from(version))
+            .bind(at)
+            .bind(Document(&policy.specification))
+            .execute(&mut *tx)
+            .await?;
+        log(&mut tx, &policy.deed_of(version)).await?;
+        let made = read_policy(&mut tx, tenant, &policy.name, Some(version)).await?.ok_or(StoreError::NotFound)?;
+        tx.commit().await?;
+        Ok((made, true))
+    }
+}
+
+async fn read_policy(
+    connection: &mut PgConnection,
+    tenant: &str,
+    name: &str,
+    version: Option<u32>,
+) -> Result<Option<PolicyRecord>, StoreError> {
+    let row: Option<PolicyRow> = match version {
+        None => sqlx::query_as(sql::LATEST_POLICY).bind(tenant).bind(name),
+        Some(version) => sqlx::query_as(sql::POLICY).bind(tenant).bind(name).bind(i64::from(version)),
+    }
+    .fetch_optional(connection)
+    .await
+    .map_err(failed)?;
+    row.map(PolicyRecord::try_from).transpose()
+}

@@ -1,0 +1,39 @@
+//! Settings of tenants.
+
+use async_trait::async_trait;
+use sqlx::PgConnection;
+
+use super::keys::log;
+use super::pool::retried;
+use super::{Document, PostgresStore, failed};
+use crate::jobs::{AuditEntry, StoreError, TenantSettings, Tenants};
+use crate::store::rows::{TenantRow, settings};
+use crate::store::sql::tenants as sql;
+
+#[async_trait]
+impl Tenants for PostgresStore {
+    async fn tenant_settings(&self, tenant: &str) -> Result<TenantSettings, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failed)?;
+        settings_of(&mut connection, tenant).await.map_err(failed)
+    }
+
+    async fn tenants(&self) -> Result<Vec<(String, TenantSettings)>, StoreError> {
+        let rows: Vec<TenantRow> = sqlx::query_as(sql::TENANTS).fetch_all(&self.pool).await.map_err(failed)?;
+        Ok(rows.into_iter().map(TenantRow::into).collect())
+    }
+
+    async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError> {
+        let set = || async {
+            let mut tx = self.begin().await?;
+            sqlx::query(sql::SET_TENANT).bind(tenant).bind(Document(settings)).execute(&mut *tx).await?;
+            log(&mut tx, deed).await?;
+            Ok(tx.commit().await?)
+        };
+        retried("set_tenant", set).await
+    }
+}
+
+/// A tenant's settings, within a transaction that goes by them.
+pub(super) async fn settings_of(connection: &mut PgConnection, tenant: &str) -> Result<TenantSettings, sqlx::Error> {
+    Ok(settings(sqlx::query_scalar(sql::TENANT_SETTINGS).bind(tenant).fetch_optional(connection).await?))
+}

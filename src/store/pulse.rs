@@ -1,0 +1,33 @@
+//! What every store's pulse is made of.
+
+use chrono::{DateTime, Utc};
+
+use super::rows::number;
+use crate::jobs::{Backlog, StoreError};
+use crate::meter;
+
+/// Whether the version found is the one expected.
+pub(super) fn judge(found: Option<i64>, expected: i64) -> Result<(), StoreError> {
+    let found = found.unwrap_or(0);
+    if found == expected {
+        return Ok(());
+    }
+    Err(StoreError::Schema(format!("its tables have version {found}, this guardian opened them with {expected}")))
+}
+
+pub(super) type BacklogRow = (i64, i64, Option<DateTime<Utc>>);
+
+pub(super) fn backlog((queued, running, oldest_queued): BacklogRow) -> Result<Backlog, StoreError> {
+    Ok(Backlog { queued: number(queued)?, running: number(running)?, oldest_queued })
+}
+
+/// Counts what failed; an answer is no failure.
+pub(super) fn note(error: &StoreError) {
+    match error {
+        StoreError::NotFound | StoreError::Conflict | StoreError::InUse(_) | StoreError::Schema(_) => {}
+        StoreError::Full => meter::store_error("full"),
+        StoreError::Unavailable(_) => meter::store_error("unavailable"),
+        StoreError::Corrupt(_) => meter::store_error("corrupt"),
+        StoreError::Backend(_) => meter::store_error("backend"),
+    }
+}

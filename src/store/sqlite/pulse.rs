@@ -1,0 +1,21 @@
+//! How the store is.
+
+use async_trait::async_trait;
+
+use super::{SqliteStore, failed};
+use crate::jobs::{Backlog, Pulse, StoreError};
+use crate::store::pulse::{self, BacklogRow};
+use crate::store::sql::pulse as sql;
+
+#[async_trait]
+impl Pulse for SqliteStore {
+    async fn check(&self) -> Result<(), StoreError> {
+        let found = sqlx::query_scalar(sql::SCHEMA_VERSION).fetch_one(&self.reader).await.map_err(failed)?;
+        pulse::judge(found, self.schema_version())
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        let found: BacklogRow = sqlx::query_as(sql::BACKLOG).fetch_one(&self.reader).await.map_err(failed)?;
+        pulse::backlog(found)
+    }
+}

@@ -1,0 +1,76 @@
+//! Traces for a collector (OTLP over HTTP): spans of requests, of jobs and of their phases. Lines of the log are not sent.
+
+use opentelemetry::propagation::{Extractor, TextMapPropagator};
+use opentelemetry::trace::{Status, TraceContextExt, TracerProvider};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
+use tracing::{Metadata, Span, Subscriber};
+use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Sends spans in batches, from a thread of its own.
+pub(super) fn provider(collector: &str) -> Result<SdkTracerProvider, String> {
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(format!("{}/v1/traces", collector.trim_end_matches('/')))
+        .build()
+        .map_err(|error| format!("no traces can be sent: {error}"))?;
+    let resource = Resource::builder()
+        .with_service_name("guardian")
+        .with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+}
+
+/// This program's own spans, and nothing that is logged in them.
+pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(provider: &SdkTracerProvider) -> impl Layer<S> + use<S> {
+    let own = |metadata: &Metadata<'_>| metadata.is_span() && metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
+    let layer: OpenTelemetryLayer<S, Tracer> = tracing_opentelemetry::layer().with_tracer(provider.tracer("guardian"));
+    layer
+        .with_location(false)
+        .with_threads(false)
+        .with_target(false)
+        .with_tracked_inactivity(false)
+        .with_filter(filter_fn(own))
+}
+
+/// The headers of W3C Trace Context.
+struct Told<'h> {
+    traceparent: Option<&'h str>,
+    tracestate: Option<&'h str>,
+}
+
+impl Extractor for Told<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        match key {
+            "traceparent" => self.traceparent,
+            "tracestate" => self.tracestate,
+            _ => None,
+        }
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent", "tracestate"]
+    }
+}
+
+/// Makes a new span part of the trace that a caller tells of, if it does, and names it. Without a collector it does nothing.
+pub fn continue_trace(span: &Span, name: &str, traceparent: Option<&str>, tracestate: Option<&str>) {
+    let parent = TraceContextPropagator::new().extract(&Told { traceparent, tracestate });
+    if span.set_parent(parent).is_ok() {
+        span.context().span().update_name(name.to_owned());
+    }
+}
+
+/// Notes on a request's span how it was answered.
+pub fn note_status(span: &Span, status: u16) {
+    span.set_attribute("http.response.status_code", i64::from(status));
+    if status >= 500 {
+        span.set_status(Status::error(""));
+    }
+}
