@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A private Postgres for tests: its own cluster in a temporary folder, reached through a socket there, deleted afterwards.
 #
-#   scripts/pg-tmp.sh run CMD...   runs CMD with DATABASE_URL set, keeps its exit status
+#   scripts/pg-tmp.sh run CMD...   runs CMD with DATABASE_URL set, and GUARDIAN_TEST_PGDATA to the folder of the cluster's files;
+#                                  keeps its exit status
 #   scripts/pg-tmp.sh start        prints DIR and DATABASE_URL, one a line; leaves the cluster running
 #   scripts/pg-tmp.sh stop DIR     ends it and deletes DIR
 #
@@ -95,7 +96,7 @@ run)
     trap 'exit 143' TERM
     start
     # in the background, so that a signal is acted on at once and not when CMD has ended; with this script's own input
-    DATABASE_URL=$url "$@" <&0 &
+    DATABASE_URL=$url GUARDIAN_TEST_PGDATA=$dir/data "$@" <&0 &
     child=$!
     status=0
     wait "$child" || status=$?
@@ -120,7 +121,7 @@ stop)
     stop
     ;;
 *)
-    sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' >&2
+    sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//' >&2
     exit 2
     ;;
 esac

@@ -9,6 +9,8 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use uuid::Uuid;
+use zeroize::Zeroizing;
 
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -37,6 +39,10 @@ pub struct Config {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// The most bytes of an upload's body
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
     pub max_upload_bytes: u64,
@@ -89,6 +95,10 @@ pub struct WorkerOptions {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What workers hold to
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub queue: QueueOptions,
     /// Seconds that running jobs get to end when the workers are stopped
     #[arg(long, env = "GUARDIAN_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u64,
@@ -179,6 +189,24 @@ impl Default for JwtOptions {
     }
 }
 
+/// What workers hold to when they take jobs; the same for all on one store.
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct QueueOptions {
+    /// How often a job may be begun whose worker vanishes before the end; then it fails as attempts-exhausted. Between attempts
+    /// it waits, each time for longer
+    #[arg(long, env = "GUARDIAN_MAX_ATTEMPTS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub max_attempts: u32,
+    /// Jobs of one tenant that run at the same time, among all workers on the store; as many as there are workers, unless given
+    #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_TENANT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_per_tenant: Option<u32>,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self { max_attempts: 3, max_running_per_tenant: None }
+    }
+}
+
 /// Where what lasts is kept.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
@@ -192,9 +220,95 @@ pub struct StoreOptions {
     #[serde(skip)]
     pub database_url: Option<StoreUrl>,
     /// The file of the master key, made when there is none; every process on one store needs the same. Default:
-    /// master.key in the data folder
+    /// master.key in the data folder. The environment variable GUARDIAN_MASTER_KEY can hold the key itself instead, as 64
+    /// hexadecimal digits
     #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone, because others can see a command line
+    #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
+    #[serde(skip)]
+    pub master_key_digits: Option<KeyDigits>,
+    /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
+    #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
+    pub expect_store: Option<Uuid>,
+}
+
+/// The environment variables that hold keys.
+const MASTER_KEY: &str = "GUARDIAN_MASTER_KEY";
+const NEW_MASTER_KEY: &str = "GUARDIAN_NEW_MASTER_KEY";
+
+/// The master key that takes the place of the present one.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NewKeyOptions {
+    /// The file of the new master key, made when there is none. The environment variable GUARDIAN_NEW_MASTER_KEY can hold the key
+    /// itself instead, as 64 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub new_master_key: Option<PathBuf>,
+    /// The key itself; for the environment alone
+    #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
+    pub new_master_key_digits: Option<KeyDigits>,
+}
+
+impl NewKeyOptions {
+    /// Where the new key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, unless exactly one place is named.
+    pub fn place(&self) -> Result<KeyPlace<'_>, String> {
+        match (&self.new_master_key, &self.new_master_key_digits) {
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: NEW_MASTER_KEY, digits }),
+            _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
+        }
+    }
+}
+
+/// Where a master key is.
+#[derive(Clone, Debug)]
+pub enum KeyPlace<'a> {
+    /// In a file, made when there is none.
+    File(PathBuf),
+    /// In the environment.
+    Digits {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        digits: &'a KeyDigits,
+    },
+}
+
+impl fmt::Display for KeyPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Digits { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
+/// repeats what it refuses.
+#[derive(Clone)]
+pub struct KeyDigits(Zeroizing<String>);
+
+impl KeyDigits {
+    /// The digits.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for KeyDigits {
+    fn from(digits: String) -> Self {
+        Self(Zeroizing::new(digits))
+    }
+}
+
+impl fmt::Debug for KeyDigits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyDigits(..)")
+    }
 }
 
 impl StoreOptions {
@@ -220,10 +334,19 @@ impl StoreOptions {
         self.url.is_some() || self.database_url.is_some()
     }
 
-    /// The file of the master key.
-    #[must_use]
-    pub fn master_key(&self, data: &Path) -> PathBuf {
-        self.master_key.clone().unwrap_or_else(|| data.join("master.key"))
+    /// Where the master key is.
+    ///
+    /// # Errors
+    /// A sentence for the operator, when two places are named.
+    pub fn master_key(&self, data: &Path) -> Result<KeyPlace<'_>, String> {
+        match (&self.master_key, &self.master_key_digits) {
+            (None, None) => Ok(KeyPlace::File(data.join("master.key"))),
+            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
+            (None, Some(digits)) => Ok(KeyPlace::Digits { name: MASTER_KEY, digits }),
+            (Some(_), Some(_)) => {
+                Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
+            }
+        }
     }
 }
 
@@ -398,7 +521,10 @@ fn effective(options: &impl Serialize, store: &StoreOptions, watch: &WatchOption
     };
     let chosen = store.url.as_ref().or(store.database_url.as_ref());
     shown.insert("store".to_owned(), chosen.map_or_else(|| "embedded".to_owned(), StoreUrl::redacted).into());
-    shown.insert("master_key".to_owned(), store.master_key(data).display().to_string().into());
+    shown.insert(
+        "master_key".to_owned(),
+        store.master_key(data).map(|place| place.to_string()).unwrap_or_default().into(),
+    );
     shown.insert("otlp_endpoint".to_owned(), watch.collector().unwrap_or(Some("(not shown)")).into());
     shown
 }
@@ -426,6 +552,19 @@ mod tests {
         let options = parse(&["--store", "embedded", "--database-url", "postgres://c/d"]);
         assert_eq!(options.database(), Ok(None));
         assert_eq!(StoreOptions::default().database(), Ok(None));
+    }
+
+    #[test]
+    fn a_master_key_has_one_place_and_is_never_shown() {
+        let data = Path::new("data");
+        let place = |options: &StoreOptions| options.master_key(data).map(|place| place.to_string());
+        assert_eq!(place(&StoreOptions::default()), Ok("data/master.key".to_owned()));
+        assert_eq!(place(&parse(&["--master-key", "k"])), Ok("k".to_owned()));
+        let options = parse(&["--master-key-digits", "5ec4e7"]);
+        assert_eq!(place(&options), Ok("GUARDIAN_MASTER_KEY".to_owned()));
+        assert!(!format!("{options:?} {:?}", options.master_key(data)).contains("5ec4e7"));
+        let both = place(&parse(&["--master-key", "k", "--master-key-digits", "5ec4e7"])).unwrap_err();
+        assert!(both.contains("GUARDIAN_MASTER_KEY") && !both.contains("5ec4e7"), "{both}");
     }
 
     #[test]

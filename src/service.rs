@@ -3,7 +3,9 @@
 
 pub mod books;
 pub mod keys;
+pub mod ledger;
 mod tools;
+mod vault;
 
 use std::error::Error;
 use std::io;
@@ -16,17 +18,21 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Config, StoreOptions, WatchOptions, WorkerOptions};
+use crate::config::{Config, QueueOptions, StoreOptions, WatchOptions, WorkerOptions};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
     Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
+    seal_datasets,
 };
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
+
+pub use vault::rotate;
 
 /// How often what nobody needs any more is removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -35,9 +41,6 @@ const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Requests under way get so long at least, also when jobs have taken the whole grace period.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
-
-/// The pin that tells which master key a store was begun with.
-const KEY_PIN: &str = "master key";
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -51,20 +54,27 @@ pub enum StartError {
     /// The master key cannot be opened.
     #[error("the master key cannot be opened: {0}")]
     Vault(#[from] VaultError),
-    /// The store was begun with another master key. Equal contents would hash differently, so that the ledger would seem empty.
+    /// The keys of the store are wrapped under another master key.
     #[error(
-        "the store was begun with another master key than {}; every process on a store needs the same file: name it with \
-         --master-key",
-        .0.display()
+        "the store has another master key than {0}; every process on a store needs the same: name its file with --master-key, or \
+         give it in GUARDIAN_MASTER_KEY"
     )]
-    ForeignKey(PathBuf),
-    /// The store was begun with a master key, and there is none.
+    ForeignKey(String),
+    /// The store has a master key, and there is none.
     #[error(
-        "the store was begun with a master key, but {} does not exist; bring back the file, or copy it from another process on \
-         the store, and name it with --master-key",
+        "the store has a master key, but {} does not exist; bring back the file, or copy it from another process on the store, \
+         and name it with --master-key",
         .0.display()
     )]
     KeyMissing(PathBuf),
+    /// The store is not the one that was expected. Nothing was made in it.
+    #[error("--expect-store names the store {expected}, but {}; nothing was made or changed", found_instead(.found))]
+    OtherStore {
+        /// The id that was expected.
+        expected: Uuid,
+        /// The id that was found, if any.
+        found: Option<Uuid>,
+    },
     /// The first key cannot be made, or its file is there already.
     #[error("the first key cannot be written to {file}: {1}", file = .0.display())]
     BootstrapKey(PathBuf, io::Error),
@@ -84,10 +94,31 @@ fn because(error: &StoreError) -> String {
     error.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+fn found_instead(found: &Option<Uuid>) -> String {
+    found.map_or_else(
+        || "here is none with an id: it is empty, or `guardian migrate` has not given it one".to_owned(),
+        |found| format!("this is the store {found}"),
+    )
+}
+
+/// Opens the store that the options name; where they say which one to expect, only that one.
+async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, StartError> {
+    let database = options.database().map_err(StartError::Config)?;
+    if let Some(expected) = options.expect_store {
+        let found = OpenStore::id_of(database, data).await?;
+        if found != Some(expected) {
+            return Err(StartError::OtherStore { expected, found });
+        }
+    }
+    Ok(OpenStore::open(database, data).await?)
+}
+
 /// A store whose tables are up to date.
 pub struct Migrated {
     /// Where it is, without a password.
     pub store: String,
+    /// Its id.
+    pub id: Uuid,
     /// The version of its tables.
     pub version: i64,
 }
@@ -97,9 +128,9 @@ pub struct Migrated {
 /// # Errors
 /// [`StartError`]
 pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
-    let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+    let store = open_store(options, data).await?;
     let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
-    let migrated = Migrated { store: name, version: store.schema_version() };
+    let migrated = Migrated { store: name, id: store.id().await?, version: store.schema_version() };
     store.close().await;
     Ok(migrated)
 }
@@ -107,6 +138,7 @@ pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, St
 /// What every process on a store has: the store, its keys, and word of what others do.
 struct Base {
     store: OpenStore,
+    id: Uuid,
     vault: Arc<Vault>,
     clock: Clock,
     signals: Arc<Signals>,
@@ -114,22 +146,36 @@ struct Base {
     draining: CancellationToken,
     stopping: CancellationToken,
     metrics: Option<SocketAddr>,
+    /// The master key was changed by another process.
+    evicted: CancellationToken,
+    watch: Option<JoinHandle<()>>,
 }
 
 impl Base {
     async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
-        let database = options.database().map_err(StartError::Config)?;
+        let place = options.master_key(data).map_err(StartError::Config)?;
         // first, so that nothing goes uncounted
         let tools = match watch.metrics_listen {
             Some(address) => Some(tools::Tools::bind(address).await?),
             None => None,
         };
-        let store = OpenStore::open(database, data).await?;
-        let vault = Arc::new(open_vault(&store, options.master_key(data)).await?);
+        let store = open_store(options, data).await?;
+        let id = store.id().await?;
+        let shared = store.shared();
         let (clock, signals) = (Clock::system(), Arc::default());
         let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
+        let evicted = CancellationToken::new();
+        // from here on the master key stays what it is
+        let attendance = store.attend().await?;
+        let vault = Arc::new(vault::open(shared.as_ref(), &place).await?);
+        let fingerprint = *vault.fingerprint();
+        store.wraps_under(fingerprint);
+        let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
+        let sealed = seal_datasets(shared.as_ref(), &vault).await?;
+        if sealed > 0 {
+            tracing::info!(datasets = sealed, "datasets from before anything was sealed are sealed now");
+        }
         store.listen(&signals, &stopping).await?;
-        let shared = store.shared();
         if store.is_shared() {
             // others may be at work: what they lost is found by the reapers, and what they left behind by the sweeps
             shared.sweep(clock.now(), SWEEP_GRACE).await?;
@@ -141,7 +187,7 @@ impl Base {
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
         let metrics = tools.as_ref().map(tools::Tools::address);
-        let base = Self { store, vault, clock, signals, draining, stopping, metrics };
+        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id };
         if let Some(tools) = tools {
             tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
         }
@@ -152,22 +198,23 @@ impl Base {
         Readiness { store: self.store.shared(), draining: self.draining.clone() }
     }
 
-    fn start_workers(&self, workers: u32, grace: Duration) -> WorkersHandle {
-        let settings = WorkerConfig { workers, grace, ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { clock: self.clock.clone() });
+    /// After everything that uses the store.
+    async fn close(self) {
+        self.stopping.cancel();
+        if let Some(watch) = self.watch {
+            // it ends by itself; a panic in it was reported
+            let _ = watch.await;
+        }
+        self.store.close().await;
+    }
+
+    fn start_workers(&self, workers: u32, queue: QueueOptions, grace: Duration) -> WorkersHandle {
+        let QueueOptions { max_attempts, max_running_per_tenant } = queue;
+        let settings = WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() };
+        let runner = Arc::new(Publisher { vault: Arc::clone(&self.vault), clock: self.clock.clone() });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
     }
-}
-
-/// Opens the key file, or makes one for a store that was never used, and holds it against the store's pin.
-async fn open_vault(store: &OpenStore, path: PathBuf) -> Result<Vault, StartError> {
-    if store.pinned(KEY_PIN).await?.is_some() && !path.exists() {
-        return Err(StartError::KeyMissing(path));
-    }
-    let vault = Vault::open(&path)?;
-    let pinned = store.pin(KEY_PIN, vault.fingerprint()).await?;
-    if pinned == vault.fingerprint() { Ok(vault) } else { Err(StartError::ForeignKey(path)) }
 }
 
 /// The issuer whose tokens are taken, if any are.
@@ -201,7 +248,7 @@ impl WorkerService {
         }
         options.watch.collector().map_err(StartError::Config)?;
         let base = Base::open(&options.store, &options.watch, &options.data).await?;
-        let workers = base.start_workers(options.workers, Duration::from_secs(options.grace_seconds));
+        let workers = base.start_workers(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
         Ok(Self { base, workers })
     }
 
@@ -221,8 +268,12 @@ impl WorkerService {
     pub async fn shutdown(self) {
         self.base.draining.cancel();
         self.workers.shutdown().await;
-        self.base.stopping.cancel();
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -262,7 +313,7 @@ impl Service {
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
-        let workers = base.start_workers(config.workers, config.grace());
+        let workers = base.start_workers(config.workers, config.queue, config.grace());
         let desk = Desk {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -309,6 +360,12 @@ impl Service {
         self.base.metrics
     }
 
+    /// The id of the store.
+    #[must_use]
+    pub const fn store_id(&self) -> Uuid {
+        self.base.id
+    }
+
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
@@ -334,7 +391,12 @@ impl Service {
         if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
-        self.base.store.close().await;
+        self.base.close().await;
+    }
+
+    /// Waits until the master key was changed by another process; then this one can only stop.
+    pub async fn evicted(&self) {
+        self.base.evicted.cancelled().await;
     }
 }
 
@@ -399,7 +461,7 @@ mod tests {
         std::fs::remove_file(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::KeyMissing(_))));
         assert!(!key.exists(), "no other key takes its place");
-        Vault::open(&key).unwrap();
+        crate::vault::MasterKey::open(&key).unwrap();
         assert!(matches!(Service::start(&config).await, Err(StartError::ForeignKey(_))));
     }
 
@@ -408,6 +470,60 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let started = WorkerService::start(&options(home.path(), "embedded")).await;
         assert!(matches!(started, Err(StartError::Config(_))));
+    }
+
+    /// Starts on the store with an id, if it is there.
+    async fn expecting(config: &Config, expected: Uuid) -> Result<Uuid, StartError> {
+        let mut config = config.clone();
+        config.store.expect_store = Some(expected);
+        let service = Service::start(&config).await?;
+        let id = service.store_id();
+        service.shutdown().await;
+        Ok(id)
+    }
+
+    fn is_other(started: Result<Uuid, StartError>, other: Option<Uuid>) -> bool {
+        matches!(started, Err(StartError::OtherStore { found, .. }) if found == other)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_folder_is_not_started_on() {
+        let home = tempfile::tempdir().unwrap();
+        let (config, stranger) = (config(&home.path().join("data"), "embedded"), Uuid::now_v7());
+        assert!(is_other(expecting(&config, stranger).await, None));
+        assert!(!config.data.exists(), "nothing was made");
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(migrate(&config.store, &config.data).await.unwrap().id, id);
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, stranger).await, Some(id)));
+        // emptied: the folder is there, the store is not
+        for entry in std::fs::read_dir(&config.data).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::read_dir(&config.data).unwrap().count(), 0, "nothing was made");
+        std::fs::write(config.data.join("guardian.db"), "").unwrap();
+        assert!(is_other(expecting(&config, id).await, None));
+        assert_eq!(std::fs::metadata(config.data.join("guardian.db")).unwrap().len(), 0);
+        assert_ne!(migrate(&config.store, &config.data).await.unwrap().id, id, "another store in its place");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_or_an_emptied_database_is_not_started_on() {
+        let (one, empty) = (database!(), database!());
+        let home = tempfile::tempdir().unwrap();
+        let config = config(home.path(), &one.url());
+        let id = migrate(&config.store, &config.data).await.unwrap().id;
+        assert_eq!(expecting(&config, id).await.unwrap(), id);
+        assert!(is_other(expecting(&config, Uuid::now_v7()).await, Some(id)));
+        let emptied =
+            Config { store: StoreOptions { url: Some(empty.url().into()), ..StoreOptions::default() }, ..config };
+        assert!(is_other(expecting(&emptied, id).await, None));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
+        let mut worker: WorkerOptions = options(home.path(), &empty.url());
+        worker.store.expect_store = Some(id);
+        assert!(matches!(WorkerService::start(&worker).await, Err(StartError::OtherStore { found: None, .. })));
+        assert_eq!(empty.tables().await, 0, "nothing was made");
     }
 
     #[tokio::test(flavor = "multi_thread")]

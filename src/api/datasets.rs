@@ -11,7 +11,7 @@ use super::App;
 use super::access::Who;
 use super::extract::{Id, Query};
 use super::listing::{self, Listing, Paging};
-use crate::jobs::{DatasetRecord, ReleaseFilter, problem_of};
+use crate::jobs::{DatasetRecord, Desk, ReleaseFilter, problem_of};
 use crate::microdata::ColumnProfile;
 use crate::problem::Problem;
 use crate::report::Ratio;
@@ -34,6 +34,7 @@ pub(super) struct Dataset {
     /// The media type of the upload.
     format: String,
     purged_at: Option<DateTime<Utc>>,
+    /// None once the dataset is purged.
     columns: Vec<DatasetColumn>,
     /// Other series that share rows; not yet looked for, always empty.
     #[schema(value_type = Vec<Object>)]
@@ -56,8 +57,8 @@ struct DatasetColumn {
 }
 
 impl Dataset {
-    pub(super) fn of(record: DatasetRecord) -> Result<Self, Problem> {
-        let profiles = record.profiles().map_err(|error| problem_of(&error))?;
+    pub(super) fn of(desk: &Desk, record: DatasetRecord) -> Result<Self, Problem> {
+        let profiles = desk.profiles(&record)?;
         let column = |profile: ColumnProfile| DatasetColumn {
             name: profile.name,
             r#type: profile.kind,
@@ -97,7 +98,7 @@ pub(super) async fn list(
 ) -> Result<Json<Listing<Dataset>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
     let page = app.desk.store.datasets(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, Dataset::of)?))
+    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.desk, record))?))
 }
 
 /// One dataset, with the counts of its columns
@@ -106,7 +107,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = Dataset)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Dataset>, Problem> {
-    Ok(Json(Dataset::of(app.desk.dataset(&caller, id).await?)?))
+    Ok(Json(Dataset::of(&app.desk, app.desk.dataset(&caller, id).await?)?))
 }
 
 /// The receipt of a purge.
@@ -116,6 +117,9 @@ pub(super) struct PurgeReceipt {
     purged_at: Option<DateTime<Utc>>,
     /// The rows that were destroyed.
     rows: u64,
+    /// That the key under which the dataset was sealed is destroyed: whatever is left of its bytes anywhere in the store cannot
+    /// be read.
+    key_destroyed: bool,
     /// Releases of the dataset that stay, with their place in the ledger.
     releases_kept: Vec<Uuid>,
 }
@@ -128,6 +132,7 @@ pub(super) struct PurgeReceipt {
 pub(super) async fn purge(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
     let store = &app.desk.store;
     let purged = app.desk.purge(&caller, id).await?;
+    let key_destroyed = purged.wrapped_key.is_none();
     let filter = ReleaseFilter { dataset: Some(id), ..ReleaseFilter::default() };
     let (mut releases_kept, mut cursor) = (Vec::new(), None);
     loop {
@@ -138,5 +143,5 @@ pub(super) async fn purge(State(app): State<App>, Who(caller): Who, Id(id): Id) 
             break;
         }
     }
-    Ok(Json(PurgeReceipt { dataset: id, purged_at: purged.purged_at, rows: purged.rows, releases_kept }))
+    Ok(Json(PurgeReceipt { dataset: id, purged_at: purged.purged_at, rows: purged.rows, key_destroyed, releases_kept }))
 }

@@ -79,8 +79,10 @@ pub(super) async fn list(
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
 pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<(ReleaseRecord, Manifest), Problem> {
     let release = app.desk.store.release(&caller.tenant, id).await.map_err(|error| problem_of(&error))?;
-    let release = release.filter(|release| release.status != "held" || caller.may(Scope::ReleasesApprove));
-    let release = release.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such release"))?;
+    let Some(release) = release else { return Err(app.desk.no_such_release(caller, id).await) };
+    if release.status == "held" && !caller.may(Scope::ReleasesApprove) {
+        return Err(Problem::new(Kind::NotFound, "there is no such release"));
+    }
     if !release.is_served() {
         return Err(gone());
     }

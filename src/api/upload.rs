@@ -126,7 +126,7 @@ pub(super) async fn create(
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(dataset)?)))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(&app.desk, dataset)?)))
 }
 
 /// An upload whose body may come.

@@ -23,7 +23,8 @@ pub struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     runtime()?.block_on(async {
         let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
-        writeln!(std::io::stdout().lock(), "{}: schema version {}", migrated.store, migrated.version)
+        let service::Migrated { store, id, version } = migrated;
+        writeln!(std::io::stdout().lock(), "{store}: schema version {version}, store id {id}")
             .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
         Ok(End::Done)
     })

@@ -7,9 +7,11 @@ mod healthcheck;
 mod input;
 mod interrupt;
 mod keys;
+mod ledger;
 mod migrate;
 mod progress;
 mod publish;
+mod rotate;
 mod serve;
 mod tenants;
 mod verify;
@@ -36,6 +38,8 @@ pub enum Command {
     Healthcheck(healthcheck::Arguments),
     /// Brings the tables of a store up to date and says their version
     Migrate(migrate::Arguments),
+    /// Changes the master key of a store that no process has open: wraps its keys anew, and nothing else
+    RotateKey(rotate::Arguments),
     /// Makes, lists and revokes the keys that callers of `serve --auth keys` send
     #[command(subcommand)]
     Keys(keys::Command),
@@ -44,6 +48,9 @@ pub enum Command {
     Tenants(tenants::Command),
     /// Writes the audit log of a tenant, newest first, as JSON, one object a line
     AuditLog(audit_log::Arguments),
+    /// Carries the ledger of what was published from one store to another
+    #[command(subcommand)]
+    Ledger(ledger::Command),
     /// Serves, and publishes two example tables
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
@@ -89,9 +96,11 @@ pub fn run(command: Command) -> End {
         Command::Worker(options) => worker::run(&options),
         Command::Healthcheck(arguments) => healthcheck::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::RotateKey(arguments) => rotate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Tenants(command) => tenants::run(&command),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
+        Command::Ledger(command) => ledger::run(command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Openapi => openapi(),
         Command::Problems => print(&crate::problem::page()),

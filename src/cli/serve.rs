@@ -19,6 +19,7 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let service = start(config).await?;
         // as a browser on this machine has it
         let address = format!("{}{}", service.address(), config.path_prefix.trim_end_matches('/'));
+        let id = service.store_id();
         let store = service.database().map_or_else(
             || format!("embedded store in {}: for one process", config.data.display()),
             |database| format!("store {database}: shared with every process that is given it and the same master key"),
@@ -28,12 +29,16 @@ pub(super) fn run(config: &Config) -> Result<End, End> {
         let _ = writeln!(
             out,
             "guardian listens on http://{address} (Swagger UI: http://{address}/docs)
-{store}"
+{store}
+store id {id}"
         )
         .and_then(|()| service.metrics().map_or(Ok(()), |address| writeln!(out, "metrics: http://{address}/metrics")))
         .and_then(|()| out.flush());
         drop(out);
-        told_to_stop.await;
+        tokio::select! {
+            () = told_to_stop => {}
+            () = service.evicted() => {}
+        }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
         Ok(End::Done)

@@ -18,7 +18,10 @@ pub(super) fn run(options: &WorkerOptions) -> Result<End, End> {
         let metrics =
             service.metrics().map_or_else(String::new, |address| format!(" (metrics: http://{address}/metrics)"));
         let _ = writeln!(std::io::stdout().lock(), "guardian works on the jobs of {}{metrics}", service.database());
-        told_to_stop.await;
+        tokio::select! {
+            () = told_to_stop => {}
+            () = service.evicted() => {}
+        }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
         Ok(End::Done)

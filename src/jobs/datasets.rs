@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{AuditEntry, Cursor, Page, StoreError};
+use crate::vault::{Place, Sealed};
 
 /// An uploaded table, without its rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,24 +40,39 @@ pub struct DatasetRecord {
     pub content_hash: [u8; 32],
     /// How many chunks each stored column has.
     pub chunks: u32,
-    /// The column profiles.
-    pub columns: Value,
+    /// The column profiles, sealed; none once it is purged.
+    pub profiles: Option<Sealed>,
+    /// The key that everything of it is sealed under, wrapped; none once it is purged. Kept by [`Datasets::begin_upload`].
+    pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
 }
 
-/// Keeps uploaded tables, by chunk and column.
+/// Seals what stands in a place of a dataset.
+pub type Seal<'a> = &'a (dyn Fn(Place, &[u8]) -> Result<Sealed, StoreError> + Send + Sync);
+
+/// Keeps uploaded tables, by chunk and column. It is given sealed bytes alone, and cannot open them.
 ///
-/// An upload writes its chunks under the id it has drawn, which nobody can see, then inserts the record, which makes all of it
-/// visible at once.
+/// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which nobody can see, then inserts the
+/// record, which makes all of it visible at once. The key is there until the purge, or until the upload is given up.
 #[async_trait]
 pub trait Datasets: Send + Sync {
+    /// Keeps the wrapped key of an upload that begins.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the id is taken.
+    async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError>;
+
     /// Keeps columns of a chunk, `(column_no, payload)` each, all or none.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when one is there already, or the dataset is visible already.
-    async fn put_column_chunks(&self, dataset: Uuid, chunk_no: u32, columns: &[(u32, &[u8])])
-    -> Result<(), StoreError>;
+    /// [`StoreError::Conflict`] when one is there already, the dataset is visible already, or the upload has no key.
+    async fn put_column_chunks(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[(u32, Sealed)],
+    ) -> Result<(), StoreError>;
 
     /// Keeps one column of a chunk.
     ///
@@ -68,7 +83,7 @@ pub trait Datasets: Send + Sync {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-        payload: &[u8],
+        payload: Sealed,
     ) -> Result<(), StoreError> {
         self.put_column_chunks(dataset, chunk_no, &[(column_no, payload)]).await
     }
@@ -79,15 +94,16 @@ pub trait Datasets: Send + Sync {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Vec<u8>>, StoreError>;
+    ) -> Result<Option<Sealed>, StoreError>;
 
-    /// Makes an upload visible.
+    /// Makes an upload visible, under the key that it began with.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the id is taken or the chunks that were written are not as many as the record says.
+    /// [`StoreError::Conflict`] when the id is taken, the chunks that were written are not as many as the record says, or the
+    /// upload has no key.
     async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError>;
 
-    /// Removes the chunks of a failed upload; never those of a visible dataset.
+    /// Removes the key and the chunks of a failed upload; never those of a visible dataset.
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;
 
     /// A tenant's dataset by its id, purged or not.
@@ -101,7 +117,8 @@ pub trait Datasets: Send + Sync {
         limit: u32,
     ) -> Result<Page<DatasetRecord>, StoreError>;
 
-    /// Destroys the rows of a tenant's dataset and marks it; its record stays. A second purge changes nothing and is not logged.
+    /// Destroys the key and the profiles of a tenant's dataset and marks it, in one transaction, after which nothing can be read,
+    /// then the rows; its record stays. A second purge changes nothing and is not logged.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such dataset.
@@ -112,4 +129,10 @@ pub trait Datasets: Send + Sync {
         at: DateTime<Utc>,
         deed: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError>;
+
+    /// The datasets that were uploaded before anything was sealed.
+    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError>;
+
+    /// Seals one of them in one transaction, a chunk in memory at a time. One that is sealed stays as it is.
+    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError>;
 }

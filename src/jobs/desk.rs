@@ -21,7 +21,7 @@ use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
-use crate::vault::{Secret, Vault, VaultError};
+use crate::vault::{Purpose, Secret, Vault, VaultError};
 
 /// Where release keys come from.
 pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -147,12 +147,20 @@ impl Desk {
         Ok(dataset)
     }
 
+    /// What is known of the columns of a dataset; nothing once it is purged.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
+        if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
+    }
+
     async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
-        let profiles = dataset.profiles().map_err(|error| problem_of(&error))?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let facts = facts_of(&profiles);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let schema = Schema { columns: &facts, record_key: &record_key };
@@ -183,10 +191,11 @@ impl Desk {
         }
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
-        let wrapped_key = (self.keys)().and_then(|key| self.vault.wrap(id, &key)).map_err(|error| {
-            tracing::error!(error = %error, "no release key can be drawn");
-            Problem::new(Kind::Internal, "no release key can be drawn")
-        })?;
+        let wrapped_key =
+            (self.keys)().and_then(|key| self.vault.wrap(Purpose::Release, id, &key)).map_err(|error| {
+                tracing::error!(error = %error, "no release key can be drawn");
+                Problem::new(Kind::Internal, "no release key can be drawn")
+            })?;
         let deadline_at = specification.deadline.and_then(|deadline| chrono::Duration::from_std(deadline).ok());
         let job = self.store.enqueue(NewJob {
             id,
@@ -266,17 +275,16 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
-        let (handle, store) = (Handle::current(), Arc::clone(&self.store));
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let control = Control::default();
         // a caller that goes away stops the computation
         let stop_when_dropped = StopWhenDropped(control.clone());
         let planned = tokio::task::spawn_blocking(move || {
-            let table =
-                load(&handle, store.as_ref(), &dataset, &specification, &control).map_err(|error| match error {
-                    LoadError::Cancelled => Stopped::Cancelled,
-                    LoadError::Purged => Stopped::Refused(Problem::new(Kind::Gone, "the dataset was purged meanwhile")),
-                    LoadError::Store(error) => Stopped::Refused(problem_of(&error)),
-                })?;
+            let loaded = load(&handle, store.as_ref(), &vault, &dataset, &specification, &control);
+            let table = loaded.map_err(|error| match error {
+                LoadError::Cancelled => Stopped::Cancelled,
+                other => Stopped::Refused(unloaded(other)),
+            })?;
             engine::dry_run(&specification, &table, &earlier, faults, &control)
         });
         let planned =
@@ -305,6 +313,15 @@ impl Desk {
 #[must_use]
 pub fn refused() -> Problem {
     Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
+}
+
+/// What a caller is answered when a dataset cannot be loaded.
+fn unloaded(error: LoadError) -> Problem {
+    match error {
+        LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
+        LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
+        LoadError::Store(error) => problem_of(&error),
+    }
 }
 
 fn no_such_dataset() -> Problem {

@@ -1,6 +1,7 @@
 //! What a store can answer instead of a result.
 
 use crate::problem::{Kind, Problem};
+use crate::vault::VaultError;
 
 /// Why a store did not do what it was asked. Texts name nothing of the data; the source is for the log.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +19,7 @@ pub enum StoreError {
     #[error("the store cannot answer now")]
     Unavailable(#[source] Source),
     /// Another process has the store open.
-    #[error("another process has the store in {0} open; one process at a time may use it")]
+    #[error("another process has the store in {0} open; this needs it for one process alone")]
     InUse(String),
     /// The tables are not of a version that this service knows, or the database is too old for it.
     #[error("the store does not fit this version: {0}")]
@@ -38,6 +39,16 @@ impl StoreError {
     /// Something stored that does not read as what it should be.
     pub fn corrupt(source: impl Into<Source>) -> Self {
         Self::Corrupt(source.into())
+    }
+}
+
+/// What cannot be opened was damaged; what cannot be sealed had no randomness.
+impl From<VaultError> for StoreError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Unwrap | VaultError::Damaged => Self::corrupt(error),
+            other => Self::Backend(Box::new(other)),
+        }
     }
 }
 

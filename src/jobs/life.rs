@@ -116,8 +116,8 @@ pub trait Lives: Send + Sync {
         deed: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it. With
-    /// its status.
+    /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it, or
+    /// that was made in another store. With its status, for the last `elsewhere`.
     async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError>;
 
     /// The published releases of all tenants that were made before a time, with whose they are. For the service's own upkeep.
@@ -138,12 +138,15 @@ impl ReleaseRecord {
 /// Why a job with the key of a release that ended cannot run.
 pub(super) fn ended(status: &str, release: Uuid) -> Problem {
     let detail = match status {
+        "elsewhere" => {
+            "an equal job has a release in another store; the ledger knows what it disclosed, but its parts are not here"
+        }
         "withdrawn" => "an equal job had a release, which was withdrawn; publish under another specification",
         _ => {
             "an equal job had a release, which was rejected after somebody had read it; publish under another specification"
         }
     };
-    let kind = if status == "withdrawn" { Kind::Gone } else { Kind::Conflict };
+    let kind = if status == "rejected" { Kind::Conflict } else { Kind::Gone };
     Problem::new(kind, detail).with("release", release.to_string())
 }
 
@@ -162,7 +165,7 @@ impl Desk {
         let transition = Transition { release, act, reason, deed: self.deed(caller, act.action(), release) };
         match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
             Transitioned::Done => {}
-            Transitioned::NotFound => return Err(Problem::new(Kind::NotFound, "there is no such release")),
+            Transitioned::NotFound => return Err(self.no_such_release(caller, release).await),
             Transitioned::WrongState(status) => {
                 let detail = format!("the release is {status}; it would have to be {}", act.from());
                 return Err(Problem::new(Kind::Conflict, detail));
@@ -211,6 +214,18 @@ impl Desk {
         let deed = self.deed(caller, Action::ReadHeld, release);
         let marked = self.store.mark_read(&caller.tenant, release, deed.at, &deed).await;
         marked.map_err(|error| problem_of(&error))
+    }
+
+    /// Why a release cannot be given: it is not there, or only in the ledger.
+    pub async fn no_such_release(&self, caller: &Caller, release: Uuid) -> Problem {
+        match self.store.is_imported(&caller.tenant, release).await {
+            Ok(false) => Problem::new(Kind::NotFound, "there is no such release"),
+            Ok(true) => Problem::new(
+                Kind::Gone,
+                "the release was made in another store; only the ledger of it was brought here",
+            ),
+            Err(error) => problem_of(&error),
+        }
     }
 
     /// Withdraws the published releases that were made before a time. The ledger keeps what they disclosed.

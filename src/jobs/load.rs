@@ -7,6 +7,7 @@ use crate::control::{Cancelled, Control, Phase};
 use crate::microdata::formats::Limits;
 use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, Table};
 use crate::spec::{ColumnFacts, Specification};
+use crate::vault::{DataKey, Place, Sealed, Vault};
 
 /// Why a dataset could not be loaded.
 #[derive(Debug)]
@@ -32,13 +33,41 @@ impl From<StoreError> for LoadError {
 }
 
 impl DatasetRecord {
+    /// The key of the dataset.
+    ///
+    /// # Errors
+    /// [`LoadError::Purged`], or [`StoreError::Corrupt`] when there is none or it cannot be opened: what should be sealed is never
+    /// taken as it stands.
+    pub(super) fn data_key(&self, vault: &Vault) -> Result<DataKey, LoadError> {
+        match &self.wrapped_key {
+            _ if self.purged_at.is_some() => Err(LoadError::Purged),
+            Some(wrapped_key) => Ok(vault.data_key(self.id, wrapped_key).map_err(StoreError::from)?),
+            None => Err(StoreError::corrupt("a dataset has no key").into()),
+        }
+    }
+
     /// What is known of the columns.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the stored profiles cannot be read.
-    pub fn profiles(&self) -> Result<Vec<ColumnProfile>, StoreError> {
-        serde_json::from_value(self.columns.clone()).map_err(StoreError::corrupt)
+    /// As [`DatasetRecord::data_key`], or [`StoreError::Corrupt`] when the stored profiles cannot be read.
+    pub(super) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
+        let key = self.data_key(vault)?;
+        let sealed = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
+        let profiles = key.open(Place::Profiles, sealed).map_err(StoreError::from)?;
+        Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
     }
+}
+
+/// The profiles as [`DatasetRecord::profiles`] reads them.
+pub(super) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Sealed, StoreError> {
+    let plain = serde_json::to_vec(profiles).map_err(StoreError::corrupt)?;
+    Ok(key.seal(Place::Profiles, &plain)?)
+}
+
+/// A column of a chunk, from what is stored.
+pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed) -> Result<ChunkColumn, StoreError> {
+    let encoded = key.open(Place::Chunk { chunk, column }, sealed)?;
+    ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 
 /// What the check of a specification needs to know of the columns.
@@ -89,14 +118,13 @@ impl Counts for ProfileCounts<'_> {
 pub(super) fn load(
     handle: &Handle,
     store: &dyn Store,
+    vault: &Vault,
     dataset: &DatasetRecord,
     specification: &Specification,
     control: &Control,
 ) -> Result<Table, LoadError> {
-    if dataset.purged_at.is_some() {
-        return Err(LoadError::Purged);
-    }
-    let profiles = dataset.profiles()?;
+    let key = dataset.data_key(vault)?;
+    let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, specification.used.len() as u64 * u64::from(dataset.chunks))?;
     let mut columns = Vec::with_capacity(specification.used.len());
     for &used in &specification.used {
@@ -106,7 +134,7 @@ pub(super) fn load(
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
-            let decoded = ChunkColumn::decode(&payload).map_err(StoreError::corrupt)?;
+            let decoded = column_of(&key, chunk, used as u32, &payload)?;
             builder.push(&decoded).map_err(StoreError::corrupt)?;
         }
         let column: Column = builder.finish(kind);

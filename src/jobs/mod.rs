@@ -4,23 +4,27 @@
 //! A job moves `queued -> running -> succeeded | refused | failed | cancelled`. Running means that a worker holds a lease: a
 //! random token with an end. Every write of a worker carries the token, or its attempt, and is refused once the lease is lost, so
 //! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
-//! bounded number of times. A job's wrapped key exists exactly until the job ends.
+//! bounded number of times and each time for longer. A job's wrapped key exists exactly until the job ends.
 
 mod datasets;
 mod desk;
 mod disclosures;
 mod error;
 mod keys;
+pub mod ledger_file;
 mod life;
 mod load;
 mod page;
+mod pins;
 mod policies;
+mod portable;
 mod publish;
 mod pulse;
 mod queue;
 mod releases;
 mod repeat;
 mod repeats;
+mod seal;
 mod shelf;
 mod signals;
 mod tenants;
@@ -32,25 +36,31 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use crate::spec::METHODS;
-pub use datasets::{DatasetRecord, Datasets};
+pub use datasets::{DatasetRecord, Datasets, Seal};
 pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, AuditFilter, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use page::{Cursor, MalformedCursor, Page};
+pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
+pub use portable::{
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDisclosure,
+    PortableRelease, PortableRule, PortableVersion,
+};
 pub use publish::Publisher;
 pub use pulse::{Backlog, Pulse};
 pub use queue::{
-    CancelOutcome, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob, Queue,
-    ReapProblems, Reaped, UnknownStatus, Written,
+    CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob,
+    Queue, ReapProblems, Reaped, UnknownStatus, Written, back_off,
 };
 pub use releases::{
     Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
 };
 pub use repeat::{Begun, Claim, KEYS_KEPT};
 pub use repeats::{NewRepeat, RepeatRecord, Repeats};
+pub use seal::seal_datasets;
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use tenants::{TenantSettings, Tenants};
@@ -59,11 +69,14 @@ pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, Wo
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
-    Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse
+    Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
 {
 }
 
-impl<T: Datasets + Queue + Releases + Disclosures + Keys + Repeats + Lives + Policies + Tenants + Pulse> Store for T {}
+impl<T> Store for T where
+    T: Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
+{
+}
 
 /// A store as it is shared.
 pub type SharedStore = Arc<dyn Store>;

@@ -1,6 +1,7 @@
 //! The runner of real jobs: load, release, commit.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -14,17 +15,21 @@ use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine::{self, Order, PartStore, Released, Stopped};
 use crate::ledger::Earlier;
+use crate::microdata::ColumnProfile;
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{Provenance, public_report};
 use crate::spec::{self, Origin, Schema, Specification};
+use crate::vault::Vault;
 
 /// How often a release is made anew because the ledger moved meanwhile.
 const LEDGER_TRIES: u32 = 5;
 
 /// Publishes a dataset as a job specifies.
 pub struct Publisher {
+    /// Opens originals.
+    pub vault: Arc<Vault>,
     /// Dates releases.
     pub clock: Clock,
 }
@@ -35,15 +40,10 @@ impl Runner for Publisher {
         let job = &assignment.job;
         let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
         let dataset = dataset.ok_or_else(|| failed(StoreError::corrupt("a job speaks of an unknown dataset")))?;
-        let specification = specification_of(&assignment, &dataset)?;
-        let table =
-            load(&assignment.handle, store, &dataset, &specification, control).map_err(|error| match error {
-                LoadError::Cancelled => Stop::Cancelled,
-                LoadError::Purged => {
-                    Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran"))
-                }
-                LoadError::Store(error) => failed(error),
-            })?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let specification = specification_of(&assignment, &dataset, &profiles)?;
+        let loaded = load(&assignment.handle, store, &self.vault, &dataset, &specification, control);
+        let table = loaded.map_err(unloaded)?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work =
             Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
@@ -149,8 +149,12 @@ fn is_held(job: &JobRecord) -> bool {
 }
 
 /// The specification of a job, as it was accepted.
-fn specification_of(assignment: &Assignment, dataset: &DatasetRecord) -> Result<Specification, Stop> {
-    let facts = facts_of(&dataset.profiles().map_err(failed)?);
+fn specification_of(
+    assignment: &Assignment,
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+) -> Result<Specification, Stop> {
+    let facts = facts_of(profiles);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let schema = Schema { columns: &facts, record_key: &record_key };
     let mut document = assignment.job.specification.clone();
@@ -179,6 +183,14 @@ pub(super) fn earlier(snapshot: &LedgerSnapshot) -> Result<Earlier, StoreError> 
         earlier.rules.push((rule.release, standing));
     }
     Ok(earlier)
+}
+
+fn unloaded(error: LoadError) -> Stop {
+    match error {
+        LoadError::Cancelled => Stop::Cancelled,
+        LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+        LoadError::Store(error) => failed(error),
+    }
 }
 
 fn failed(error: StoreError) -> Stop {

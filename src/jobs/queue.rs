@@ -166,6 +166,33 @@ impl LeaseToken {
     }
 }
 
+/// On what terms a worker takes a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimTerms {
+    /// How long the job stays with a worker that says nothing.
+    pub lease: Duration,
+    /// A tenant that has so many running jobs gets no further one, though workers be free.
+    pub max_running_per_tenant: Option<u32>,
+}
+
+impl ClaimTerms {
+    /// A lease, and no other terms.
+    #[must_use]
+    pub const fn of(lease: Duration) -> Self {
+        Self { lease, max_running_per_tenant: None }
+    }
+}
+
+/// The longest that a job waits after its worker vanished.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+
+/// How long a job waits after so many of its leases expired: two seconds, then twice as long each time. What killed its worker
+/// may kill the next one too; others get the time between.
+#[must_use]
+pub fn back_off(lapses: u32) -> Duration {
+    1_u64.checked_shl(lapses).map_or(LONGEST_BACK_OFF, Duration::from_secs).min(LONGEST_BACK_OFF)
+}
+
 /// A job that a worker now has. No `Debug`: it carries a key, though wrapped.
 #[derive(Clone)]
 pub struct ClaimedJob {
@@ -296,12 +323,14 @@ pub trait Queue: Send + Sync {
     /// [`StoreError::Conflict`] when the id is taken, [`StoreError::NotFound`] when the tenant has no such dataset.
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError>;
 
-    /// Hands out the waiting job of the highest priority, the oldest of these: never one whose reuse key a running job has, nor
-    /// one whose deadline has passed.
+    /// Hands out a waiting job. Whose it is goes by turns: the tenant with the fewest running jobs, of these the one that was
+    /// served least recently. Within the tenant the job of the highest priority goes first, of these the oldest: a priority
+    /// orders a tenant's own jobs and gives it no advantage over others. Never handed out is a job whose reuse key a running job has,
+    /// whose deadline has passed, or that still waits after its worker vanished.
     async fn claim(
         &self,
         token: LeaseToken,
-        lease: Duration,
+        terms: ClaimTerms,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError>;
 
@@ -347,8 +376,8 @@ pub trait Queue: Send + Sync {
         deed: &AuditEntry,
     ) -> Result<CancelOutcome, StoreError>;
 
-    /// Puts jobs of expired leases back into the queue, fails them after `max_attempts` expired leases, and fails waiting jobs
-    /// beyond their deadline.
+    /// Puts jobs of expired leases back into the queue, where they wait for [`back_off`], fails them after `max_attempts` expired
+    /// leases, and fails waiting jobs beyond their deadline.
     async fn reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, StoreError>;
 
     /// Lets every lease end now. For the start of a store that one process alone uses: whoever had a lease is gone.
@@ -368,4 +397,15 @@ pub trait Queue: Send + Sync {
         cursor: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<JobRecord>, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_up_to_a_bound() {
+        assert_eq!([1, 2, 3, 8].map(|lapses| back_off(lapses).as_secs()), [2, 4, 8, 256]);
+        assert_eq!([9, 63, 64, u32::MAX].map(back_off), [LONGEST_BACK_OFF; 4]);
+    }
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::load::{column_of, seal_profiles};
 use super::{Action, DatasetRecord, Desk, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::microdata::formats::compression::decoder;
@@ -14,7 +15,7 @@ use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits};
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
-use crate::vault::ContentHasher;
+use crate::vault::{ContentHasher, Place, Sealed};
 
 /// What the caller says of a table.
 #[derive(Clone, Debug, Default)]
@@ -83,13 +84,18 @@ fn take_in(
     let names = reader.names().to_vec();
     known_columns(&request, &names)?;
 
+    let (key, wrapped_key) = desk.vault.fresh_data_key(id).map_err(|error| problem_of(&error.into()))?;
+    handle.block_on(desk.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
     let template = desk.vault.content_hasher(&caller.tenant);
     let mut content = ContentHash::new(template.clone(), &names);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
         content.add(&chunk);
-        let encoded: Vec<Vec<u8>> = chunk.columns.iter().map(ChunkColumn::encode).collect();
-        let payloads: Vec<(u32, &[u8])> = encoded.iter().zip(0..).map(|(bytes, no)| (no, bytes.as_slice())).collect();
+        let seal = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Sealed), StoreError> {
+            Ok((no, key.seal(Place::Chunk { chunk: chunks, column: no }, &column.encode())?))
+        };
+        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(seal).collect();
+        let payloads = payloads.map_err(|error| problem_of(&error))?;
         handle.block_on(desk.store.put_column_chunks(id, chunks, &payloads)).map_err(|error| problem_of(&error))?;
         rows += u64::from(chunk.rows);
         chunks += 1;
@@ -107,12 +113,12 @@ fn take_in(
         for chunk in 0..chunks {
             let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
             let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
-            let decoded = ChunkColumn::decode(&payload).map_err(|e| problem_of(&StoreError::corrupt(e)))?;
+            let decoded = column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))?;
             profile.push(&decoded);
         }
         profiles.push(profile.finish(name, kind));
     }
-    let columns = serde_json::to_value(&profiles).map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    let sealed = seal_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
     let created_at: DateTime<Utc> = desk.clock.now();
     let dataset = DatasetRecord {
         id,
@@ -130,7 +136,8 @@ fn take_in(
         format: request.format.media_type().to_owned(),
         content_hash: content.finish(template, &profiles),
         chunks,
-        columns,
+        profiles: Some(sealed),
+        wrapped_key: Some(wrapped_key),
         purged_at: None,
     };
     let deed = desk.deed(caller, Action::Upload, id);

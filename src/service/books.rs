@@ -4,8 +4,8 @@ use std::path::Path;
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-use super::StartError;
 use super::keys::operator;
+use super::{StartError, open_store};
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
@@ -26,7 +26,7 @@ impl Books {
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
     pub async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
-        let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+        let store = open_store(options, data).await?;
         Ok(Self { store, clock: Clock::system() })
     }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use super::StartError;
+use super::{StartError, open_store};
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
@@ -45,7 +45,7 @@ impl KeyRing {
     /// # Errors
     /// [`StartError`]; also while another process has the embedded store open.
     pub async fn open(options: &StoreOptions, data: &Path) -> Result<Self, StartError> {
-        let store = OpenStore::open(options.database().map_err(StartError::Config)?, data).await?;
+        let store = open_store(options, data).await?;
         Ok(Self { store, clock: Clock::system() })
     }
 

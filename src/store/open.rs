@@ -4,10 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::postgres::PostgresStore;
+use super::postgres::{Attendance, PostgresStore};
 use super::sqlite::SqliteStore;
 use crate::jobs::{SharedStore, Signals, StoreError};
+
+/// The pin that tells a store from every other one.
+const ID_PIN: &str = "store id";
 
 /// A store that is open.
 pub enum OpenStore {
@@ -23,10 +27,35 @@ impl OpenStore {
     /// # Errors
     /// When it is in use, cannot be reached, or its tables are of a later version.
     pub async fn open(database: Option<&str>, folder: &Path) -> Result<Self, StoreError> {
-        Ok(match database {
+        let store = match database {
             Some(url) => Self::Shared(Arc::new(PostgresStore::connect(url).await?)),
             None => Self::Embedded(Arc::new(SqliteStore::open(folder).await?)),
-        })
+        };
+        // from the first start on
+        store.id().await?;
+        Ok(store)
+    }
+
+    /// The id of the store that would be opened, looked at without making or changing anything; `None` when there is none, or it
+    /// has no id yet.
+    ///
+    /// # Errors
+    /// When it cannot be reached or read.
+    pub async fn id_of(database: Option<&str>, folder: &Path) -> Result<Option<Uuid>, StoreError> {
+        let pinned = match database {
+            Some(url) => PostgresStore::peek(url, ID_PIN).await?,
+            None => SqliteStore::peek(folder, ID_PIN).await?,
+        };
+        pinned.map(|id| Uuid::from_slice(&id).map_err(StoreError::corrupt)).transpose()
+    }
+
+    /// What tells the store from every other one, also from one that takes its place; drawn with its first start.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn id(&self) -> Result<Uuid, StoreError> {
+        let id = self.shared().pin(ID_PIN, Uuid::now_v7().as_bytes()).await?;
+        Uuid::from_slice(&id).map_err(StoreError::corrupt)
     }
 
     /// The store behind the traits.
@@ -62,25 +91,21 @@ impl OpenStore {
         }
     }
 
-    /// Fixes a value with the first call for a name; later calls give that value back.
+    /// Keeps rotations of the master key away for the life of this process; nothing where no other process can be.
     ///
     /// # Errors
-    /// When the store cannot answer.
-    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+    /// When the store cannot be reached.
+    pub async fn attend(&self) -> Result<Option<Attendance>, StoreError> {
         match self {
-            Self::Embedded(store) => store.pin(name, value).await,
-            Self::Shared(store) => store.pin(name, value).await,
+            Self::Embedded(_) => Ok(None),
+            Self::Shared(store) => store.attend().await.map(Some),
         }
     }
 
-    /// What [`OpenStore::pin`] fixed.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        match self {
-            Self::Embedded(store) => store.pinned(name).await,
-            Self::Shared(store) => store.pinned(name).await,
+    /// Says which master key this process wraps under.
+    pub fn wraps_under(&self, fingerprint: [u8; 32]) {
+        if let Self::Shared(store) = self {
+            store.wraps_under(fingerprint);
         }
     }
 

@@ -9,9 +9,11 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, PartChunkRecord, PolicyRecord,
-    PolicyVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, StandingRuleRecord, StoreError, TenantSettings,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, PartChunkRecord,
+    PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
+    ReleaseRecord, RepeatRecord, Rotated, StandingRuleRecord, StoreError, TenantSettings,
 };
+use crate::vault::{Place, Purpose, Sealed};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -31,9 +33,9 @@ pub(super) struct DatasetRow {
     format: String,
     content_hash: Vec<u8>,
     chunk_count: i64,
-    #[sqlx(json)]
-    column_profiles: Value,
+    profiles: Option<Vec<u8>>,
     purged_at: Option<DateTime<Utc>>,
+    wrapped_key: Option<Vec<u8>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -56,7 +58,8 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             format: row.format,
             content_hash: hash(&row.content_hash)?,
             chunks: number(row.chunk_count)?,
-            columns: row.column_profiles,
+            profiles: row.profiles.map(Sealed::stored),
+            wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
         })
     }
@@ -215,6 +218,90 @@ impl From<StandingRuleRow> for StandingRuleRecord {
     fn from(row: StandingRuleRow) -> Self {
         Self { release: row.release_id, body: row.body }
     }
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableReleaseRow {
+    id: Uuid,
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    reuse_key: Vec<u8>,
+    method: String,
+    created_at: DateTime<Utc>,
+    status: String,
+    was_read: bool,
+    imported: bool,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableDisclosureRow {
+    id: Uuid,
+    release_id: Uuid,
+    table_name: String,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableRuleRow {
+    release_id: Uuid,
+    rule_no: i64,
+    #[sqlx(json)]
+    body: Value,
+}
+
+#[derive(FromRow)]
+pub(super) struct PortableVersionRow {
+    tenant: String,
+    series: String,
+    content_hash: Vec<u8>,
+    version: i64,
+}
+
+/// The rows of a whole ledger as one.
+pub(super) fn here(
+    releases: Vec<PortableReleaseRow>,
+    disclosures: Vec<PortableDisclosureRow>,
+    rules: Vec<PortableRuleRow>,
+    versions: Vec<PortableVersionRow>,
+) -> Result<LedgerHere, StoreError> {
+    let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
+    let release = |row: PortableReleaseRow| {
+        Ok(PortableRelease {
+            id: row.id,
+            tenant: row.tenant,
+            series: row.series,
+            content_hash: hash(&row.content_hash)?,
+            reuse_key: hash(&row.reuse_key)?,
+            method: row.method,
+            created_at: row.created_at,
+            status: row.status,
+            was_read: row.was_read,
+        })
+    };
+    let disclosure = |row: PortableDisclosureRow| PortableDisclosure {
+        id: row.id,
+        release: row.release_id,
+        table: row.table_name,
+        body: row.body,
+        recorded_at: row.recorded_at,
+    };
+    let rule = |row: PortableRuleRow| {
+        Ok(PortableRule { release: row.release_id, number: number(row.rule_no)?, body: row.body })
+    };
+    let version = |row: PortableVersionRow| {
+        let content_hash = hash(&row.content_hash)?;
+        Ok(PortableVersion { tenant: row.tenant, series: row.series, content_hash, version: row.version })
+    };
+    let copy = LedgerCopy {
+        releases: releases.into_iter().map(release).collect::<Result<_, StoreError>>()?,
+        disclosures: disclosures.into_iter().map(disclosure).collect(),
+        rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
+        versions: versions.into_iter().map(version).collect::<Result<_, StoreError>>()?,
+    };
+    Ok(LedgerHere { copy, imported })
 }
 
 #[derive(FromRow)]
@@ -387,6 +474,20 @@ pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
     match cancel_requested {
         Some(cancel_requested) => Heartbeat::Alive { cancel_requested },
         None => Heartbeat::Lost,
+    }
+}
+
+/// Where a column of a chunk is sealed for.
+pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<Place, StoreError> {
+    Ok(Place::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
+}
+
+/// Counts a key that was wrapped anew.
+pub(super) const fn count_key(rotated: &mut Rotated, purpose: Purpose) {
+    match purpose {
+        Purpose::Dataset => rotated.datasets += 1,
+        Purpose::Release => rotated.jobs += 1,
+        Purpose::Hashing => {}
     }
 }
 

@@ -1,22 +1,47 @@
-//! Keys. One master key, kept in a file outside the store, from which a key for each use is derived: one wraps the release
-//! keys of jobs that have not ended, one keys the hashes of contents. Whoever has the store alone can neither redo a
-//! release's drawing nor test whether a guessed table was uploaded.
+//! Keys. One master key, kept outside the store, wraps every other: the release keys of jobs that have not ended, the key of each
+//! dataset, under which its originals are sealed, and the one that keys the hashes of contents. Whoever has the store alone can
+//! neither read an original, nor redo a release's drawing, nor test whether a guessed table was uploaded.
+//!
+//! The master key can be changed: what it wraps is wrapped anew, and what is sealed or hashed stays as it is.
 
 mod file;
+mod master;
+mod sealed;
 
-use chacha20poly1305::aead::{Aead, Payload};
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
+pub use master::MasterKey;
+pub use sealed::{DataKey, Place, Sealed};
+
 /// A 256-bit secret, wiped when dropped.
 pub type Secret = Zeroizing<[u8; 32]>;
 
-/// The layout of a wrapped secret: this byte, the nonce, the ciphertext with its tag.
-const LAYOUT: u8 = 1;
-const NONCE: usize = 24;
+/// What a wrapped secret is for. It opens for nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// To draw the release of a job.
+    Release,
+    /// To seal a dataset.
+    Dataset,
+    /// To hash contents; there is one.
+    Hashing,
+}
+
+impl Purpose {
+    /// What the wrapping covers beside the secret. Ids have one length, so that two labels never cover the same bytes.
+    fn of(self, id: Uuid) -> Vec<u8> {
+        let label: &[u8] = match self {
+            // release keys were wrapped before anything else was: those of jobs that wait must open still
+            Self::Release => b"",
+            Self::Dataset => b"dataset key",
+            Self::Hashing => b"hashing key",
+        };
+        [label, id.as_bytes()].concat()
+    }
+}
 
 /// What can go wrong with keys. Never says anything of a key.
 #[derive(Debug, thiserror::Error)]
@@ -45,12 +70,21 @@ pub enum VaultError {
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Randomness,
-    /// A wrapped secret was damaged, belongs to another job, or was wrapped under another master key.
+    /// The master key's digits are not 64 hexadecimal ones.
+    #[error("{name} is not a key: it must be 64 hexadecimal digits")]
+    NotDigits {
+        /// Where they stand.
+        name: &'static str,
+    },
+    /// A wrapped secret was damaged, belongs to something else, or was wrapped under another master key.
     #[error(
         "a wrapped key cannot be opened: it was damaged, or wrapped under another master key; every process on a store needs \
-         the same key file"
+         the same master key"
     )]
     Unwrap,
+    /// Sealed bytes were damaged, stand in another place than theirs, or are another dataset's.
+    #[error("sealed data cannot be opened: it was damaged, or belongs elsewhere")]
+    Damaged,
 }
 
 /// Wraps secrets and keys hashes. Has no `Debug` and wipes its keys when dropped.
@@ -61,13 +95,41 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// The vault of a key file, which is made (mode 0600, in a folder of mode 0700, from the system's randomness) when there is
-    /// none.
+    /// The vault of a master key and a hashing key of its own, new contents' hashes with it.
     ///
     /// # Errors
-    /// When the file cannot be made or read, is not a key, or others may read it.
-    pub fn open(path: &std::path::Path) -> Result<Self, VaultError> {
-        Ok(Self::from_master(&file::read_or_create(path)?))
+    /// When the system gives no randomness.
+    pub fn fresh(master: &MasterKey) -> Result<Self, VaultError> {
+        Ok(Self::of(master, Self::fresh_secret()?))
+    }
+
+    /// The vault of a master key on a store from the time when the hashing key was derived from it.
+    #[must_use]
+    pub fn derived(master: &MasterKey) -> Self {
+        Self::of(master, keyed(&master.0, b"guardian content hashes 1"))
+    }
+
+    /// The same with the hashing key that [`Vault::wrapped_hashing_key`] gave, under the same master key.
+    ///
+    /// # Errors
+    /// [`VaultError::Unwrap`]
+    pub fn with_hashing_key(self, wrapped: &[u8]) -> Result<Self, VaultError> {
+        let hashing = self.unwrap_secret(Purpose::Hashing, Uuid::nil(), wrapped)?;
+        Ok(Self { hashing, ..self })
+    }
+
+    /// The vault of another master key that hashes contents as this one does.
+    #[must_use]
+    pub fn rotated(&self, master: &MasterKey) -> Self {
+        Self::of(master, self.hashing.clone())
+    }
+
+    /// The hashing key, wrapped: a store keeps it, so that contents hash alike under every master key it will have.
+    ///
+    /// # Errors
+    /// When the system gives no randomness for the nonce.
+    pub fn wrapped_hashing_key(&self) -> Result<Vec<u8>, VaultError> {
+        self.wrap(Purpose::Hashing, Uuid::nil(), &self.hashing)
     }
 
     /// A vault of a key that nobody keeps, for tests and for work without a store.
@@ -75,14 +137,14 @@ impl Vault {
     /// # Errors
     /// When the system gives no randomness.
     pub fn in_memory() -> Result<Self, VaultError> {
-        Ok(Self::from_master(&Self::fresh_secret()?))
+        Self::fresh(&MasterKey::fresh()?)
     }
 
-    fn from_master(master: &Secret) -> Self {
+    fn of(master: &MasterKey, hashing: Secret) -> Self {
         Self {
-            wrapping: keyed(master, b"guardian wrapping 1"),
-            hashing: keyed(master, b"guardian content hashes 1"),
-            fingerprint: *keyed(master, b"guardian fingerprint 1"),
+            wrapping: keyed(&master.0, b"guardian wrapping 1"),
+            hashing,
+            fingerprint: *keyed(&master.0, b"guardian fingerprint 1"),
         }
     }
 
@@ -90,6 +152,12 @@ impl Vault {
     #[must_use]
     pub const fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
+    }
+
+    /// Equal for vaults that hash equal contents alike, and says nothing else of the hashing key.
+    #[must_use]
+    pub fn hashing_fingerprint(&self) -> [u8; 32] {
+        *keyed(&self.hashing, b"guardian hashing fingerprint 1")
     }
 
     /// A new secret from the system's randomness, such as the release key of a job.
@@ -102,35 +170,21 @@ impl Vault {
         Ok(secret)
     }
 
-    /// Wraps the secret of a job, so that it opens for this job only.
+    /// Wraps a secret, so that it opens for this purpose and id only.
     ///
     /// # Errors
     /// When the system gives no randomness for the nonce.
-    pub fn wrap(&self, job: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).map_err(|_| VaultError::Randomness)?;
-        let sealed = self
-            .cipher()
-            .encrypt(XNonce::from_slice(&nonce), Payload { msg: secret.as_slice(), aad: job.as_bytes() })
-            .map_err(|_| VaultError::Unwrap)?;
-        Ok([&[LAYOUT], nonce.as_slice(), &sealed].concat())
+    pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
+        sealed::seal(&self.wrapping, &purpose.of(id), secret.as_slice())
     }
 
-    /// Opens what [`Vault::wrap`] wrapped for the same job.
+    /// Opens what [`Vault::wrap`] wrapped for the same purpose and id.
     ///
     /// # Errors
-    /// When it was damaged, belongs to another job, or was wrapped under another master key.
-    pub fn unwrap_secret(&self, job: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
-        let (&layout, rest) = wrapped.split_first().ok_or(VaultError::Unwrap)?;
-        if layout != LAYOUT || rest.len() < NONCE {
-            return Err(VaultError::Unwrap);
-        }
-        let (nonce, sealed) = rest.split_at(NONCE);
-        let opened = self
-            .cipher()
-            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: job.as_bytes() })
-            .map(Zeroizing::new)
-            .map_err(|_| VaultError::Unwrap)?;
+    /// When it was damaged, belongs to something else, or was wrapped under another master key.
+    pub fn unwrap_secret(&self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Secret, VaultError> {
+        let opened = sealed::open(&self.wrapping, &purpose.of(id), wrapped).map_err(|_| VaultError::Unwrap)?;
+        let opened = Zeroizing::new(opened);
         let mut secret = Zeroizing::new([0; 32]);
         if opened.len() != secret.len() {
             return Err(VaultError::Unwrap);
@@ -139,14 +193,36 @@ impl Vault {
         Ok(secret)
     }
 
+    /// Wraps for another vault what was wrapped for this one.
+    ///
+    /// # Errors
+    /// As [`Vault::unwrap_secret`] and [`Vault::wrap`].
+    pub fn rewrap(&self, next: &Self, purpose: Purpose, id: Uuid, wrapped: &[u8]) -> Result<Vec<u8>, VaultError> {
+        next.wrap(purpose, id, &self.unwrap_secret(purpose, id, wrapped)?)
+    }
+
+    /// Draws the key of a dataset; also gives it wrapped, as a store keeps it.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub fn fresh_data_key(&self, dataset: Uuid) -> Result<(DataKey, Vec<u8>), VaultError> {
+        let secret = Self::fresh_secret()?;
+        let wrapped = self.wrap(Purpose::Dataset, dataset, &secret)?;
+        Ok((DataKey::new(dataset, secret), wrapped))
+    }
+
+    /// The key of a dataset, from what [`Vault::fresh_data_key`] wrapped.
+    ///
+    /// # Errors
+    /// As [`Vault::unwrap_secret`].
+    pub fn data_key(&self, dataset: Uuid, wrapped: &[u8]) -> Result<DataKey, VaultError> {
+        Ok(DataKey::new(dataset, self.unwrap_secret(Purpose::Dataset, dataset, wrapped)?))
+    }
+
     /// A hasher of a tenant's contents. Equal contents hash equal for one tenant only.
     #[must_use]
     pub fn content_hasher(&self, tenant: &str) -> ContentHasher {
         ContentHasher(mac(&keyed(&self.hashing, tenant.as_bytes())))
-    }
-
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new(self.wrapping.as_slice().into())
     }
 }
 
@@ -183,32 +259,68 @@ fn keyed(key: &Secret, label: &[u8]) -> Secret {
 mod tests {
     use super::*;
 
-    fn job(n: u128) -> Uuid {
+    fn id(n: u128) -> Uuid {
         Uuid::from_u128(n)
     }
 
     #[test]
-    fn a_wrapped_secret_opens_for_its_job_only() {
+    fn a_wrapped_secret_opens_for_its_purpose_and_id_only() {
         let vault = Vault::in_memory().unwrap();
         let secret = Vault::fresh_secret().unwrap();
-        let wrapped = vault.wrap(job(1), &secret).unwrap();
-        assert_eq!(*vault.unwrap_secret(job(1), &wrapped).unwrap(), *secret);
-        assert!(vault.unwrap_secret(job(2), &wrapped).is_err());
-        assert!(Vault::in_memory().unwrap().unwrap_secret(job(1), &wrapped).is_err());
-        for at in 0..wrapped.len() {
-            let mut damaged = wrapped.clone();
-            damaged[at] ^= 1;
-            assert!(vault.unwrap_secret(job(1), &damaged).is_err(), "byte {at}");
-            assert!(vault.unwrap_secret(job(1), &wrapped[..at]).is_err(), "cut at {at}");
+        let purposes = [Purpose::Release, Purpose::Dataset, Purpose::Hashing];
+        for purpose in purposes {
+            let wrapped = vault.wrap(purpose, id(1), &secret).unwrap();
+            assert_eq!(*vault.unwrap_secret(purpose, id(1), &wrapped).unwrap(), *secret);
+            assert!(vault.unwrap_secret(purpose, id(2), &wrapped).is_err());
+            assert!(Vault::in_memory().unwrap().unwrap_secret(purpose, id(1), &wrapped).is_err());
+            for other in purposes {
+                assert_eq!(
+                    vault.unwrap_secret(other, id(1), &wrapped).is_ok(),
+                    other == purpose,
+                    "{purpose:?} as {other:?}"
+                );
+            }
+            for at in 0..wrapped.len() {
+                let mut damaged = wrapped.clone();
+                damaged[at] ^= 1;
+                assert!(vault.unwrap_secret(purpose, id(1), &damaged).is_err(), "byte {at}");
+                assert!(vault.unwrap_secret(purpose, id(1), &wrapped[..at]).is_err(), "cut at {at}");
+            }
+            assert!(!wrapped.windows(8).any(|window| window == &secret[..8]));
+            assert_ne!(wrapped, vault.wrap(purpose, id(1), &secret).unwrap(), "the same secret never wraps alike");
         }
-        assert!(!wrapped.windows(8).any(|window| window == &secret[..8]));
     }
 
     #[test]
-    fn the_same_secret_never_wraps_alike() {
+    fn release_keys_that_were_wrapped_before_other_purposes_open_still() {
+        use chacha20poly1305::aead::{Aead, Payload};
+        use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+
         let vault = Vault::in_memory().unwrap();
+        let sealed = XChaCha20Poly1305::new(vault.wrapping.as_slice().into())
+            .encrypt(&[9; 24].into(), Payload { msg: &[5; 32], aad: id(1).as_bytes() })
+            .unwrap();
+        let wrapped = [&[1], &[9; 24][..], &sealed].concat();
+        assert_eq!(*vault.unwrap_secret(Purpose::Release, id(1), &wrapped).unwrap(), [5; 32]);
+    }
+
+    #[test]
+    fn a_rotation_wraps_anew_and_hashes_alike() {
+        let old = Vault::in_memory().unwrap();
+        let master = MasterKey::fresh().unwrap();
+        let new = old.rotated(&master);
+        assert_ne!(old.fingerprint(), new.fingerprint());
+        assert_eq!(old.content_hasher("a").finish(), new.content_hasher("a").finish());
+        // as a process that starts with the new key knows it
+        let restarted = Vault::derived(&master).with_hashing_key(&new.wrapped_hashing_key().unwrap()).unwrap();
+        assert_eq!(old.content_hasher("a").finish(), restarted.content_hasher("a").finish());
         let secret = Vault::fresh_secret().unwrap();
-        assert_ne!(vault.wrap(job(1), &secret).unwrap(), vault.wrap(job(1), &secret).unwrap());
+        let wrapped = old.wrap(Purpose::Dataset, id(1), &secret).unwrap();
+        assert!(new.unwrap_secret(Purpose::Dataset, id(1), &wrapped).is_err());
+        let wrapped = old.rewrap(&new, Purpose::Dataset, id(1), &wrapped).unwrap();
+        assert_eq!(*restarted.unwrap_secret(Purpose::Dataset, id(1), &wrapped).unwrap(), *secret);
+        assert!(old.unwrap_secret(Purpose::Dataset, id(1), &wrapped).is_err());
+        assert!(old.rewrap(&new, Purpose::Dataset, id(1), &wrapped).is_err());
     }
 
     #[test]

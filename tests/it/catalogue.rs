@@ -21,7 +21,7 @@ const ELSEWHERE: [(Kind, &str, &str); 8] = [
         "src/store/conformance/queue.rs",
         "expired_leases_are_reaped_until_attempts_are_exhausted",
     ),
-    (Kind::Internal, "src/jobs/worker/tests.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
+    (Kind::Internal, "src/jobs/worker/tests/mod.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
     (Kind::Unavailable, "tests/it/catalogue.rs", "a_store_that_is_gone_is_unavailable"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
 ];

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -90,6 +91,54 @@ async fn a_killed_service_finishes_its_job_once() {
     let again = process.post("/v1/jobs?wait=60", &document).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &job["release"]));
     assert_eq!(attempts_with_parts(&data).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_outlives_no_process_is_stopped() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let serve = || Process::serve_with(&data, "info", &["--listen", "127.0.0.1:0", "--max-attempts", "2"]);
+    let process = serve();
+    let dataset = process.dataset(large_table(200_000)).await;
+    let path = caught_running(&process, &large_job(&dataset)).await;
+    process.kill();
+    let process = serve();
+    loop {
+        let job = process.get(&path).await.ok(200);
+        match (text(&job["status"]).as_str(), job["attempt"].as_u64().unwrap()) {
+            ("running", 2) => break,
+            // it waits for a while before it is begun again
+            ("queued" | "running", 1) => tokio::task::yield_now().await,
+            _ => panic!("too fast to be caught: {job:#}"),
+        }
+    }
+    process.kill();
+    let process = serve();
+    let job = process.get(&format!("{path}?wait=60")).await.ok(200);
+    assert_eq!((&job["status"], &job["attempt"], &job["release"]), (&json!("failed"), &json!(2), &Value::Null));
+    assert_problem(&job["problem"]);
+    assert_eq!(super::harness::kind(&job["problem"]), "attempts-exhausted");
+    assert_eq!(stored(&data, "job_keys").await, 0);
+    assert!(process.items("/v1/releases").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_upload_leaves_no_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let process = Process::serve(&data, "info");
+    let begun = stream::iter([Ok::<_, std::io::Error>(large_table(200_000))]);
+    let body = reqwest::Body::wrap_stream(begun.chain(stream::pending()));
+    let upload = process.request(Method::POST, "/v1/datasets").header("content-type", "text/csv").body(body);
+    let upload = tokio::spawn(upload.send());
+    while stored(&data, "column_chunks").await == 0 {
+        assert!(!upload.is_finished(), "the upload goes on");
+    }
+    process.kill();
+    assert!(upload.await.unwrap().is_err());
+    assert!(stored(&data, "column_chunks").await > 0);
+    let _process = Process::serve(&data, "info");
+    assert_eq!((stored(&data, "column_chunks").await, stored(&data, "datasets").await), (0, 0));
 }
 
 async fn stored_tables(client: &Client, release: &Value) -> i64 {

@@ -152,8 +152,8 @@ async fn a_purged_dataset_is_gone_and_its_release_stays() {
     let path = format!("/v1/datasets/{dataset}");
     let receipt = server.delete(&path).await.ok(200);
     assert!(receipt["purged_at"].is_string());
-    let expected =
-        json!({"dataset": dataset, "purged_at": receipt["purged_at"], "rows": 6, "releases_kept": [manifest["id"]]});
+    let expected = json!({"dataset": dataset, "purged_at": receipt["purged_at"], "rows": 6, "key_destroyed": true,
+        "releases_kept": [manifest["id"]]});
     assert_eq!(receipt, expected);
     assert_eq!(server.stored("column_chunks").await, 0);
     server.get(&path).await.problem(410, "gone");

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, JwtOptions, LogFormat, StoreOptions, WatchOptions};
+use guardian::config::{Auth, Config, JwtOptions, LogFormat, QueueOptions, StoreOptions, WatchOptions};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -271,8 +271,9 @@ impl Server {
             jwt: JwtOptions::default(),
             bootstrap_key_file: None,
             data: home.path().join("data"),
-            store: StoreOptions { url: None, database_url: None, master_key: None },
+            store: StoreOptions::default(),
             workers: 1,
+            queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
             max_columns: 1024,
             max_queued_jobs: 1000,
@@ -337,7 +338,15 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 /// The real binary.
 pub(crate) fn guardian() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));
-    for variable in ["RUST_LOG", "DATABASE_URL", "GUARDIAN_STORE", "GUARDIAN_AUTH", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
+    for variable in [
+        "RUST_LOG",
+        "DATABASE_URL",
+        "GUARDIAN_STORE",
+        "GUARDIAN_EXPECT_STORE",
+        "GUARDIAN_AUTH",
+        "GUARDIAN_MASTER_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());
@@ -373,9 +382,13 @@ impl Process {
 
     /// The same with options.
     pub(crate) fn serve_with(data: &Path, level: &str, options: &[&str]) -> Self {
+        Self::serve_by(data, guardian().args(["serve"]).args(options).env("RUST_LOG", level))
+    }
+
+    /// The same by a command without the folder.
+    pub(crate) fn serve_by(data: &Path, command: &mut Command) -> Self {
         let log = data.with_extension("log");
-        let mut command = guardian();
-        command.arg("serve").args(options).arg("--data").arg(data).env("RUST_LOG", level);
+        command.arg("--data").arg(data);
         command.stdout(Stdio::piped()).stderr(File::options().create(true).append(true).open(&log).unwrap());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

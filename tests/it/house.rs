@@ -51,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["config"]),
     ("config", &[]),
     // implements the traits that jobs declares
-    ("store", &["jobs", "identity", "meter", "problem", "control", "clock"]),
+    ("store", &["jobs", "identity", "meter", "problem", "control", "vault", "clock"]),
     (
         "jobs",
         &[
@@ -351,6 +351,20 @@ fn bucket_columns_are_made_in_one_place() {
         }
     }
     assert_eq!(callers, ["publish/assign/labels.rs"]);
+}
+
+#[test]
+fn sealed_bytes_come_from_the_vault_or_are_read() {
+    let mut callers = Vec::new();
+    for (file, text) in program() {
+        for words in tokens(&strip(&text)).windows(3) {
+            if words[0].is("Sealed") && words[1].is("::") && words[2].is("stored") {
+                callers.push(file.clone());
+            }
+        }
+    }
+    callers.sort();
+    assert_eq!(callers, ["store/postgres/datasets.rs", "store/rows.rs", "store/sqlite/datasets.rs"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! published bytes alone. One binary, so that it is linked once.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
+mod at_rest;
 mod catalogue;
 mod chance;
 mod command_line;
@@ -40,6 +41,7 @@ mod randomness;
 mod readme;
 mod real_data;
 mod source;
+mod stores;
 mod telemetry;
 mod uploads;
 mod worlds;

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
+use super::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::meter;
@@ -99,6 +99,8 @@ pub struct WorkerConfig {
     pub poll: Duration,
     /// Leases of one job that may expire before it fails.
     pub max_attempts: u32,
+    /// Jobs of one tenant at a time, among all workers on the store; without it as many as there are workers.
+    pub max_running_per_tenant: Option<u32>,
     /// How long running jobs may go on after a shutdown was asked for.
     pub grace: Duration,
 }
@@ -111,6 +113,7 @@ impl Default for WorkerConfig {
             tick: Duration::from_secs(1),
             poll: Duration::from_secs(2),
             max_attempts: 3,
+            max_running_per_tenant: None,
             grace: Duration::from_secs(20),
         }
     }
@@ -211,7 +214,8 @@ impl Shared {
 
     async fn claim(&self) -> Result<Option<(ClaimedJob, LeaseToken)>, StoreError> {
         let token = LeaseToken::draw()?;
-        let claimed = self.store.claim(token, self.config.lease, self.clock.now()).await?;
+        let WorkerConfig { lease, max_running_per_tenant, .. } = self.config;
+        let claimed = self.store.claim(token, ClaimTerms { lease, max_running_per_tenant }, self.clock.now()).await?;
         Ok(claimed.map(|claimed| (claimed, token)))
     }
 }

@@ -14,7 +14,7 @@ use super::{Assignment, Completion, Shared, Stop, log_store_error};
 use crate::control::{Control, Progress};
 use crate::meter;
 use crate::problem::{Kind, Problem};
-use crate::vault::Secret;
+use crate::vault::{Purpose, Secret};
 
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const TRIES: u32 = 5;
@@ -108,7 +108,7 @@ impl Run {
 
     async fn compute(&self) -> Outcome {
         let job = &self.claimed.job;
-        let release_key = match self.shared.vault.unwrap_secret(job.id, &self.claimed.wrapped_key) {
+        let release_key = match self.shared.vault.unwrap_secret(Purpose::Release, job.id, &self.claimed.wrapped_key) {
             Ok(release_key) => release_key,
             Err(error) => {
                 tracing::error!(job.id = %job.id, error = %error, "the release key cannot be opened");

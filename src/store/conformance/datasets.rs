@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, dataset, dataset_record, deed, is_conflict};
-use crate::jobs::{Cursor, StoreError};
+use super::{Bench, TENANT, WRAPPED, at, begun, dataset, dataset_record, deed, is_conflict, sealed};
+use crate::jobs::{Cursor, StoreError, seal_datasets};
+use crate::vault::{Place, Vault};
 
 pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
-    let mut record = dataset_record(Uuid::now_v7(), 0);
+    let mut record = dataset_record(begun(&*store).await, 0);
     store.insert_dataset(&record, &deed()).await.unwrap();
     assert_eq!(store.dataset(TENANT, record.id).await.unwrap().unwrap(), record);
     assert!(is_conflict(&store.insert_dataset(&record, &deed()).await));
-    record.id = Uuid::now_v7();
+    record.id = begun(&*store).await;
     (record.name, record.same_people, record.record_key, record.max_rows_per_subject) = (None, None, None, None);
     store.insert_dataset(&record, &deed()).await.unwrap();
     assert_eq!(store.dataset(TENANT, record.id).await.unwrap().unwrap(), record);
@@ -22,48 +23,120 @@ pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {
 
 pub(crate) async fn an_upload_becomes_visible_whole_or_not_at_all(bench: &impl Bench) {
     let store = bench.store();
-    let id = Uuid::now_v7();
+    let id = begun(&*store).await;
     for chunk in 0..2 {
-        store.put_column_chunks(id, chunk, &[(0, b"zero"), (1, &[u8::try_from(chunk).unwrap()])]).await.unwrap();
+        store
+            .put_column_chunks(id, chunk, &[(0, sealed(b"zero")), (1, sealed(&[u8::try_from(chunk).unwrap()]))])
+            .await
+            .unwrap();
     }
     assert!(store.dataset(TENANT, id).await.unwrap().is_none());
     assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 3), &deed()).await), "a chunk is missing");
     // a batch is kept whole or not at all
-    assert!(is_conflict(&store.put_column_chunks(id, 1, &[(2, b"new"), (0, b"again")]).await));
+    assert!(is_conflict(&store.put_column_chunks(id, 1, &[(2, sealed(b"new")), (0, sealed(b"again"))]).await));
     assert_eq!(store.get_column_chunk(id, 1, 2).await.unwrap(), None);
     store.insert_dataset(&dataset_record(id, 2), &deed()).await.unwrap();
-    assert_eq!(store.get_column_chunk(id, 1, 1).await.unwrap().unwrap(), [1]);
-    assert_eq!(store.get_column_chunk(id, 0, 0).await.unwrap().unwrap(), b"zero");
+    assert_eq!(store.get_column_chunk(id, 1, 1).await.unwrap().unwrap(), sealed(&[1]));
+    assert_eq!(store.get_column_chunk(id, 0, 0).await.unwrap().unwrap(), sealed(b"zero"));
     assert_eq!(store.get_column_chunk(id, 2, 0).await.unwrap(), None);
-    assert!(is_conflict(&store.put_column_chunk(id, 2, 0, b"late").await), "a visible dataset does not change");
+    assert!(is_conflict(&store.put_column_chunk(id, 2, 0, sealed(b"late")).await), "a visible dataset does not change");
 }
 
 pub(crate) async fn a_discarded_upload_leaves_nothing(bench: &impl Bench) {
     let store = bench.store();
-    let (failed, kept) = (Uuid::now_v7(), Uuid::now_v7());
+    let (failed, kept) = (begun(&*store).await, begun(&*store).await);
     for chunk in 0..100 {
-        store.put_column_chunks(failed, chunk, &[(0, b"x"), (1, b"y")]).await.unwrap();
+        store.put_column_chunks(failed, chunk, &[(0, sealed(b"x")), (1, sealed(b"y"))]).await.unwrap();
     }
-    store.put_column_chunk(kept, 0, 0, b"z").await.unwrap();
+    store.put_column_chunk(kept, 0, 0, sealed(b"z")).await.unwrap();
     store.insert_dataset(&dataset_record(kept, 1), &deed()).await.unwrap();
     store.discard_upload(failed).await.unwrap();
     store.discard_upload(kept).await.unwrap();
-    assert_eq!(bench.count("column_chunks").await, 1);
+    assert_eq!((bench.count("column_chunks").await, bench.count("dataset_keys").await), (1, 1));
     assert!(store.get_column_chunk(kept, 0, 0).await.unwrap().is_some());
 }
 
 pub(crate) async fn a_purge_destroys_the_rows_and_keeps_the_record(bench: &impl Bench) {
     let store = bench.store();
-    let id = Uuid::now_v7();
-    store.put_column_chunks(id, 0, &[(0, b"x"), (1, b"y")]).await.unwrap();
+    let id = begun(&*store).await;
+    store.put_column_chunks(id, 0, &[(0, sealed(b"x")), (1, sealed(b"y"))]).await.unwrap();
     store.insert_dataset(&dataset_record(id, 1), &deed()).await.unwrap();
     let purged = store.purge_dataset(TENANT, id, at(9), &deed()).await.unwrap();
-    assert_eq!(purged.purged_at, Some(at(9)));
+    assert_eq!((purged.purged_at, &purged.profiles, &purged.wrapped_key), (Some(at(9)), &None, &None));
     assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), purged);
-    assert_eq!(bench.count("column_chunks").await, 0);
+    assert_eq!((bench.count("column_chunks").await, bench.count("dataset_keys").await), (0, 0));
     assert_eq!(store.purge_dataset(TENANT, id, at(10), &deed()).await.unwrap().purged_at, Some(at(9)));
     assert!(matches!(store.purge_dataset(TENANT, Uuid::now_v7(), at(9), &deed()).await, Err(StoreError::NotFound)));
     assert_eq!(store.sweep(at(10), Duration::ZERO).await.unwrap().uploads, 0);
+}
+
+pub(crate) async fn an_upload_has_a_key_before_it_has_chunks(bench: &impl Bench) {
+    let store = bench.store();
+    let id = Uuid::now_v7();
+    assert!(is_conflict(&store.put_column_chunk(id, 0, 0, sealed(b"x")).await));
+    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &deed()).await));
+    store.begin_upload(id, &WRAPPED).await.unwrap();
+    assert!(is_conflict(&store.begin_upload(id, &[1; 73]).await), "the first key counts");
+    store.put_column_chunk(id, 0, 0, sealed(b"x")).await.unwrap();
+    // once it is given up, what comes late is not kept
+    store.discard_upload(id).await.unwrap();
+    assert!(is_conflict(&store.put_column_chunk(id, 1, 0, sealed(b"x")).await));
+    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &deed()).await));
+    assert_eq!((bench.count("column_chunks").await, bench.count("dataset_keys").await), (0, 0));
+}
+
+pub(crate) async fn a_dataset_keeps_its_key_until_it_is_purged(bench: &impl Bench) {
+    let store = bench.store();
+    let (kept, purged) = (dataset(&*store).await, dataset(&*store).await);
+    // an upload that ended before its first chunk
+    begun(&*store).await;
+    store.purge_dataset(TENANT, purged, at(9), &deed()).await.unwrap();
+    assert_eq!(bench.count("dataset_keys").await, 2);
+    let tomorrow = chrono::Utc::now() + Duration::from_secs(24 * 3600);
+    assert_eq!(store.sweep(tomorrow, Duration::ZERO).await.unwrap().uploads, 1);
+    assert_eq!(bench.count("dataset_keys").await, 1);
+    let keys: Vec<_> = store.datasets(TENANT, None, 9).await.unwrap().items;
+    let keys: Vec<_> = keys.into_iter().map(|record| (record.id, record.wrapped_key)).collect();
+    assert_eq!(keys, [(purged, None), (kept, Some(WRAPPED.to_vec()))]);
+}
+
+pub(crate) async fn a_dataset_from_before_seals_is_sealed_whole(bench: &impl Bench) {
+    let store = bench.store();
+    let (old, new, purged) = (begun(&*store).await, dataset(&*store).await, dataset(&*store).await);
+    for chunk in 0..3 {
+        store.put_column_chunks(old, chunk, &[(0, sealed(&[chunk as u8])), (1, sealed(b"y"))]).await.unwrap();
+    }
+    store.insert_dataset(&dataset_record(old, 3), &deed()).await.unwrap();
+    store.purge_dataset(TENANT, purged, at(9), &deed()).await.unwrap();
+    assert!(store.unsealed_datasets().await.unwrap().is_empty());
+    // what has no key was never sealed
+    assert!(
+        !bench.refuses("DELETE FROM dataset_keys WHERE dataset_id IN (SELECT dataset_id FROM column_chunks)").await
+    );
+    assert_eq!(store.unsealed_datasets().await.unwrap(), [old]);
+
+    // a seal that fails half-way leaves it as it was
+    let half = store.seal_dataset(old, &WRAPPED, &|place, _| match place {
+        Place::Chunk { chunk: 2, .. } => Err(StoreError::Full),
+        _ => Ok(sealed(b"half")),
+    });
+    assert!(matches!(half.await, Err(StoreError::Full)));
+    assert_eq!(store.unsealed_datasets().await.unwrap(), [old]);
+
+    let vault = Vault::in_memory().unwrap();
+    assert_eq!(seal_datasets(&*store, &vault).await.unwrap(), 1);
+    assert_eq!(seal_datasets(&*store, &vault).await.unwrap(), 0);
+    let record = store.dataset(TENANT, old).await.unwrap().unwrap();
+    let key = vault.data_key(old, &record.wrapped_key.unwrap()).unwrap();
+    assert_eq!(key.open(Place::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");
+    for chunk in 0..3 {
+        for (column, plain) in [(0, [chunk as u8]), (1, *b"y")] {
+            let read = store.get_column_chunk(old, chunk, column).await.unwrap().unwrap();
+            assert_eq!(key.open(Place::Chunk { chunk, column }, &read).unwrap(), plain);
+        }
+    }
+    let other = store.dataset(TENANT, new).await.unwrap().unwrap();
+    assert_eq!((other.profiles, other.wrapped_key), (Some(sealed(b"profiles")), Some(WRAPPED.to_vec())));
 }
 
 pub(crate) async fn datasets_are_listed_newest_first(bench: &impl Bench) {

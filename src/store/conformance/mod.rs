@@ -4,12 +4,15 @@ pub(crate) mod datasets;
 pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod pins;
 pub(crate) mod policies;
+pub(crate) mod portable;
 pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
 pub(crate) mod tenants;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +24,11 @@ use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
 use crate::jobs::{
-    Action, AuditEntry, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken, NewDisclosure, NewJob,
-    NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
+    Action, AuditEntry, ClaimTerms, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
+    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
+use crate::vault::Sealed;
 
 /// A store under test.
 #[async_trait]
@@ -41,7 +45,10 @@ pub(crate) trait Bench: Send + Sync {
 
 /// Whose the fixtures are.
 pub(crate) const TENANT: &str = "default";
+/// What a store takes for a wrapped key.
+pub(crate) const WRAPPED: [u8; 73] = [42; 73];
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const TERMS: ClaimTerms = ClaimTerms::of(LEASE);
 
 /// A fixed time, some seconds on.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
@@ -69,7 +76,8 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         format: "text/csv".into(),
         content_hash: [7; 32],
         chunks,
-        columns: json!([{"name": "a", "distinct": 6}]),
+        profiles: Some(sealed(b"profiles")),
+        wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
     }
 }
@@ -86,9 +94,21 @@ pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: Action, at: DateTime<U
     AuditEntry::of(&caller, action, Uuid::now_v7(), at)
 }
 
+/// What a store takes for sealed: it cannot look inside.
+pub(crate) fn sealed(bytes: &[u8]) -> Sealed {
+    Sealed::stored(bytes.to_vec())
+}
+
+/// An upload that has begun.
+pub(crate) async fn begun(store: &dyn Store) -> Uuid {
+    let id = Uuid::now_v7();
+    store.begin_upload(id, &WRAPPED).await.unwrap();
+    id
+}
+
 /// A dataset without chunks.
 pub(crate) async fn dataset(store: &dyn Store) -> Uuid {
-    let id = Uuid::now_v7();
+    let id = begun(store).await;
     store.insert_dataset(&dataset_record(id, 0), &deed()).await.unwrap();
     id
 }
@@ -118,7 +138,7 @@ pub(crate) async fn enqueue(store: &dyn Store, reuse: u8) -> JobRecord {
 
 pub(crate) async fn claim(store: &dyn Store, now: DateTime<Utc>) -> (ClaimedJob, LeaseToken) {
     let token = token();
-    (store.claim(token, LEASE, now).await.unwrap().expect("a job waits"), token)
+    (store.claim(token, TERMS, now).await.unwrap().expect("a job waits"), token)
 }
 
 pub(crate) async fn job(store: &dyn Store, id: Uuid) -> JobRecord {
@@ -209,6 +229,9 @@ macro_rules! conformance {
                 an_upload_becomes_visible_whole_or_not_at_all
                 a_discarded_upload_leaves_nothing
                 a_purge_destroys_the_rows_and_keeps_the_record
+                an_upload_has_a_key_before_it_has_chunks
+                a_dataset_keeps_its_key_until_it_is_purged
+                a_dataset_from_before_seals_is_sealed_whole
                 datasets_are_listed_newest_first;
             keys:
                 a_key_is_read_as_it_was_written
@@ -234,6 +257,15 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
+            pins:
+                a_pin_stays_what_it_was_first
+                a_rotation_wraps_every_key_anew
+                a_rotation_that_fails_changes_nothing;
+            portable:
+                a_ledger_is_carried_whole_and_once
+                an_import_makes_others_judge_again
+                a_contradiction_imports_nothing
+                a_carried_release_goes_on_in_its_life;
             pulse:
                 the_backlog_counts_what_waits_and_runs;
             queue:
@@ -272,6 +304,11 @@ macro_rules! conformance {
                 what_is_anothers_is_not_there
                 a_job_needs_a_dataset_of_its_tenant
                 settings_are_a_tenants_own;
+            turns:
+                tenants_take_turns
+                a_priority_orders_a_tenants_own_jobs
+                a_tenant_runs_no_more_than_its_share
+                a_job_whose_worker_vanished_waits;
         }
     };
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, at, claim, commit_of, dataset, deed, enqueue, is_conflict, is_problem, job, new_job,
+    Bench, LEASE, TENANT, TERMS, at, claim, commit_of, dataset, deed, enqueue, is_conflict, is_problem, job, new_job,
     problems, release, token,
 };
 use crate::control::{Phase, Progress};
@@ -46,7 +46,7 @@ pub(crate) async fn a_claim_is_exclusive(bench: &impl Bench) {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
                 let mut claimed = Vec::new();
-                while let Some(job) = store.claim(token(), LEASE, at(1)).await.unwrap() {
+                while let Some(job) = store.claim(token(), TERMS, at(1)).await.unwrap() {
                     claimed.push(job.job.id);
                 }
                 claimed
@@ -137,7 +137,7 @@ pub(crate) async fn expired_leases_are_reaped_until_attempts_are_exhausted(bench
     let failed = job(&*store, id).await;
     assert_eq!((failed.status, failed.finished_at), (JobStatus::Failed, Some(at(330))));
     assert!(is_problem(failed.problem.as_ref(), Kind::AttemptsExhausted, id));
-    assert!(store.claim(token(), LEASE, at(400)).await.unwrap().is_none());
+    assert!(store.claim(token(), TERMS, at(400)).await.unwrap().is_none());
 }
 
 pub(crate) async fn a_released_lease_does_not_count_against_the_job(bench: &impl Bench) {
@@ -159,7 +159,7 @@ pub(crate) async fn overdue_jobs_fail(bench: &impl Bench) {
     new.deadline_at = Some(at(10));
     let id = store.enqueue(new).await.unwrap().id;
     assert!(store.reap(at(9), 3, &problems()).await.unwrap().is_empty());
-    assert!(store.claim(token(), LEASE, at(10)).await.unwrap().is_none(), "too late to start");
+    assert!(store.claim(token(), TERMS, at(10)).await.unwrap().is_none(), "too late to start");
     assert_eq!(store.reap(at(10), 3, &problems()).await.unwrap().overdue, [id]);
     let failed = job(&*store, id).await;
     assert_eq!(failed.status, JobStatus::Failed);
@@ -186,7 +186,7 @@ pub(crate) async fn a_queued_job_is_cancelled_at_once(bench: &impl Bench) {
     let again = store.request_cancel(TENANT, id, at(2), &deed()).await.unwrap();
     assert_eq!(again, CancelOutcome::Terminal(JobStatus::Cancelled));
     assert_eq!(store.request_cancel(TENANT, Uuid::now_v7(), at(2), &deed()).await.unwrap(), CancelOutcome::NotFound);
-    assert!(store.claim(token(), LEASE, at(3)).await.unwrap().is_none());
+    assert!(store.claim(token(), TERMS, at(3)).await.unwrap().is_none());
 }
 
 pub(crate) async fn a_running_job_learns_of_its_cancellation(bench: &impl Bench) {

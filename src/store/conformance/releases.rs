@@ -6,8 +6,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, at, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job, new_job,
-    part_chunk, release, token,
+    Bench, TENANT, TERMS, at, begun, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job,
+    new_job, part_chunk, release, sealed, token,
 };
 use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};
 
@@ -94,7 +94,7 @@ pub(crate) async fn a_twin_of_a_running_job_waits_and_gets_its_release(bench: &i
     let twin = store.enqueue(new_job(dataset, 1)).await.unwrap();
     let other = store.enqueue(new_job(dataset, 2)).await.unwrap();
     assert_eq!(claim(&*store, at(2)).await.0.job.id, other.id, "the twin is passed over");
-    assert!(store.claim(token(), LEASE, at(2)).await.unwrap().is_none());
+    assert!(store.claim(token(), TERMS, at(2)).await.unwrap().is_none());
     // the first ends without a release: the twin's turn
     let end = JobEnd::Failed(json!({}));
     assert_eq!(store.finish(first.job.id, first_token, end, at(3)).await.unwrap(), Written::Done);
@@ -118,8 +118,8 @@ pub(crate) async fn a_job_like_a_released_one_succeeds_at_once(bench: &impl Benc
     assert_eq!((reusing.status, reusing.release, reusing.reused), (JobStatus::Succeeded, Some(released), true));
     assert_eq!((reusing.finished_at, reusing.attempt), (Some(reusing.submitted_at), 0));
     assert_eq!(bench.count("job_keys").await, 0);
-    assert!(store.claim(token(), LEASE, at(9)).await.unwrap().is_none());
-    let mut foreign = dataset_record(Uuid::now_v7(), 0);
+    assert!(store.claim(token(), TERMS, at(9)).await.unwrap().is_none());
+    let mut foreign = dataset_record(begun(&*store).await, 0);
     foreign.tenant = "other".into();
     store.insert_dataset(&foreign, &deed()).await.unwrap();
     let mut stranger = new_job(foreign.id, 1);
@@ -190,9 +190,9 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     claim(&*store, at(3)).await;
     store.put_part_chunk(running, 2, &part_chunk(0, 0, 1)).await.unwrap();
 
-    let (uploading, kept) = (Uuid::now_v7(), Uuid::now_v7());
-    store.put_column_chunk(uploading, 0, 0, b"x").await.unwrap();
-    store.put_column_chunk(kept, 0, 0, b"x").await.unwrap();
+    let (uploading, kept) = (begun(&*store).await, begun(&*store).await);
+    store.put_column_chunk(uploading, 0, 0, sealed(b"x")).await.unwrap();
+    store.put_column_chunk(kept, 0, 0, sealed(b"x")).await.unwrap();
     store.insert_dataset(&dataset_record(kept, 1), &deed()).await.unwrap();
 
     let now = chrono::Utc::now();

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::keys::api_key;
-use super::{Bench, TENANT, at, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk};
+use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk, sealed};
 use crate::jobs::{
     Action, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError, TenantSettings,
 };
@@ -12,8 +12,8 @@ const OTHER: &str = "other";
 
 pub(crate) async fn what_is_anothers_is_not_there(bench: &impl Bench) {
     let store = bench.store();
-    let (dataset, queued) = (Uuid::now_v7(), Uuid::now_v7());
-    store.put_column_chunk(dataset, 0, 0, b"x").await.unwrap();
+    let (dataset, queued) = (begun(&*store).await, Uuid::now_v7());
+    store.put_column_chunk(dataset, 0, 0, sealed(b"x")).await.unwrap();
     store.insert_dataset(&dataset_record(dataset, 1), &deed()).await.unwrap();
     let running = store.enqueue(new_job(dataset, 1)).await.unwrap().id;
     let (claimed, token) = claim(&*store, at(1)).await;

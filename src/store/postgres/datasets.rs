@@ -6,11 +6,13 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::keys::log;
+use super::pins::DATASET_KEYS;
 use super::pool::retried;
 use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, StoreError};
-use crate::store::rows::{DatasetRow, before, stored};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
+use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::datasets as sql;
+use crate::vault::{Place, Sealed};
 
 /// Whether a dataset is visible decides what may become of its chunks, and a dataset that is not there has no row to lock.
 const LOCK_DATASET: &str = "\
@@ -24,11 +26,21 @@ SELECT pg_advisory_xact_lock_shared($1)";
 
 #[async_trait]
 impl Datasets for PostgresStore {
+    async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError> {
+        let begin = || async {
+            let mut tx = self.begin().await?;
+            self.same_master_key(&mut tx).await?;
+            sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await?;
+            Ok(tx.commit().await?)
+        };
+        retried("begin_upload", begin).await
+    }
+
     async fn put_column_chunks(
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, &[u8])],
+        columns: &[(u32, Sealed)],
     ) -> Result<(), StoreError> {
         retried("put_column_chunks", || self.try_put_column_chunks(dataset, chunk_no, columns)).await
     }
@@ -38,14 +50,15 @@ impl Datasets for PostgresStore {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+    ) -> Result<Option<Sealed>, StoreError> {
+        let payload = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
             .bind(dataset)
             .bind(i64::from(column_no))
             .bind(i64::from(chunk_no))
             .fetch_optional(&self.pool)
             .await
-            .map_err(failed)
+            .map_err(failed)?;
+        Ok(payload.map(Sealed::stored))
     }
 
     async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
@@ -86,32 +99,48 @@ impl Datasets for PostgresStore {
         at: DateTime<Utc>,
         deed: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
-        // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
-        let mark = || async {
+        // the key first: should the rest be interrupted, nobody can read the rows any more and the sweep removes them
+        let purge = || async {
             let mut tx = self.begin().await?;
+            lock(&mut tx, LOCK_DATASET, id).await?;
             let marked = sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await?;
             if marked.rows_affected() > 0 {
+                sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await?;
                 log(&mut tx, deed).await?;
             }
             Ok(tx.commit().await?)
         };
-        retried("purge_dataset", mark).await?;
+        retried("purge_dataset", purge).await?;
         let purged = self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)?;
+        self.scour(&[DATASET_KEYS]).await;
         self.delete_chunks(id).await?;
         Ok(purged)
+    }
+
+    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
+        sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.pool).await.map_err(failed)
+    }
+
+    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError> {
+        retried("seal_dataset", || self.try_seal_dataset(dataset, wrapped_key, seal)).await
     }
 }
 
 impl PostgresStore {
-    async fn try_put_column_chunks(&self, dataset: Uuid, chunk_no: u32, columns: &[(u32, &[u8])]) -> Result<(), Fault> {
+    async fn try_put_column_chunks(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[(u32, Sealed)],
+    ) -> Result<(), Fault> {
         let mut tx = self.begin().await?;
         lock(&mut tx, SHARE_DATASET, dataset).await?;
-        for &(column_no, payload) in columns {
+        for (column_no, payload) in columns {
             let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
                 .bind(dataset)
-                .bind(i64::from(column_no))
+                .bind(i64::from(*column_no))
                 .bind(i64::from(chunk_no))
-                .bind(payload)
+                .bind(payload.as_bytes())
                 .execute(&mut *tx)
                 .await?;
             if put.rows_affected() == 0 {
@@ -128,7 +157,7 @@ impl PostgresStore {
         if chunks != i64::from(dataset.chunks) {
             return Err(StoreError::Conflict.into());
         }
-        sqlx::query(sql::INSERT_DATASET)
+        let inserted = sqlx::query(sql::INSERT_DATASET)
             .bind(dataset.id)
             .bind(&dataset.tenant)
             .bind(&dataset.name)
@@ -144,16 +173,57 @@ impl PostgresStore {
             .bind(&dataset.format)
             .bind(dataset.content_hash.as_slice())
             .bind(i64::from(dataset.chunks))
-            .bind(Document(&dataset.columns))
+            .bind(dataset.profiles.as_ref().map(Sealed::as_bytes))
             .bind(dataset.purged_at)
             .execute(&mut *tx)
             .await?;
+        if inserted.rows_affected() == 0 {
+            return Err(StoreError::Conflict.into());
+        }
         log(&mut tx, deed).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
+    async fn try_seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), Fault> {
+        let mut tx = self.begin().await?;
+        self.same_master_key(&mut tx).await?;
+        // two processes that start together seal it once
+        lock(&mut tx, LOCK_DATASET, dataset).await?;
+        let profiles: Option<Vec<u8>> =
+            sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await?;
+        let Some(profiles) = profiles else { return Ok(()) };
+        let sealed = seal(Place::Profiles, &profiles)?;
+        sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await?;
+        let chunks: Vec<(i64, i64)> = sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await?;
+        for (column_no, chunk_no) in chunks {
+            let payload: Vec<u8> = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(column_no)
+                .bind(chunk_no)
+                .fetch_one(&mut *tx)
+                .await?;
+            let sealed = seal(place(column_no, chunk_no)?, &payload)?;
+            sqlx::query(sql::SET_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(column_no)
+                .bind(chunk_no)
+                .bind(sealed.as_bytes())
+                .execute(&mut *tx)
+                .await?;
+        }
+        sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Deletes the key of an upload that is no dataset, or of a purged one, then its chunks, a few in each transaction.
     pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
+        let key = || async {
+            let mut tx = self.begin().await?;
+            lock(&mut tx, LOCK_DATASET, dataset).await?;
+            sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await?;
+            Ok(tx.commit().await?)
+        };
+        retried("delete_dataset_key", key).await?;
         let some = || async {
             let mut tx = self.begin().await?;
             lock(&mut tx, LOCK_DATASET, dataset).await?;

@@ -10,9 +10,11 @@
 //!   and its end;
 //! - a policy's row, for the number of its next version;
 //! - an advisory lock of the dataset, for chunks that nobody can see yet;
+//! - an advisory lock of the master key, for whatever wraps a key: see `pins`;
+//! - an advisory lock of all claims, for whose turn it is and how many jobs of a tenant run;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
-//! Locks are always taken in this order: reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
+//! Locks are always taken in this order: claims, reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
 //! Postgres gives up all the same (serialization failure, deadlock) is tried again, a bounded number of times.
 //!
 //! **Time.** Leases are judged by the database's clock, which all processes share: it is read where the store is handed the
@@ -22,8 +24,10 @@
 //! listener has one connection for wake-ups. LISTEN and the migrations' lock belong to a session: a pooler in between must pool
 //! sessions, not transactions.
 //!
-//! **Erasing.** Postgres does not overwrite what is deleted: erased keys and purged rows stay in pages until a vacuum, and in its
-//! log until that is recycled. They are out of reach of every query at once, but not of whoever has the disk.
+//! **Erasing.** Postgres does not overwrite what is deleted: it stays in pages until a vacuum, and in its log until that is
+//! recycled. They are out of reach of every query at once, but not of whoever has the disk. Of a purged dataset only sealed rows
+//! stay: the table of the wrapped keys is written anew with every purge and rotation. The log, backups and standbys keep a wrapped
+//! key as long as they keep anything of its time. Erased keys of jobs stay in pages until a vacuum.
 
 mod datasets;
 mod disclosures;
@@ -32,8 +36,10 @@ mod error;
 mod keys;
 mod life;
 mod listen;
+mod pins;
 mod policies;
 mod pool;
+mod portable;
 mod pulse;
 mod queue;
 mod releases;
@@ -42,6 +48,7 @@ mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use pins::Attendance;
 pub use pool::PostgresStore;
 
 use document::Document;

@@ -1,5 +1,6 @@
 //! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -33,6 +34,10 @@ const DURABLE: &str = "\
 -- durable
 SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
+const HAS_PINS: &str = "\
+-- has_pins
+SELECT to_regclass('pins') IS NOT NULL";
+
 const NOW: &str = "\
 -- now
 SELECT clock_timestamp()";
@@ -53,6 +58,8 @@ pub struct PostgresStore {
     pub(super) heart: PgPool,
     pub(super) ears: PgPool,
     pub(super) lease_clock: LeaseClock,
+    /// The fingerprint of the master key that this process wraps under, once it has one.
+    pub(super) master_key: OnceLock<[u8; 32]>,
     name: String,
     schema_version: i64,
 }
@@ -63,10 +70,23 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::Schema`] when the database is of a later version; others when it cannot be reached or migrated.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        // the parser's own text is not repeated: it may quote the URL, which may hold a password
-        let options: PgConnectOptions =
-            url.parse().map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
-        Self::connect_with(options).await
+        Self::connect_with(options(url)?).await
+    }
+
+    /// What is pinned in the store of a database, without making or changing anything; `None` also where there is no store.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn peek(url: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(failed)?;
+        let begun: bool = sqlx::query_scalar(HAS_PINS).fetch_one(&mut connection).await.map_err(failed)?;
+        let pinned = if begun {
+            sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&mut connection).await.map_err(failed)?
+        } else {
+            None
+        };
+        connection.close().await.map_err(failed)?;
+        Ok(pinned)
     }
 
     pub(super) async fn connect_with(options: PgConnectOptions) -> Result<Self, StoreError> {
@@ -96,6 +116,7 @@ impl PostgresStore {
             heart: pool(HEART_CONNECTIONS),
             ears: pool(1),
             lease_clock: LeaseClock::Database,
+            master_key: OnceLock::new(),
             name,
             schema_version,
         })
@@ -113,28 +134,17 @@ impl PostgresStore {
         self.schema_version
     }
 
+    /// Says which master key this process wraps under: nothing that it wraps is kept once that is another.
+    pub fn wraps_under(&self, fingerprint: [u8; 32]) {
+        // the first key is the only one that a process opens
+        let _ = self.master_key.set(fingerprint);
+    }
+
     /// Ends every connection. Calls under way end first; later ones are refused.
     pub async fn close(&self) {
         self.ears.close().await;
         self.pool.close().await;
         self.heart.close().await;
-    }
-
-    /// What [`Self::pin`] fixed.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
-    }
-
-    /// Fixes a value with the first call for a name; later calls give that value back.
-    ///
-    /// # Errors
-    /// When the store cannot answer.
-    pub async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
-        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
     }
 
     /// A transaction. Says its isolation, which a database may have another default for.
@@ -154,6 +164,13 @@ impl PostgresStore {
             LeaseClock::Caller => Ok(callers),
         }
     }
+}
+
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // the parser's own text is not repeated: it may quote the URL, which may hold a password
+    let options: Result<PgConnectOptions, _> = url.parse();
+    let options = options.map_err(|_| StoreError::Backend("the URL of the store cannot be read".into()))?;
+    Ok(options.application_name("guardian"))
 }
 
 /// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.

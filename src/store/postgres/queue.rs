@@ -12,26 +12,40 @@ use super::pool::retried;
 use super::{Document, Fault, PostgresStore, Word, failed, tell};
 use crate::control::Progress;
 use crate::jobs::{
-    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
-    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus,
+    LeaseToken, NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, back_off, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
+use crate::store::sql::queue::{next_of_tenant, turns};
 use crate::store::sql::{queue as sql, releases};
 
-/// Rows that another claim is about to take are passed over. MATERIALIZED keeps the planner from looking for the row again while
-/// it updates, and locking another one. Equal jobs that two claims choose at once meet at the unique index of running jobs.
-const CLAIM: &str = "\
--- claim
-WITH next AS MATERIALIZED (
-    SELECT q.id FROM jobs AS q
-    WHERE q.status = 'queued' AND (q.deadline_at IS NULL OR q.deadline_at > $3)
-      AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
-    ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED)
+/// Tenants are asked in the order of their turns, and the first job that is found ends the search: the nested loop takes what is
+/// ordered as it comes, so that only the row that is taken is locked. Rows that somebody else is about to move are passed over.
+/// MATERIALIZED keeps the planner from looking for the row again while it updates, and locking another one. Equal jobs that two
+/// claims choose at once meet at the unique index of running jobs.
+const CLAIM: &str = concat!(
+    "-- claim\n",
+    turns!(),
+    ",
+ordered AS MATERIALIZED (
+    SELECT tenant FROM turns WHERE running < $4 ORDER BY running, served_at NULLS FIRST, tenant),
+next AS MATERIALIZED (
+    SELECT n.id FROM ordered AS t CROSS JOIN LATERAL (",
+    next_of_tenant!(),
+    " FOR UPDATE OF q SKIP LOCKED) AS n
+    LIMIT 1)
 UPDATE jobs AS j SET status = 'running', lease_token = $1, lease_expires_at = $2, started_at = $3, attempt = j.attempt + 1,
     progress = NULL
 FROM next WHERE j.id = next.id
-RETURNING j.id, j.tenant";
+RETURNING j.id, j.tenant"
+);
+
+/// One claim at a time: what a claim counts is what the one before it made of it, so that turns are kept and a tenant never has
+/// more running jobs than it may. A claim takes milliseconds; a claimer that froze within it is cut off soon.
+const LOCK_CLAIMS: &str = "\
+-- lock_claims
+SELECT pg_advisory_xact_lock(8, 1), set_config('idle_in_transaction_session_timeout', '5s', TRUE)";
 
 const STATUS_LOCKED: &str = "\
 -- status_locked
@@ -61,10 +75,10 @@ impl Queue for PostgresStore {
     async fn claim(
         &self,
         token: LeaseToken,
-        lease: Duration,
+        terms: ClaimTerms,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError> {
-        retried("claim", || self.try_claim(token, lease, now)).await
+        retried("claim", || self.try_claim(token, terms, now)).await
     }
 
     async fn heartbeat(
@@ -184,6 +198,7 @@ impl Queue for PostgresStore {
 impl PostgresStore {
     async fn try_enqueue(&self, job: &NewJob) -> Result<JobRecord, Fault> {
         let mut tx = self.begin().await?;
+        self.same_master_key(&mut tx).await?;
         // a commit under this key either sees this job wait, or this look sees its release
         lock_reuse_key(&mut tx, &job.reuse_key).await?;
         let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
@@ -231,13 +246,19 @@ impl PostgresStore {
     async fn try_claim(
         &self,
         token: LeaseToken,
-        lease: Duration,
+        terms: ClaimTerms,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, Fault> {
         let mut tx = self.begin().await?;
+        sqlx::query(LOCK_CLAIMS).execute(&mut *tx).await?;
         let now = self.lease_time(&mut tx, now).await?;
-        let claimed: Option<(Uuid, String)> =
-            sqlx::query_as(CLAIM).bind(token.0).bind(now + lease).bind(now).fetch_optional(&mut *tx).await?;
+        let claimed: Option<(Uuid, String)> = sqlx::query_as(CLAIM)
+            .bind(token.0)
+            .bind(now + terms.lease)
+            .bind(now)
+            .bind(terms.max_running_per_tenant.map_or(i64::MAX, i64::from))
+            .fetch_optional(&mut *tx)
+            .await?;
         let Some((id, tenant)) = claimed else { return Ok(None) };
         let job = read_job(&mut tx, &tenant, id).await?.ok_or(StoreError::NotFound)?;
         // a missing key is for the worker to fail the job on: failing the claim would block the queue
@@ -340,21 +361,21 @@ impl PostgresStore {
         for row in expired {
             reaped.lapsed.push((row.id, number(row.attempt)?));
             let list = if row.cancel_requested {
-                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, Some(row.lapses)).await?;
                 &mut reaped.cancelled
             } else if row.lapses + 1 >= i64::from(max_attempts) {
-                set_reaped(&mut tx, row.id, JobStatus::Failed, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Failed, now, Some(row.lapses)).await?;
                 set_problem(&mut tx, row.id, &document(&problems.exhausted, row.id)).await?;
                 &mut reaped.exhausted
             } else {
-                set_reaped(&mut tx, row.id, JobStatus::Queued, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Queued, now, Some(row.lapses)).await?;
                 &mut reaped.requeued
             };
             list.push(row.id);
         }
         reaped.overdue = sqlx::query_scalar(OVERDUE).bind(now).fetch_all(&mut *tx).await?;
         for &id in &reaped.overdue {
-            set_reaped(&mut tx, id, JobStatus::Failed, now, 0).await?;
+            set_reaped(&mut tx, id, JobStatus::Failed, now, None).await?;
             set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
         }
         if !reaped.is_empty() {
@@ -401,19 +422,23 @@ pub(super) async fn erase_key(connection: &mut PgConnection, id: Uuid) -> Result
     Ok(())
 }
 
-/// Moves a job that no worker has; a key goes with every end.
+/// Moves a job that no worker has, because its lease expired (after so many earlier ones) or its deadline passed. A key goes with
+/// every end.
 async fn set_reaped(
     connection: &mut PgConnection,
     id: Uuid,
     status: JobStatus,
     now: DateTime<Utc>,
-    lapses: i64,
+    lapsed: Option<i64>,
 ) -> Result<(), sqlx::Error> {
+    let lapses = lapsed.filter(|_| !status.is_terminal()).map(|earlier| u32::try_from(earlier + 1).unwrap_or(u32::MAX));
+    let not_before = lapses.map(|lapses| now + back_off(lapses));
     sqlx::query(sql::REAP)
         .bind(id)
         .bind(status.name())
         .bind(status.is_terminal().then_some(now))
-        .bind(lapses)
+        .bind(i64::from(lapsed.is_some()))
+        .bind(not_before)
         .execute(&mut *connection)
         .await?;
     if status.is_terminal() { erase_key(connection, id).await } else { Ok(()) }

@@ -28,12 +28,12 @@ const LOCK_JOB: &str = "\
 SELECT id FROM jobs WHERE id = $1 FOR UPDATE";
 
 /// A row to lock, also for the first commit of a content. It goes again when the commit does not come through.
-const BEGIN_LEDGER: &str = "\
+pub(super) const BEGIN_LEDGER: &str = "\
 -- begin_ledger
 INSERT INTO ledgers (tenant, series, content_hash, version) VALUES ($1, $2, $3, 0)
 ON CONFLICT (tenant, series, content_hash) DO NOTHING";
 
-const LOCK_LEDGER: &str = "\
+pub(super) const LOCK_LEDGER: &str = "\
 -- lock_ledger
 SELECT version FROM ledgers WHERE tenant = $1 AND series = $2 AND content_hash = $3 FOR UPDATE";
 

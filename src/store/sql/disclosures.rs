@@ -1,4 +1,4 @@
-//! The ledger.
+//! The ledger. What was carried here from another store counts as what was published here does.
 
 pub(crate) const LEDGER_VERSION: &str = "\
 -- ledger_version
@@ -12,7 +12,11 @@ ON CONFLICT (tenant, series, content_hash) DO UPDATE SET version = ledgers.versi
 pub(crate) const DISCLOSURES: &str = "\
 -- disclosures
 SELECT id, release_id, table_name, body, recorded_at FROM disclosures
-WHERE tenant = $1 AND series = $2 AND content_hash = $3 ORDER BY id";
+WHERE tenant = $1 AND series = $2 AND content_hash = $3
+UNION ALL
+SELECT id, release_id, table_name, body, recorded_at FROM imported_disclosures
+WHERE tenant = $1 AND series = $2 AND content_hash = $3
+ORDER BY id";
 
 pub(crate) const INSERT_DISCLOSURE: &str = "\
 -- insert_disclosure
@@ -21,8 +25,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 pub(crate) const STANDING_RULES: &str = "\
 -- standing_rules
-SELECT release_id, body FROM standing_rules
-WHERE tenant = $1 AND series = $2 AND content_hash = $3 ORDER BY release_id, rule_no";
+SELECT release_id, rule_no, body FROM standing_rules
+WHERE tenant = $1 AND series = $2 AND content_hash = $3
+UNION ALL
+SELECT release_id, rule_no, body FROM imported_rules
+WHERE tenant = $1 AND series = $2 AND content_hash = $3
+ORDER BY release_id, rule_no";
 
 pub(crate) const INSERT_STANDING_RULE: &str = "\
 -- insert_standing_rule

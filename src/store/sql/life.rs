@@ -38,6 +38,8 @@ pub(crate) const ENDED_RELEASE: &str = "\
 -- ended_release
 SELECT id, status FROM releases WHERE tenant = $1 AND reuse_key = $2
   AND (status = 'withdrawn' OR (status = 'rejected' AND first_read_at IS NOT NULL))
+UNION ALL
+SELECT id, 'elsewhere' FROM imported_releases WHERE tenant = $1 AND reuse_key = $2 AND (status <> 'rejected' OR was_read)
 ORDER BY id LIMIT 1";
 
 pub(crate) const OLD_RELEASES: &str = "\

@@ -7,6 +7,7 @@ pub(super) mod keys;
 pub(super) mod life;
 pub(super) mod pins;
 pub(super) mod policies;
+pub(super) mod portable;
 pub(super) mod pulse;
 pub(super) mod queue;
 pub(super) mod releases;

@@ -8,6 +8,38 @@ macro_rules! job_columns {
     };
 }
 
+/// The tenants that wait, each with how many of its jobs run and when one of them was last begun. The recursion goes from tenant to
+/// tenant through the index, so that a claim costs a few look-ups a tenant, however many jobs wait.
+macro_rules! turns {
+    () => {
+        "\
+WITH RECURSIVE waiting (tenant) AS (
+    SELECT MIN(j.tenant) FROM jobs AS j WHERE j.status = 'queued'
+    UNION ALL
+    SELECT (SELECT MIN(j.tenant) FROM jobs AS j WHERE j.status = 'queued' AND j.tenant > w.tenant)
+    FROM waiting AS w WHERE w.tenant IS NOT NULL),
+turns AS MATERIALIZED (
+    SELECT w.tenant,
+        (SELECT COUNT(*) FROM jobs AS r WHERE r.status = 'running' AND r.tenant = w.tenant) AS running,
+        (SELECT MAX(s.started_at) FROM jobs AS s WHERE s.tenant = w.tenant AND s.started_at IS NOT NULL) AS served_at
+    FROM waiting AS w WHERE w.tenant IS NOT NULL)"
+    };
+}
+pub(crate) use turns;
+
+/// The next job of the tenant `t.tenant`; `$3` is the time.
+macro_rules! next_of_tenant {
+    () => {
+        "\
+SELECT q.id FROM jobs AS q
+        WHERE q.status = 'queued' AND q.tenant = t.tenant AND (q.deadline_at IS NULL OR q.deadline_at > $3)
+          AND (q.not_before IS NULL OR q.not_before <= $3)
+          AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
+        ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1"
+    };
+}
+pub(crate) use next_of_tenant;
+
 pub(crate) const STANDING_RELEASE: &str = "\
 -- standing_release
 SELECT id FROM releases WHERE tenant = $1 AND reuse_key = $2 AND status IN ('held', 'published')";
@@ -89,7 +121,7 @@ SELECT id FROM jobs WHERE status = 'queued' AND deadline_at IS NOT NULL AND dead
 pub(crate) const REAP: &str = "\
 -- reap
 UPDATE jobs SET status = $2, finished_at = $3, lease_token = NULL, lease_expires_at = NULL, progress = NULL,
-    lapses = lapses + $4
+    lapses = lapses + $4, not_before = $5
 WHERE id = $1";
 
 pub(crate) const EXPIRE_ALL: &str = "\

@@ -7,25 +7,32 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::{DELETED_AT_ONCE, SqliteStore, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, StoreError};
-use crate::store::rows::{DatasetRow, before, stored};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
+use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::datasets as sql;
+use crate::vault::{Place, Sealed};
 
 #[async_trait]
 impl Datasets for SqliteStore {
+    async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError> {
+        let mut tx = self.begin("begin_upload").await?;
+        sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)
+    }
+
     async fn put_column_chunks(
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, &[u8])],
+        columns: &[(u32, Sealed)],
     ) -> Result<(), StoreError> {
         let mut tx = self.begin("put_column_chunks").await?;
-        for &(column_no, payload) in columns {
+        for (column_no, payload) in columns {
             let put = sqlx::query(sql::PUT_COLUMN_CHUNK)
                 .bind(dataset)
-                .bind(i64::from(column_no))
+                .bind(i64::from(*column_no))
                 .bind(i64::from(chunk_no))
-                .bind(payload)
+                .bind(payload.as_bytes())
                 .execute(&mut *tx)
                 .await
                 .map_err(failed)?;
@@ -41,14 +48,15 @@ impl Datasets for SqliteStore {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+    ) -> Result<Option<Sealed>, StoreError> {
+        let payload = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
             .bind(dataset)
             .bind(i64::from(column_no))
             .bind(i64::from(chunk_no))
             .fetch_optional(&self.reader)
             .await
-            .map_err(failed)
+            .map_err(failed)?;
+        Ok(payload.map(Sealed::stored))
     }
 
     async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
@@ -58,7 +66,7 @@ impl Datasets for SqliteStore {
         if chunks != i64::from(dataset.chunks) {
             return Err(StoreError::Conflict);
         }
-        sqlx::query(sql::INSERT_DATASET)
+        let inserted = sqlx::query(sql::INSERT_DATASET)
             .bind(dataset.id)
             .bind(&dataset.tenant)
             .bind(&dataset.name)
@@ -74,11 +82,14 @@ impl Datasets for SqliteStore {
             .bind(&dataset.format)
             .bind(dataset.content_hash.as_slice())
             .bind(i64::from(dataset.chunks))
-            .bind(Json(&dataset.columns))
+            .bind(dataset.profiles.as_ref().map(Sealed::as_bytes))
             .bind(dataset.purged_at)
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
+        if inserted.rows_affected() == 0 {
+            return Err(StoreError::Conflict);
+        }
         log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)
     }
@@ -117,24 +128,65 @@ impl Datasets for SqliteStore {
         at: DateTime<Utc>,
         deed: &AuditEntry,
     ) -> Result<DatasetRecord, StoreError> {
-        // marked first: should the rest be interrupted, nobody uses the rows any more and the sweep removes them
+        // the key first: should the rest be interrupted, nobody can read the rows any more and the sweep removes them
         let mut tx = self.begin("purge_dataset").await?;
         let marked =
             sqlx::query(sql::MARK_PURGED).bind(id).bind(at).bind(tenant).execute(&mut *tx).await.map_err(failed)?;
         if marked.rows_affected() > 0 {
             log(&mut tx, deed).await?;
         }
+        sqlx::query(sql::DELETE_DATASET_KEY).bind(id).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         let purged = self.dataset(tenant, id).await?.ok_or(StoreError::NotFound)?;
         self.delete_chunks(id).await?;
         self.empty_journal().await?;
         Ok(purged)
     }
+
+    async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError> {
+        sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.reader).await.map_err(failed)
+    }
+
+    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError> {
+        let mut tx = self.begin("seal_dataset").await?;
+        let profiles: Option<Vec<u8>> =
+            sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await.map_err(failed)?;
+        let Some(profiles) = profiles else { return Ok(()) };
+        let sealed = seal(Place::Profiles, &profiles)?;
+        sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await.map_err(failed)?;
+        let chunks: Vec<(i64, i64)> =
+            sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await.map_err(failed)?;
+        for (column_no, chunk_no) in chunks {
+            let payload: Vec<u8> = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(column_no)
+                .bind(chunk_no)
+                .fetch_one(&mut *tx)
+                .await
+                .map_err(failed)?;
+            let sealed = seal(place(column_no, chunk_no)?, &payload)?;
+            sqlx::query(sql::SET_COLUMN_CHUNK)
+                .bind(dataset)
+                .bind(column_no)
+                .bind(chunk_no)
+                .bind(sealed.as_bytes())
+                .execute(&mut *tx)
+                .await
+                .map_err(failed)?;
+        }
+        sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        // what stood there in the clear
+        self.empty_journal().await
+    }
 }
 
 impl SqliteStore {
-    /// Deletes the chunks of an upload that is no dataset, or of a purged one, a few in each transaction.
+    /// Deletes the key of an upload that is no dataset, or of a purged one, then its chunks, a few in each transaction.
     pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
+        let mut tx = self.begin("delete_chunks").await?;
+        sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
         loop {
             let mut tx = self.begin("delete_chunks").await?;
             let deleted = sqlx::query(sql::DELETE_SOME_CHUNKS)

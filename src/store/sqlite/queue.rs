@@ -12,24 +12,29 @@ use super::keys::log;
 use super::{SqliteStore, Tx, failed};
 use crate::control::Progress;
 use crate::jobs::{
-    AuditEntry, CancelOutcome, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken,
-    NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, instance,
+    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus,
+    LeaseToken, NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, back_off, instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
+use crate::store::sql::queue::{next_of_tenant, turns};
 use crate::store::sql::{queue as sql, releases};
 
-/// SQLite needs no lock on the chosen row: under the write lock one UPDATE is atomic.
-const CLAIM: &str = "\
--- claim
+/// SQLite needs no lock on the chosen row: under the write lock one UPDATE is atomic, and what it counts does not change meanwhile.
+const CLAIM: &str = concat!(
+    "-- claim\n",
+    turns!(),
+    ",
+offers AS (
+    SELECT t.tenant, t.running, t.served_at, (",
+    next_of_tenant!(),
+    ") AS id
+    FROM turns AS t WHERE t.running < $4)
 UPDATE jobs SET status = 'running', lease_token = $1, lease_expires_at = $2, started_at = $3, attempt = attempt + 1,
     progress = NULL
-WHERE id = (
-    SELECT q.id FROM jobs AS q
-    WHERE q.status = 'queued' AND (q.deadline_at IS NULL OR q.deadline_at > $3)
-      AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
-    ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1)
-RETURNING id, tenant";
+WHERE id = (SELECT o.id FROM offers AS o WHERE o.id IS NOT NULL ORDER BY o.running, o.served_at NULLS FIRST, o.tenant LIMIT 1)
+RETURNING id, tenant"
+);
 
 #[async_trait]
 impl Queue for SqliteStore {
@@ -87,14 +92,15 @@ impl Queue for SqliteStore {
     async fn claim(
         &self,
         token: LeaseToken,
-        lease: Duration,
+        terms: ClaimTerms,
         now: DateTime<Utc>,
     ) -> Result<Option<ClaimedJob>, StoreError> {
         let mut tx = self.begin("claim").await?;
         let claimed: Option<(Uuid, String)> = sqlx::query_as(CLAIM)
             .bind(token.0)
-            .bind(now + lease)
+            .bind(now + terms.lease)
             .bind(now)
+            .bind(terms.max_running_per_tenant.map_or(i64::MAX, i64::from))
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
@@ -233,21 +239,21 @@ impl Queue for SqliteStore {
         for row in expired {
             reaped.lapsed.push((row.id, number(row.attempt)?));
             let list = if row.cancel_requested {
-                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Cancelled, now, Some(row.lapses)).await?;
                 &mut reaped.cancelled
             } else if row.lapses + 1 >= i64::from(max_attempts) {
-                set_reaped(&mut tx, row.id, JobStatus::Failed, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Failed, now, Some(row.lapses)).await?;
                 set_problem(&mut tx, row.id, &document(&problems.exhausted, row.id)).await?;
                 &mut reaped.exhausted
             } else {
-                set_reaped(&mut tx, row.id, JobStatus::Queued, now, 1).await?;
+                set_reaped(&mut tx, row.id, JobStatus::Queued, now, Some(row.lapses)).await?;
                 &mut reaped.requeued
             };
             list.push(row.id);
         }
         reaped.overdue = sqlx::query_scalar(sql::OVERDUE).bind(now).fetch_all(&mut *tx).await.map_err(failed)?;
         for &id in &reaped.overdue {
-            set_reaped(&mut tx, id, JobStatus::Failed, now, 0).await?;
+            set_reaped(&mut tx, id, JobStatus::Failed, now, None).await?;
             set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
         }
         tx.commit().await.map_err(failed)?;
@@ -332,19 +338,23 @@ pub(super) async fn erase_key(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Moves a job that no worker has; a key goes with every end.
+/// Moves a job that no worker has, because its lease expired (after so many earlier ones) or its deadline passed. A key goes with
+/// every end.
 async fn set_reaped(
     tx: &mut Tx,
     id: Uuid,
     status: JobStatus,
     now: DateTime<Utc>,
-    lapses: i64,
+    lapsed: Option<i64>,
 ) -> Result<(), StoreError> {
+    let lapses = lapsed.filter(|_| !status.is_terminal()).map(|earlier| u32::try_from(earlier + 1).unwrap_or(u32::MAX));
+    let not_before = lapses.map(|lapses| now + back_off(lapses));
     sqlx::query(sql::REAP)
         .bind(id)
         .bind(status.name())
         .bind(status.is_terminal().then_some(now))
-        .bind(lapses)
+        .bind(i64::from(lapsed.is_some()))
+        .bind(not_before)
         .execute(&mut **tx)
         .await
         .map_err(failed)?;

@@ -1,6 +1,7 @@
 //! The suite that every store passes, and what only a server can show. Each test has a database of its own on the server that
 //! `DATABASE_URL` names.
 
+mod keys;
 mod races;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pool::LeaseClock;
-use crate::jobs::{Heartbeat, Queue, Store, StoreError};
+use crate::jobs::{Heartbeat, Pins, Queue, Store, StoreError};
 use crate::store::conformance::{self, Bench, LEASE, at, token};
 
 /// A database that goes with it.
@@ -50,8 +51,15 @@ impl TestDatabase {
         self.server.clone().database(&self.name)
     }
 
+    /// How many tables it has.
+    pub(crate) async fn tables(&self) -> i64 {
+        let mut connection = PgConnection::connect_with(&self.options()).await.unwrap();
+        let tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
+        sqlx::query_scalar(tables).fetch_one(&mut connection).await.unwrap()
+    }
+
     /// A store as another process would have it, by the caller's clock.
-    pub(super) async fn store(&self) -> Arc<PostgresStore> {
+    pub(crate) async fn store(&self) -> Arc<PostgresStore> {
         let mut store = self.store_by_its_clock().await;
         store.lease_clock = LeaseClock::Caller;
         Arc::new(store)

@@ -11,18 +11,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{PostgresStore, database};
+use super::{PostgresStore, TestDatabase, database};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::jobs::{
-    Assignment, CancelOutcome, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Keys, Queue, Releases,
-    Runner, Signals, Stop, Store, WorkerConfig, Workers, Written,
+    Assignment, CancelOutcome, ClaimTerms, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Keys, Queue,
+    Releases, Runner, Signals, Stop, Store, WorkerConfig, Workers, Written,
 };
 use crate::store::conformance::keys::api_key;
+use crate::store::conformance::turns::submit;
 use crate::store::conformance::{
-    LEASE, TENANT, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
+    LEASE, TENANT, TERMS, at, claim, commit_of, dataset, deed, enqueue, job, new_job, part_chunk, problems, token,
 };
-use crate::vault::Vault;
+use crate::vault::{Purpose, Vault};
 
 const NEVER: Duration = Duration::from_secs(3600);
 const ROUNDS: u8 = 20;
@@ -40,7 +41,7 @@ async fn no_two_processes_get_one_job() {
         let store = Arc::clone(&stores[claimer % 2]);
         claimers.spawn(async move {
             let mut claimed = Vec::new();
-            while let Some(job) = store.claim(token(), LEASE, at(1)).await.unwrap() {
+            while let Some(job) = store.claim(token(), TERMS, at(1)).await.unwrap() {
                 claimed.push(job.job.id);
             }
             claimed
@@ -49,6 +50,47 @@ async fn no_two_processes_get_one_job() {
     let all: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
     assert_eq!(all.len(), 40);
     assert_eq!(all.into_iter().collect::<HashSet<_>>().len(), 40);
+}
+
+/// Claims until nothing is free, or so many times, by eight claimers in two processes; whose the jobs are.
+async fn claimed_at_once(terms: ClaimTerms, each: usize, tenants: &[&str]) -> Option<Vec<(String, Uuid)>> {
+    let database = TestDatabase::create().await?;
+    let stores = [Arc::new(database.store_by_its_clock().await), Arc::new(database.store_by_its_clock().await)];
+    for tenant in tenants {
+        submit(&*stores[0], tenant, &[0; 100]).await;
+    }
+    let mut claimers = JoinSet::new();
+    for claimer in 0..8 {
+        let store = Arc::clone(&stores[claimer % 2]);
+        claimers.spawn(async move {
+            let mut claimed = Vec::new();
+            while claimed.len() < each
+                && let Some(job) = store.claim(token(), terms, at(1)).await.unwrap()
+            {
+                claimed.push((job.job.tenant, job.job.id));
+            }
+            claimed
+        });
+    }
+    Some(claimers.join_all().await.into_iter().flatten().collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_take_turns_among_processes() {
+    let Some(claimed) = claimed_at_once(TERMS, 9, &["a", "b", "c"]).await else { return };
+    assert_eq!(claimed.iter().map(|(_, id)| id).collect::<HashSet<_>>().len(), 72, "no job twice");
+    for tenant in ["a", "b", "c"] {
+        assert_eq!(claimed.iter().filter(|(of, _)| of == tenant).count(), 24, "{tenant}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_tenant_gets_more_than_its_share_by_asking_at_once() {
+    let terms = ClaimTerms { max_running_per_tenant: Some(3), ..TERMS };
+    let Some(claimed) = claimed_at_once(terms, usize::MAX, &["a", "b"]).await else { return };
+    for tenant in ["a", "b"] {
+        assert_eq!(claimed.iter().filter(|(of, _)| of == tenant).count(), 3, "{tenant}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +126,7 @@ async fn of_equal_jobs_one_runs_at_a_time() {
         for claimer in 0..6 {
             let store = Arc::clone(&stores[claimer % 2]);
             let token = token();
-            claimers.spawn(async move { (store.claim(token, LEASE, at(1)).await.unwrap(), token) });
+            claimers.spawn(async move { (store.claim(token, TERMS, at(1)).await.unwrap(), token) });
         }
         let claimed: Vec<_> =
             claimers.join_all().await.into_iter().filter_map(|(claimed, token)| Some((claimed?, token))).collect();
@@ -247,6 +289,49 @@ async fn listening_workers(
     (told, stopping)
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_keeps_its_lease_while_no_connection_is_free() {
+    let database = database!();
+    let (here, there) = (database.store().await, database.store().await);
+    let vault = Arc::new(Vault::in_memory().unwrap());
+    let clock = Clock::settable(at(1));
+    let (tell, told) = mpsc::channel();
+    let config = WorkerConfig { tick: Duration::from_millis(5), grace: Duration::ZERO, ..WorkerConfig::default() };
+    let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(&there);
+    let signals = Arc::new(Signals::default());
+    let workers = Workers::start(shared, clock.clone(), Arc::new(Waits(tell)), Arc::clone(&vault), signals, config);
+    let mut new = new_job(dataset(&*here).await, 1);
+    new.wrapped_key = vault.wrap(crate::vault::Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
+    let id = here.enqueue(new).await.unwrap().id;
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok("started"));
+    let mut taken = Vec::new();
+    for _ in 0..there.pool.options().get_max_connections() {
+        taken.push(there.pool.acquire().await.unwrap());
+    }
+    let until = "SELECT lease_expires_at FROM jobs WHERE id = $1";
+    for _ in 0..4 {
+        clock.advance(Duration::from_secs(20));
+        let kept = async {
+            let extended = clock.now() + LEASE;
+            while sqlx::query_scalar::<_, Option<chrono::DateTime<chrono::Utc>>>(until)
+                .bind(id)
+                .fetch_one(&here.pool)
+                .await
+                .unwrap()
+                != Some(extended)
+            {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), kept).await.expect("the lease is extended");
+        assert!(here.reap(clock.now(), 3, &problems()).await.unwrap().is_empty());
+    }
+    assert!(there.pool.try_acquire().is_none());
+    drop(taken);
+    workers.shutdown().await;
+    assert_eq!(job(&*here, id).await.status, JobStatus::Queued);
+}
+
 /// Queues a job under a key that the workers' vault cannot open: it fails at once, which shows that it was claimed.
 async fn is_picked_up(from: &PostgresStore, reuse: u8) {
     let id = enqueue(from, reuse).await.id;
@@ -278,7 +363,7 @@ async fn another_process_is_told_of_a_cancellation() {
     let vault = Arc::new(Vault::in_memory().unwrap());
     let (told, stopping) = listening_workers(&there, &vault).await;
     let mut new = new_job(dataset(&*here).await, 1);
-    new.wrapped_key = vault.wrap(new.id, &Vault::fresh_secret().unwrap()).unwrap();
+    new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();
     let id = here.enqueue(new).await.unwrap().id;
     let long = Duration::from_secs(10);
     assert_eq!(told.recv_timeout(long), Ok("started"));

@@ -1,5 +1,7 @@
 //! Workers over a real store, with runners that do what the test says. Time is the test's clock; waiting is for tasks only.
 
+mod poison;
+
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -10,6 +12,7 @@ use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
 use crate::publication::PublishedBytes;
 use crate::store::conformance::{self, TENANT, at, deed};
 use crate::store::sqlite::SqliteStore;
+use crate::vault::Purpose;
 
 /// No tick comes while a test lasts.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -70,7 +73,7 @@ impl Bench {
 
     async fn submit_with(&self, reuse: u8, change: impl FnOnce(&mut NewJob)) -> Uuid {
         let mut new = conformance::new_job(conformance::dataset(&*self.store).await, reuse);
-        new.wrapped_key = self.vault.wrap(new.id, &Secret::new([reuse; 32])).unwrap();
+        new.wrapped_key = self.vault.wrap(Purpose::Release, new.id, &Secret::new([reuse; 32])).unwrap();
         change(&mut new);
         let id = self.store.enqueue(new).await.unwrap().id;
         self.signals.job_queued();
@@ -234,7 +237,7 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
         let mut shelf = shelf(&assignment);
         shelf.put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         if assignment.attempt > 1 {
-            return Ok(commit_at(&assignment, at(31)));
+            return Ok(commit_at(&assignment, at(33)));
         }
         let stopped = until_stopped(control);
         // a worker that did not notice could not commit either
@@ -244,6 +247,9 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
     bench.clock.advance(WorkerConfig::default().lease);
+    bench.reaches(id, JobStatus::Queued).await;
+    bench.clock.advance(crate::jobs::back_off(1));
+    bench.signals.job_queued();
     let job = bench.reaches(id, JobStatus::Succeeded).await;
     assert_eq!(job.attempt, 2);
     assert_eq!(bench.store.release(TENANT, job.release.unwrap()).await.unwrap().unwrap().attempt, 2);
@@ -407,7 +413,7 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
     let mut twins = Vec::new();
     for _ in 0..3 {
         let mut new = conformance::new_job(dataset, 1);
-        new.wrapped_key = bench.vault.wrap(new.id, &Secret::new([1; 32])).unwrap();
+        new.wrapped_key = bench.vault.wrap(Purpose::Release, new.id, &Secret::new([1; 32])).unwrap();
         twins.push(bench.store.enqueue(new).await.unwrap().id);
     }
     bench.signals.job_queued();

@@ -1,0 +1,79 @@
+//! `guardian ledger`: carries what was published, without the parts, from one store to another.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::End;
+use super::serve::{not_started, runtime};
+use crate::config::StoreOptions;
+use crate::service::ledger::{self, LedgerError};
+
+/// What to do with the ledger.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Writes the ledger to standard output: releases, what they disclosed and promised, without parts or rows
+    Export(Export),
+    /// Enters the ledger that a file holds, all of it or nothing; what it disclosed counts here from then on
+    Import(Import),
+}
+
+/// Which store. While a service has the embedded one open, no other process can.
+#[derive(Args)]
+struct Place {
+    /// The folder of the embedded store and of the master key
+    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    data: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// Which ledger to write.
+#[derive(Args)]
+pub struct Export {
+    #[command(flatten)]
+    place: Place,
+    /// Only this tenant's
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+/// Which ledger to enter.
+#[derive(Args)]
+pub struct Import {
+    #[command(flatten)]
+    place: Place,
+    /// What `guardian ledger export` wrote
+    file: PathBuf,
+}
+
+pub(super) fn run(command: Command) -> Result<End, End> {
+    match command {
+        Command::Export(Export { place, tenant }) => {
+            let text = runtime()?.block_on(ledger::export(&place.store, &place.data, tenant)).map_err(end)?;
+            say(&text)
+        }
+        Command::Import(Import { place, file }) => {
+            let text = std::fs::read_to_string(&file).map_err(|error| End::io(&file, &error))?;
+            let done = runtime()?.block_on(ledger::import(&place.store, &place.data, &text)).map_err(end)?;
+            say(&format!(
+                "entered {} releases with {} disclosures and {} rules; {} known ones have another status now\n",
+                done.releases, done.disclosures, done.rules, done.advanced
+            ))
+        }
+    }
+}
+
+fn end(error: LedgerError) -> End {
+    match error {
+        LedgerError::Start(error) => not_started(error),
+        other => End::InputOutput(other.to_string()),
+    }
+}
+
+fn say(text: &str) -> Result<End, End> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
+}

@@ -1,0 +1,39 @@
+//! `guardian rotate-key`: changes the master key of a store while no process has it open.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::End;
+use super::serve::{not_started, runtime};
+use crate::config::{NewKeyOptions, StoreOptions};
+use crate::service;
+
+/// Which store, and which key.
+#[derive(Args)]
+pub struct Arguments {
+    /// The folder of the embedded store, and of its master key
+    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    data: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+    #[command(flatten)]
+    new: NewKeyOptions,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    runtime()?.block_on(async {
+        let rotated =
+            service::rotate(&arguments.store, &arguments.data, &arguments.new).await.map_err(not_started)?;
+        let place = arguments.new.place().map_err(End::Usage)?;
+        let said = format!(
+            "the keys of {} datasets and {} jobs are wrapped under {place} now\nstart every process with it; the old key opens \
+             nothing of this store any more, but still opens older backups",
+            rotated.datasets, rotated.jobs
+        );
+        writeln!(std::io::stdout().lock(), "{said}")
+            .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
+        Ok(End::Done)
+    })
+}

@@ -1,0 +1,346 @@
+//! The ledger as it is carried from one store to another: what was published, without the parts.
+//!
+//! What is carried here stands in the way of new releases as what was published here does. It is never served: the parts are where they
+//! were made. Nothing that is here is changed or removed by what is carried here, except that a carried release goes on to the
+//! status that it has got meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// A release, without what it published.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableRelease {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: String,
+    /// The series.
+    pub series: String,
+    /// Keyed hash of the dataset's content.
+    #[serde(with = "super::ledger_file::hex")]
+    pub content_hash: [u8; 32],
+    /// The job's reuse key.
+    #[serde(with = "super::ledger_file::hex")]
+    pub reuse_key: [u8; 32],
+    /// The method's name.
+    pub method: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// `held`, `published`, `rejected` or `withdrawn`.
+    pub status: String,
+    /// Whether somebody read a part of it while it was held.
+    pub was_read: bool,
+}
+
+impl PortableRelease {
+    /// What does not change in a release's life.
+    fn identity(&self) -> (&str, Content, &[u8; 32], &str, DateTime<Utc>) {
+        (&self.tenant, self.content(), &self.reuse_key, &self.method, self.created_at)
+    }
+
+    fn content(&self) -> Content {
+        Content { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
+    }
+
+    /// Rejected before anybody read it: the ledger keeps nothing of it.
+    fn is_lifted(&self) -> bool {
+        self.status == "rejected" && !self.was_read
+    }
+}
+
+/// A published table; tenant, series and content are its release's.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableDisclosure {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The release it belongs to.
+    pub release: Uuid,
+    /// The published table's name.
+    pub table: String,
+    /// What the ledger keeps of it.
+    pub body: Value,
+    /// When it was entered.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// A rule that a release promised to keep.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableRule {
+    /// The release.
+    pub release: Uuid,
+    /// Counted from 0 in the release.
+    pub number: u32,
+    /// The rule.
+    pub body: Value,
+}
+
+/// The version of a content's ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableVersion {
+    /// Whose content it is.
+    pub tenant: String,
+    /// The series.
+    pub series: String,
+    /// Keyed hash of the content.
+    #[serde(with = "super::ledger_file::hex")]
+    pub content_hash: [u8; 32],
+    /// Rises with every entry.
+    pub version: i64,
+}
+
+impl PortableVersion {
+    fn content(&self) -> Content {
+        Content { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
+    }
+}
+
+/// What a ledger is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Content {
+    /// Whose content it is.
+    pub tenant: String,
+    /// The series.
+    pub series: String,
+    /// Keyed hash of the content.
+    pub hash: [u8; 32],
+}
+
+/// The ledger of one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LedgerCopy {
+    /// Every release.
+    pub releases: Vec<PortableRelease>,
+    /// Every disclosure.
+    pub disclosures: Vec<PortableDisclosure>,
+    /// Every rule that stands.
+    pub rules: Vec<PortableRule>,
+    /// The versions of the contents.
+    pub versions: Vec<PortableVersion>,
+}
+
+/// The ledger of the store that something is carried to.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerHere {
+    /// All that stands in it.
+    pub copy: LedgerCopy,
+    /// The releases that were carried here before; the others were made here.
+    pub imported: BTreeSet<Uuid>,
+}
+
+/// What is to be written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ImportPlan<'a> {
+    /// Releases to enter.
+    pub releases: Vec<&'a PortableRelease>,
+    /// Releases that were carried here before, as they are now.
+    pub advanced: Vec<PortableRelease>,
+    /// Disclosures to enter, each with its release.
+    pub disclosures: Vec<(&'a PortableRelease, &'a PortableDisclosure)>,
+    /// Rules to enter, each with its release.
+    pub rules: Vec<(&'a PortableRelease, &'a PortableRule)>,
+    /// The versions that ledgers get.
+    pub versions: Vec<(Content, i64)>,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Imported {
+    /// Releases entered.
+    pub releases: usize,
+    /// Releases that were known and have another status now.
+    pub advanced: usize,
+    /// Disclosures entered.
+    pub disclosures: usize,
+    /// Rules entered.
+    pub rules: usize,
+}
+
+impl ImportPlan<'_> {
+    /// How much is written.
+    #[must_use]
+    pub fn counts(&self) -> Imported {
+        Imported {
+            releases: self.releases.len(),
+            advanced: self.advanced.len(),
+            disclosures: self.disclosures.len(),
+            rules: self.rules.len(),
+        }
+    }
+}
+
+/// Why nothing was imported: what is carried here speaks against what is here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct ImportConflict {
+    what: String,
+}
+
+fn conflict(what: String) -> ImportConflict {
+    ImportConflict { what }
+}
+
+/// Reads the ledger whole, and enters one that was read elsewhere.
+#[async_trait]
+pub trait Ledgers: Send + Sync {
+    /// All that stands in the ledger of a tenant, or of all tenants, at one moment.
+    async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
+
+    /// Enters what stands in the ledger of another store, in one transaction: all of it, or nothing. What is there already is
+    /// passed over, so that a second time changes nothing.
+    async fn import_ledger(
+        &self,
+        copy: &LedgerCopy,
+        at: DateTime<Utc>,
+    ) -> Result<Result<Imported, ImportConflict>, StoreError>;
+
+    /// Whether a release was made elsewhere, and carried here as one of a tenant's.
+    async fn is_imported(&self, tenant: &str, release: Uuid) -> Result<bool, StoreError>;
+}
+
+impl LedgerCopy {
+    /// The contents that it speaks of, in order.
+    #[must_use]
+    pub fn contents(&self) -> BTreeSet<Content> {
+        let of_releases = self.releases.iter().map(PortableRelease::content);
+        of_releases.chain(self.versions.iter().map(PortableVersion::content)).collect()
+    }
+
+    /// What is to be written so that a store has it too.
+    ///
+    /// # Errors
+    /// Where the two contradict each other.
+    pub fn plan_for<'a>(&'a self, here: &LedgerHere) -> Result<ImportPlan<'a>, ImportConflict> {
+        let mut plan = ImportPlan::default();
+        let mut moved = BTreeSet::new();
+        let known: HashMap<Uuid, &PortableRelease> =
+            here.copy.releases.iter().map(|release| (release.id, release)).collect();
+        let carried: HashMap<Uuid, &PortableRelease> =
+            self.releases.iter().map(|release| (release.id, release)).collect();
+        for release in &self.releases {
+            let Some(known) = known.get(&release.id) else {
+                plan.releases.push(release);
+                moved.insert(release.content());
+                continue;
+            };
+            if let Some(advanced) = met(known, release, here.imported.contains(&release.id))? {
+                plan.advanced.push(advanced);
+                moved.insert(release.content());
+            }
+        }
+
+        let disclosed: HashMap<Uuid, &PortableDisclosure> =
+            here.copy.disclosures.iter().map(|disclosure| (disclosure.id, disclosure)).collect();
+        for disclosure in &self.disclosures {
+            let release = *carried.get(&disclosure.release).ok_or_else(|| stray("disclosure", disclosure.release))?;
+            match disclosed.get(&disclosure.id) {
+                Some(known) if *known == disclosure => {}
+                Some(_) => {
+                    return Err(conflict(format!("the disclosure {} is here with another content", disclosure.id)));
+                }
+                None if self.enters(release, &known, here)? => {
+                    plan.disclosures.push((release, disclosure));
+                    moved.insert(release.content());
+                }
+                None => {}
+            }
+        }
+        let promised: HashMap<(Uuid, u32), &PortableRule> =
+            here.copy.rules.iter().map(|rule| ((rule.release, rule.number), rule)).collect();
+        for rule in &self.rules {
+            let release = *carried.get(&rule.release).ok_or_else(|| stray("rule", rule.release))?;
+            match promised.get(&(rule.release, rule.number)) {
+                Some(known) if *known == rule => {}
+                Some(_) => {
+                    let what =
+                        format!("rule {} of the release {} is here with another content", rule.number, rule.release);
+                    return Err(conflict(what));
+                }
+                None if self.enters(release, &known, here)? => {
+                    plan.rules.push((release, rule));
+                    moved.insert(release.content());
+                }
+                None => {}
+            }
+        }
+
+        let versions: BTreeMap<Content, i64> =
+            here.copy.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
+        let mut targets: BTreeMap<Content, i64> =
+            self.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
+        for content in moved {
+            // whoever judges by what was here judges again
+            let next = versions.get(&content).copied().unwrap_or(0) + 1;
+            let target = targets.entry(content).or_insert(next);
+            *target = next.max(*target);
+        }
+        targets.retain(|content, target| versions.get(content).copied().unwrap_or(0) < *target);
+        plan.versions = targets.into_iter().collect();
+        Ok(plan)
+    }
+
+    /// Whether an entry that is not here yet is to be entered.
+    fn enters(
+        &self,
+        release: &PortableRelease,
+        known: &HashMap<Uuid, &PortableRelease>,
+        here: &LedgerHere,
+    ) -> Result<bool, ImportConflict> {
+        match known.get(&release.id) {
+            None => Ok(true),
+            // lifted here since it was exported there
+            Some(known) if known.is_lifted() => Ok(false),
+            Some(_) if here.imported.contains(&release.id) => Ok(true),
+            Some(_) => Err(conflict(format!("the release {} was made here, and disclosed something else", release.id))),
+        }
+    }
+}
+
+fn stray(what: &str, release: Uuid) -> ImportConflict {
+    conflict(format!("a {what} speaks of the release {release}, which is not there"))
+}
+
+/// Two accounts of one release; `Some` when the one that is here has to go on.
+fn met(
+    here: &PortableRelease,
+    there: &PortableRelease,
+    imported: bool,
+) -> Result<Option<PortableRelease>, ImportConflict> {
+    let id = here.id;
+    if here.identity() != there.identity() {
+        return Err(conflict(format!("the release {id} is here with another content")));
+    }
+    let goes_on = follows(&there.status, &here.status);
+    if !goes_on && here.status != there.status && !follows(&here.status, &there.status) {
+        return Err(conflict(format!("the release {id} is {} here and {} there", here.status, there.status)));
+    }
+    if !imported {
+        return if goes_on {
+            let what = format!(
+                "the release {id} was made here and is {}, but {} there: bring it to that status here first",
+                here.status, there.status
+            );
+            Err(conflict(what))
+        } else {
+            Ok(None)
+        };
+    }
+    let status = if goes_on { &there.status } else { &here.status };
+    let next = PortableRelease { status: status.clone(), was_read: here.was_read || there.was_read, ..here.clone() };
+    Ok((next != *here).then_some(next))
+}
+
+/// Whether a status comes after another in the life of a release.
+fn follows(later: &str, earlier: &str) -> bool {
+    matches!((earlier, later), ("held", "published" | "rejected" | "withdrawn") | ("published", "withdrawn"))
+}

@@ -1,0 +1,169 @@
+//! What was published in one store decides what may be published in another.
+
+use std::net::SocketAddr;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
+use clap::Parser;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::*;
+use crate::config::Config;
+use crate::service::Service;
+use crate::store::postgres::tests::{TestDatabase, database};
+use crate::vault::MasterKey;
+
+const HOSPITAL: &str = include_str!("../../../examples/data/hospital.csv");
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    config: Config,
+}
+
+/// A store of its own, with the master key of the first.
+fn config(data: &Path, store: &str, key: &Path) -> Config {
+    let line = ["guardian", "--store", store, "--grace-seconds", "1"];
+    let paths = ["--data".into(), data.as_os_str().to_owned(), "--master-key".into(), key.as_os_str().to_owned()];
+    let config = Line::try_parse_from(line.map(Into::into).into_iter().chain(paths)).unwrap().config;
+    Config { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..config }
+}
+
+/// Calls a service: its status and its document.
+async fn call(service: &Service, method: &str, path: &str, kind: &str, body: String) -> (u16, Value) {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+    let request = request.header(header::CONTENT_TYPE, kind).body(Body::from(body)).unwrap();
+    let response = service.router().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, serde_json::from_slice(&bytes).unwrap())
+}
+
+/// The hospital's dataset in its series.
+async fn upload(service: &Service) -> Value {
+    let (status, dataset) = call(service, "POST", "/v1/datasets?series=h", "text/csv", HOSPITAL.into()).await;
+    assert_eq!(status, 201, "{dataset}");
+    dataset["id"].clone()
+}
+
+async fn submit(service: &Service, dataset: &Value, mut document: Value) -> (u16, Value) {
+    document["dataset"] = dataset.clone();
+    call(service, "POST", "/v1/jobs?wait=60", "application/json", document.to_string()).await
+}
+
+/// A job that has ended.
+async fn job(service: &Service, dataset: &Value, document: Value) -> Value {
+    let (status, job) = submit(service, dataset, document).await;
+    assert_eq!(status, 200, "{job}");
+    job
+}
+
+fn guarded() -> Value {
+    json!({"method": {"type": "versatile", "algorithm": "uad",
+        "rules": ["age, icd9 -> race", "gender, icd9 -> zipcode", "hospital, race -> zipcode"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}}})
+}
+
+fn plain(attributes: &[&str]) -> Value {
+    let publish: serde_json::Map<_, _> =
+        attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
+    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+}
+
+/// Publishes in a store, carries its ledger to another, and asks there for what must not be.
+async fn carried(from: &Config, to: &Config) {
+    let service = Service::start(from).await.unwrap();
+    let home = service.store_id();
+    let dataset = upload(&service).await;
+    let made = job(&service, &dataset, guarded()).await;
+    let open = job(&service, &dataset, plain(&["gender", "hospital"])).await;
+    assert_eq!((&made["status"], &open["status"]), (&json!("succeeded"), &json!("succeeded")));
+    let (made, open) = (made["release"].clone(), open["release"].clone());
+    let (status, _) = call(
+        &service,
+        "POST",
+        &format!("/v1/releases/{}/withdraw", open.as_str().unwrap()),
+        "application/json",
+        json!({"reason": "over"}).to_string(),
+    )
+    .await;
+    assert_eq!(status, 200);
+    service.shutdown().await;
+
+    let file = export(&from.store, &from.data, None).await.unwrap();
+    assert!(file.contains(&home.to_string()));
+    // cut, or of another key: refused before there is a store
+    let cut = &file[..file.len() / 2];
+    assert!(matches!(import(&to.store, &to.data, cut).await, Err(LedgerError::File(_))));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other_key = elsewhere.path().join("master.key");
+    let strange = config(&elsewhere.path().join("data"), "embedded", &other_key);
+    assert!(matches!(import(&strange.store, &strange.data, &file).await, Err(LedgerError::NoKey(_))));
+    assert!(!other_key.exists());
+    MasterKey::open(&other_key).unwrap();
+    let refused = import(&strange.store, &strange.data, &file).await;
+    assert!(matches!(refused, Err(LedgerError::OtherKey { store }) if store == home));
+    assert!(!strange.data.exists(), "nothing was made");
+
+    let done = import(&to.store, &to.data, &file).await.unwrap();
+    assert_eq!((done.releases, done.advanced), (2, 0));
+    assert!(done.disclosures >= 3 && done.rules == 3, "{done:?}");
+    assert_eq!(import(&to.store, &to.data, &file).await.unwrap(), Imported::default());
+    let again = export(&to.store, &to.data, None).await.unwrap();
+    let entries = |file: &str| {
+        let mut lines: Vec<String> = file.lines().skip(1).map(str::to_owned).collect();
+        lines.pop();
+        lines
+    };
+    assert_eq!(entries(&again), entries(&file), "it can be carried on");
+    assert_eq!(entries(&export(&to.store, &to.data, Some("none".into())).await.unwrap()), [] as [String; 0]);
+
+    let service = Service::start(to).await.unwrap();
+    assert_ne!(service.store_id(), home);
+    let dataset = upload(&service).await;
+    let kind = |job: &Value| job["problem"]["type"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    // raw race beside raw age leads to what the first release protects
+    let violating = job(&service, &dataset, plain(&["age", "race"])).await;
+    assert_eq!((&violating["status"], kind(&violating).as_str()), (&json!("refused"), "composition-violated"));
+    assert_eq!(violating["problem"]["release"], made);
+    // the releases of equal jobs are not here to be given
+    for (document, release) in [(guarded(), &made), (plain(&["gender", "hospital"]), &open)] {
+        let (status, equal) = submit(&service, &dataset, document).await;
+        assert_eq!((status, &equal["release"]), (410, release), "{equal}");
+        assert!(equal["type"].as_str().unwrap().ends_with("/gone"));
+        let path = format!("/v1/releases/{}", release.as_str().unwrap());
+        assert_eq!(call(&service, "GET", &path, "application/json", String::new()).await.0, 410);
+        let path = format!("{path}/withdraw");
+        let reason = json!({"reason": "over"}).to_string();
+        assert_eq!(call(&service, "POST", &path, "application/json", reason).await.0, 410);
+    }
+    assert_eq!(call(&service, "GET", "/v1/releases", "application/json", String::new()).await.1["items"], json!([]));
+    // and what stands beside them is published here too
+    let compatible = job(&service, &dataset, plain(&["gender"])).await;
+    assert_eq!(compatible["status"], "succeeded", "{compatible}");
+    service.shutdown().await;
+}
+
+async fn between(from: &str, to: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let key = home.path().join("master.key");
+    carried(&config(&home.path().join("a"), from, &key), &config(&home.path().join("b"), to, &key)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_goes_from_the_embedded_store_to_a_database() {
+    let database: TestDatabase = database!();
+    between("embedded", &database.url()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_goes_from_a_database_to_the_embedded_store() {
+    let database: TestDatabase = database!();
+    between(&database.url(), "embedded").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_goes_from_one_folder_to_another() {
+    between("embedded", "embedded").await;
+}

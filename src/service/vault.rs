@@ -1,0 +1,89 @@
+//! The vault of a store, and the rotation of its master key.
+
+use std::path::Path;
+
+use super::{StartError, open_store};
+use crate::config::{KeyPlace, NewKeyOptions, StoreOptions};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotated, Rotation, Store, StoreError};
+use crate::vault::{MasterKey, Vault, VaultError};
+
+/// Opens the master key, or makes one for a store that was never used, and holds it against the store's pin. Gives the vault that
+/// hashes as the store always has.
+pub(super) async fn open(store: &dyn Store, place: &KeyPlace<'_>) -> Result<Vault, StartError> {
+    let known = store.pinned(MASTER_KEY_PIN).await?.is_some();
+    if let KeyPlace::File(path) = place
+        && known
+        && !path.exists()
+    {
+        return Err(StartError::KeyMissing(path.clone()));
+    }
+    let master = master(place)?;
+    // a store from before there was a hashing key of its own has hashed with one derived from the master key
+    let vault = if known { Vault::derived(&master) } else { Vault::fresh(&master)? };
+    pinned(store, place, vault).await
+}
+
+/// The same; a store that was never used hashes as `brought` does.
+pub(super) async fn open_as(store: &dyn Store, place: &KeyPlace<'_>, brought: Vault) -> Result<Vault, StartError> {
+    if store.pinned(MASTER_KEY_PIN).await?.is_some() {
+        open(store, place).await
+    } else {
+        pinned(store, place, brought).await
+    }
+}
+
+/// The vault of the present master key and a hashing key that was wrapped under it.
+pub(super) fn brought(place: &KeyPlace<'_>, wrapped: &[u8]) -> Result<Vault, VaultError> {
+    Vault::derived(&master(place)?).with_hashing_key(wrapped)
+}
+
+async fn pinned(store: &dyn Store, place: &KeyPlace<'_>, vault: Vault) -> Result<Vault, StartError> {
+    if store.pin(MASTER_KEY_PIN, vault.fingerprint()).await? != vault.fingerprint() {
+        return Err(StartError::ForeignKey(place.to_string()));
+    }
+    let hashing_key = store.pin(HASHING_KEY_PIN, &vault.wrapped_hashing_key()?).await?;
+    Ok(vault.with_hashing_key(&hashing_key)?)
+}
+
+fn master(place: &KeyPlace<'_>) -> Result<MasterKey, VaultError> {
+    match place {
+        KeyPlace::File(path) => MasterKey::open(path),
+        KeyPlace::Digits { name, digits } => MasterKey::of_digits(name, digits.reveal()),
+    }
+}
+
+/// Changes the master key of a store that no other process has open: wraps every key anew, all or none. What is sealed and hashed
+/// stays as it is.
+///
+/// # Errors
+/// [`StartError`]; the present key counts then, as before.
+pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) -> Result<Rotated, StartError> {
+    let (present, next) =
+        (options.master_key(data).map_err(StartError::Config)?, new.place().map_err(StartError::Config)?);
+    let store = open_store(options, data).await?;
+    let rotated = rotate_in(store.shared().as_ref(), &present, &next).await;
+    store.close().await;
+    rotated
+}
+
+async fn rotate_in(store: &dyn Store, present: &KeyPlace<'_>, next: &KeyPlace<'_>) -> Result<Rotated, StartError> {
+    if store.pinned(MASTER_KEY_PIN).await?.is_none() {
+        return Err(StartError::Config("the store has no master key yet: nothing was ever kept in it".to_owned()));
+    }
+    let old = open(store, present).await?;
+    let new = old.rotated(&master(next)?);
+    if new.fingerprint() == old.fingerprint() {
+        return Err(StartError::Config(format!("{next} holds the present master key")));
+    }
+    let rotation = Rotation {
+        from: *old.fingerprint(),
+        to: *new.fingerprint(),
+        hashing_key: new.wrapped_hashing_key()?,
+        rewrap: &|purpose, id, wrapped| Ok(old.rewrap(&new, purpose, id, wrapped)?),
+    };
+    store.rotate(rotation).await.map_err(|error| match error {
+        // another process has changed it since it was looked at
+        StoreError::Conflict => StartError::ForeignKey(present.to_string()),
+        other => other.into(),
+    })
+}

@@ -1,0 +1,157 @@
+//! The ledger carried from one store to another.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{Bench, TENANT, at, claim, commit_of, enqueue, job, release};
+use crate::jobs::{
+    CommitOutcome, Imported, JobStatus, LedgerCopy, PortableDisclosure, PortableRelease, PortableRule, PortableVersion,
+};
+
+/// A release that was made elsewhere, with one table and one rule.
+fn elsewhere(reuse: u8, status: &str, was_read: bool) -> LedgerCopy {
+    let id = Uuid::now_v7();
+    LedgerCopy {
+        releases: vec![PortableRelease {
+            id,
+            tenant: TENANT.into(),
+            series: "people".into(),
+            content_hash: [7; 32],
+            reuse_key: [reuse; 32],
+            method: "versatile".into(),
+            created_at: at(1),
+            status: status.into(),
+            was_read,
+        }],
+        disclosures: vec![PortableDisclosure {
+            id: Uuid::now_v7(),
+            release: id,
+            table: "t1".into(),
+            body: json!({"attributes": ["a"], "standing": "plain", "large": 1e16}),
+            recorded_at: at(1),
+        }],
+        rules: vec![PortableRule { release: id, number: 0, body: json!({"pointer": "/method/rules/0"}) }],
+        versions: vec![PortableVersion {
+            tenant: TENANT.into(),
+            series: "people".into(),
+            content_hash: [7; 32],
+            version: 3,
+        }],
+    }
+}
+
+pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
+    let store = bench.store();
+    let copy = elsewhere(9, "published", false);
+    let id = copy.releases[0].id;
+    let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
+    assert_eq!(done, Imported { releases: 1, advanced: 0, disclosures: 1, rules: 1 });
+    assert_eq!(store.copy_ledger(None).await.unwrap(), copy);
+    assert_eq!(store.copy_ledger(Some(TENANT)).await.unwrap(), copy);
+    assert_eq!(store.copy_ledger(Some("other")).await.unwrap(), LedgerCopy::default());
+    let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
+    assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (3, 1, 1));
+    assert_eq!((ledger.entries[0].release, &ledger.entries[0].body), (id, &copy.disclosures[0].body));
+    assert_eq!(store.ended_release(TENANT, &[9; 32]).await.unwrap(), Some((id, "elsewhere".to_owned())));
+    assert_eq!(store.ended_release("other", &[9; 32]).await.unwrap(), None);
+    assert!(store.is_imported(TENANT, id).await.unwrap());
+    assert!(!store.is_imported("other", id).await.unwrap());
+    // it is not there to be served, nor to be given to an equal job
+    assert!(store.release(TENANT, id).await.unwrap().is_none());
+    assert_eq!(enqueue(&*store, 9).await.status, JobStatus::Queued);
+
+    assert_eq!(store.import_ledger(&copy, at(6)).await.unwrap().unwrap(), Imported::default());
+    assert_eq!(store.copy_ledger(None).await.unwrap(), copy);
+}
+
+pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
+    let store = bench.store();
+    let (_, standing) = release(&*store, 1).await;
+    let queued = enqueue(&*store, 2).await.id;
+    let (claimed, token) = claim(&*store, at(3)).await;
+    assert_eq!(claimed.job.id, queued);
+    store.import_ledger(&elsewhere(9, "held", false), at(4)).await.unwrap().unwrap();
+    let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
+    assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (3, 3, 2));
+    assert!(ledger.entries.iter().any(|entry| entry.release == standing));
+    let mut commit = commit_of(&claimed.job, token, 1, at(5));
+    assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
+    commit.ledger_version = 3;
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    // with entries of its own a store goes beyond the version of the file
+    store.import_ledger(&elsewhere(10, "held", false), at(6)).await.unwrap().unwrap();
+    assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version, 5);
+    assert_eq!(job(&*store, queued).await.status, JobStatus::Succeeded);
+    // and its own ledger is nothing new to it
+    let own = store.copy_ledger(None).await.unwrap();
+    assert_eq!((own.releases.len(), own.disclosures.len(), own.rules.len()), (4, 6, 4));
+    assert_eq!(store.import_ledger(&own, at(7)).await.unwrap().unwrap(), Imported::default());
+    assert_eq!(store.copy_ledger(None).await.unwrap(), own);
+}
+
+pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
+    let store = bench.store();
+    let first = elsewhere(9, "held", false);
+    store.import_ledger(&first, at(5)).await.unwrap().unwrap();
+    release(&*store, 1).await;
+    let before = store.copy_ledger(None).await.unwrap();
+    let own = store.copy_ledger(None).await.unwrap().releases;
+    let own = own.iter().find(|release| release.id != first.releases[0].id).unwrap();
+    let changed = |change: &dyn Fn(&mut LedgerCopy)| {
+        let mut copy = first.clone();
+        change(&mut copy);
+        // and something that could be entered
+        let other = elsewhere(11, "published", false);
+        copy.releases.extend(other.releases);
+        copy.disclosures.extend(other.disclosures);
+        copy
+    };
+    let contradictions = [
+        changed(&|copy| copy.releases[0].reuse_key = [1; 32]),
+        changed(&|copy| copy.disclosures[0].body = json!({"attributes": []})),
+        changed(&|copy| copy.rules[0].body = json!({"pointer": "/method/rules/1"})),
+        // a release of this store: another status, a table more
+        changed(&|copy| copy.releases.push(PortableRelease { status: "withdrawn".into(), ..own.clone() })),
+        changed(&|copy| copy.releases.push(PortableRelease { status: "rejected".into(), ..own.clone() })),
+        changed(&|copy| {
+            copy.releases.push(own.clone());
+            copy.disclosures[0].id = Uuid::now_v7();
+            copy.disclosures[0].release = own.id;
+        }),
+    ];
+    for (number, copy) in contradictions.iter().enumerate() {
+        assert!(store.import_ledger(copy, at(6)).await.unwrap().is_err(), "contradiction {number}");
+        assert_eq!(store.copy_ledger(None).await.unwrap(), before, "contradiction {number}");
+    }
+}
+
+pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
+    let store = bench.store();
+    let held = elsewhere(9, "held", false);
+    let id = held.releases[0].id;
+    store.import_ledger(&held, at(5)).await.unwrap().unwrap();
+    let advance = async |status: &str, was_read: bool| {
+        let mut copy = held.clone();
+        (copy.releases[0].status, copy.releases[0].was_read) = (status.into(), was_read);
+        let done = store.import_ledger(&copy, at(6)).await.unwrap().map(|done| done.advanced);
+        (done.ok(), store.copy_ledger(None).await.unwrap().releases[0].status.clone())
+    };
+    assert_eq!(advance("held", true).await, (Some(1), "held".into()));
+    assert_eq!(advance("published", false).await, (Some(1), "published".into()));
+    assert_eq!(advance("held", false).await, (Some(0), "published".into()), "an older file");
+    assert_eq!(advance("rejected", true).await, (None, "published".into()));
+    assert_eq!(advance("withdrawn", true).await, (Some(1), "withdrawn".into()));
+    let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
+    assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (6, 1, 1));
+
+    // one that was rejected before anybody read it is in nobody's way, also when an older file comes after
+    let mut rejected = elsewhere(10, "rejected", false);
+    let disclosed = (std::mem::take(&mut rejected.disclosures), std::mem::take(&mut rejected.rules));
+    store.import_ledger(&rejected, at(7)).await.unwrap().unwrap();
+    assert_eq!(store.ended_release(TENANT, &[10; 32]).await.unwrap(), None);
+    (rejected.disclosures, rejected.rules) = disclosed;
+    rejected.releases[0].status = "held".into();
+    assert_eq!(store.import_ledger(&rejected, at(8)).await.unwrap().unwrap(), Imported::default());
+    let entries = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries;
+    assert!(entries.iter().all(|entry| entry.release == id));
+}

@@ -1,0 +1,193 @@
+//! What is fixed, and the rotation of the master key.
+//!
+//! Every process that has opened a vault holds one advisory lock for its life, shared with the others, on a connection of its
+//! own; a rotation needs the lock for itself, and so is refused while anyone is there. Should a process lose that connection it
+//! takes the lock again, and is told to stop when the key was changed meanwhile. Until it learns of it nothing it wraps is kept:
+//! whatever writes a wrapped key shares the lock for its transaction, and looks at the pin under it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::pool::retried;
+use super::{Fault, PostgresStore, failed};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rotated, Rotation, StoreError};
+use crate::store::rows::count_key;
+use crate::store::sql::pins as sql;
+
+/// Locks of two numbers are others than those of one.
+const SHARE: &str = "\
+-- share_master_key
+SELECT pg_advisory_lock_shared(1735745897, 1)";
+
+const LET_GO: &str = "\
+-- let_go_of_master_key
+SELECT pg_advisory_unlock_shared(1735745897, 1)";
+
+const SHARE_FOR_TRANSACTION: &str = "\
+-- share_master_key_for_transaction
+SELECT pg_advisory_xact_lock_shared(1735745897, 1)";
+
+const TAKE_FOR_TRANSACTION: &str = "\
+-- take_master_key_for_transaction
+SELECT pg_try_advisory_xact_lock(1735745897, 1)";
+
+/// How often the connection that holds the lock is looked at, and how long it may take to answer.
+const LOOK: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(10);
+/// The lock of a process that has just died may stand for a moment.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The tables that hold wrapped keys.
+pub(super) const DATASET_KEYS: &str = "dataset_keys";
+const JOB_KEYS: &str = "job_keys";
+const PINS: &str = "pins";
+
+#[async_trait]
+impl Pins for PostgresStore {
+    async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
+    }
+
+    async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
+    }
+
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+        let mut tried = 1;
+        let rotated = loop {
+            match retried("rotate", || self.try_rotate(&rotation)).await {
+                Err(StoreError::InUse(_)) if tried < TRIES => tokio::time::sleep(PAUSE).await,
+                outcome => break outcome?,
+            }
+            tried += 1;
+        };
+        // what was wrapped under the old key
+        self.scour(&[DATASET_KEYS, JOB_KEYS, PINS]).await;
+        Ok(rotated)
+    }
+}
+
+impl PostgresStore {
+    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<Rotated, Fault> {
+        let mut tx = self.begin().await?;
+        if !sqlx::query_scalar::<_, bool>(TAKE_FOR_TRANSACTION).fetch_one(&mut *tx).await? {
+            return Err(StoreError::InUse(self.name().to_owned()).into());
+        }
+        let pinned: Option<Vec<u8>> =
+            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut *tx).await?;
+        if pinned.as_deref() != Some(&rotation.from) {
+            return Err(StoreError::Conflict.into());
+        }
+        let mut rotated = Rotated::default();
+        for (purpose, keys, set) in sql::KEYS {
+            let mut last = Uuid::nil();
+            loop {
+                let some: Vec<(Uuid, Vec<u8>)> =
+                    sqlx::query_as(keys).bind(last).bind(sql::KEYS_AT_ONCE).fetch_all(&mut *tx).await?;
+                let Some(&(id, _)) = some.last() else { break };
+                last = id;
+                for (id, wrapped) in some {
+                    let anew = (rotation.rewrap)(purpose, id, &wrapped)?;
+                    sqlx::query(set).bind(id).bind(anew).execute(&mut *tx).await?;
+                    count_key(&mut rotated, purpose);
+                }
+            }
+        }
+        for (name, value) in [(HASHING_KEY_PIN, rotation.hashing_key.as_slice()), (MASTER_KEY_PIN, &rotation.to)] {
+            sqlx::query(sql::SET_PIN).bind(name).bind(value).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(rotated)
+    }
+
+    /// Refuses a transaction that is about to keep what was wrapped under a master key that no longer counts. No rotation begins
+    /// before the transaction ends.
+    pub(super) async fn same_master_key(&self, tx: &mut Transaction<'static, Postgres>) -> Result<(), Fault> {
+        let Some(fingerprint) = self.master_key.get() else { return Ok(()) };
+        sqlx::query(SHARE_FOR_TRANSACTION).execute(&mut **tx).await?;
+        let pinned: Option<Vec<u8>> =
+            sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut **tx).await?;
+        if pinned.as_deref() == Some(fingerprint) {
+            return Ok(());
+        }
+        let said = "the master key was changed by another process; this one must be started again with the new one";
+        Err(StoreError::Unavailable(said.into()).into())
+    }
+
+    /// Keeps rotations away until the process ends, or lets go. Waits while one is under way.
+    ///
+    /// # Errors
+    /// When the store cannot be reached.
+    pub async fn attend(&self) -> Result<Attendance, StoreError> {
+        let options = (*self.pool.connect_options()).clone();
+        let connection = share(&options).await.map_err(failed)?;
+        Ok(Attendance { options, connection })
+    }
+
+    /// Writes small tables anew, so that the file system has no rows of them that were deleted or changed: Postgres keeps those
+    /// in its pages. Best effort: when others are in the way it happens with the next time, or never.
+    pub(super) async fn scour(&self, tables: &[&'static str]) {
+        if let Err(error) = self.try_scour(tables).await {
+            tracing::warn!(error = %error, "the bytes of destroyed wrapped keys stay in pages of the database for now");
+        }
+    }
+
+    async fn try_scour(&self, tables: &[&'static str]) -> Result<(), sqlx::Error> {
+        // readers of the table wait as long as this does
+        let options = (*self.pool.connect_options()).clone().options([("lock_timeout", "2s")]);
+        let mut connection = PgConnection::connect_with(&options).await?;
+        for table in tables {
+            sqlx::query(AssertSqlSafe(format!("VACUUM (FULL) {table}"))).execute(&mut connection).await?;
+        }
+        connection.close().await
+    }
+}
+
+/// That a process is there, as rotations see it.
+pub struct Attendance {
+    options: PgConnectOptions,
+    connection: PgConnection,
+}
+
+impl Attendance {
+    /// Watches the connection until `stopping`, and takes the lock again whenever it was lost; cancels `evicted` when the master
+    /// key is then another one.
+    pub async fn watch(self, fingerprint: [u8; 32], stopping: CancellationToken, evicted: CancellationToken) {
+        let Self { options, mut connection } = self;
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if matches!(tokio::time::timeout(ANSWER, connection.ping()).await, Ok(Ok(()))) {
+                continue;
+            }
+            tracing::warn!("the connection that keeps rotations of the master key away was lost");
+            let Ok(Ok(again)) = tokio::time::timeout(ANSWER, share(&options)).await else { continue };
+            connection = again;
+            let pinned = sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut connection).await;
+            let pinned: Option<Vec<u8>> = pinned.unwrap_or(None);
+            if pinned.is_some_and(|pinned| pinned != fingerprint) {
+                tracing::error!("the master key was changed by another process: this one cannot go on");
+                evicted.cancel();
+                break;
+            }
+        }
+        // a server lets go by itself, but only when it has noticed that the connection ended
+        let _ = sqlx::query(LET_GO).execute(&mut connection).await;
+        let _ = connection.close().await;
+    }
+}
+
+async fn share(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    sqlx::query(SHARE).execute(&mut connection).await?;
+    Ok(connection)
+}

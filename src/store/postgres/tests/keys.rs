@@ -1,0 +1,92 @@
+//! Who has the master key of a shared store, and who is told that it has changed.
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{PostgresStore, TestDatabase, database};
+use crate::jobs::{Datasets, MASTER_KEY_PIN, Pins, Queue, Rotated, Rotation, StoreError};
+use crate::store::conformance::{WRAPPED, dataset, new_job};
+
+const OLD: [u8; 32] = [1; 32];
+const NEW: [u8; 32] = [2; 32];
+
+/// A store as a process has it that has opened its vault.
+async fn process(database: &TestDatabase) -> PostgresStore {
+    let store = database.store_by_its_clock().await;
+    assert_eq!(store.pin(MASTER_KEY_PIN, &OLD).await.unwrap(), OLD);
+    store.wraps_under(OLD);
+    store
+}
+
+async fn rotate(store: &PostgresStore) -> Result<Rotated, StoreError> {
+    let rewrap = |_, _: Uuid, wrapped: &[u8]| Ok(wrapped.to_vec());
+    store.rotate(Rotation { from: OLD, to: NEW, hashing_key: vec![3], rewrap: &rewrap }).await
+}
+
+/// Ends the sessions that hold the lock of the master key in this database; their number.
+async fn cut(pool: &PgPool) -> i64 {
+    let sql = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_locks \
+               WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND mode = 'ShareLock' \
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    sqlx::query_scalar(sql).fetch_one(pool).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_waits_for_nobody_and_needs_everybody_gone() {
+    let database = database!();
+    let (one, other) = (process(&database).await, process(&database).await);
+    let stopping = CancellationToken::new();
+    let there: Vec<_> = [one.attend().await.unwrap(), other.attend().await.unwrap()]
+        .map(|there| tokio::spawn(there.watch(OLD, stopping.clone(), CancellationToken::new())))
+        .into();
+    assert!(matches!(rotate(&other).await, Err(StoreError::InUse(_))));
+    // those who are there are not in each other's way
+    one.begin_upload(Uuid::now_v7(), &WRAPPED).await.unwrap();
+    stopping.cancel();
+    for gone in there {
+        gone.await.unwrap();
+    }
+    assert_eq!(rotate(&other).await.unwrap(), Rotated { datasets: 1, jobs: 0 });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lock_is_taken_again() {
+    let database = database!();
+    let store = process(&database).await;
+    let (stopping, evicted) = (CancellationToken::new(), CancellationToken::new());
+    let watch = tokio::spawn(store.attend().await.unwrap().watch(OLD, stopping.clone(), evicted.clone()));
+    assert_eq!(cut(&store.pool).await, 1);
+    // it is there again once it can be cut again
+    while cut(&store.pool).await == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!evicted.is_cancelled());
+    stopping.cancel();
+    watch.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_the_old_key_keeps_nothing_and_is_told_to_stop() {
+    let database = database!();
+    let store = process(&database).await;
+    let dataset = dataset(&store).await;
+    let (stopping, evicted) = (CancellationToken::new(), CancellationToken::new());
+    let watch = tokio::spawn(store.attend().await.unwrap().watch(OLD, stopping, evicted.clone()));
+    // its connection is lost, and before it is there again the key is changed
+    let other = database.store_by_its_clock().await;
+    let rotated = loop {
+        cut(&store.pool).await;
+        match rotate(&other).await {
+            Err(StoreError::InUse(_)) => {}
+            rotated => break rotated.unwrap(),
+        }
+    };
+    assert_eq!(rotated, Rotated { datasets: 1, jobs: 0 });
+    assert!(matches!(store.begin_upload(Uuid::now_v7(), &WRAPPED).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(store.enqueue(new_job(dataset, 1)).await, Err(StoreError::Unavailable(_))));
+    evicted.cancelled().await;
+    watch.await.unwrap();
+}

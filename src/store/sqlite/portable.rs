@@ -1,0 +1,124 @@
+//! The ledger carried from one store to another.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::{SqliteStore, failed};
+use crate::jobs::{Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, StoreError};
+use crate::store::rows::{PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableVersionRow, here};
+use crate::store::sql::portable as sql;
+
+#[async_trait]
+impl Ledgers for SqliteStore {
+    async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError> {
+        // a transaction, so that all reads are of one moment
+        let mut tx = self.reader.begin().await.map_err(failed)?;
+        Ok(read(&mut tx, tenant).await?.copy)
+    }
+
+    async fn import_ledger(
+        &self,
+        copy: &LedgerCopy,
+        at: DateTime<Utc>,
+    ) -> Result<Result<Imported, ImportConflict>, StoreError> {
+        let mut tx = self.begin("import_ledger").await?;
+        let here = read(&mut tx, None).await?;
+        let plan = match copy.plan_for(&here) {
+            Ok(plan) => plan,
+            Err(conflict) => return Ok(Err(conflict)),
+        };
+        enter(&mut tx, &plan, at).await?;
+        tx.commit().await.map_err(failed)?;
+        Ok(Ok(plan.counts()))
+    }
+
+    async fn is_imported(&self, tenant: &str, release: Uuid) -> Result<bool, StoreError> {
+        let found: i64 = sqlx::query_scalar(sql::IS_IMPORTED)
+            .bind(tenant)
+            .bind(release)
+            .fetch_one(&self.reader)
+            .await
+            .map_err(failed)?;
+        Ok(found > 0)
+    }
+}
+
+async fn read(connection: &mut SqliteConnection, tenant: Option<&str>) -> Result<LedgerHere, StoreError> {
+    let releases: Vec<PortableReleaseRow> =
+        sqlx::query_as(sql::ALL_RELEASES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    let disclosures: Vec<PortableDisclosureRow> =
+        sqlx::query_as(sql::ALL_DISCLOSURES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    let rules: Vec<PortableRuleRow> =
+        sqlx::query_as(sql::ALL_RULES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    let versions: Vec<PortableVersionRow> =
+        sqlx::query_as(sql::ALL_VERSIONS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    here(releases, disclosures, rules, versions)
+}
+
+async fn enter(connection: &mut SqliteConnection, plan: &ImportPlan<'_>, at: DateTime<Utc>) -> Result<(), StoreError> {
+    for release in &plan.releases {
+        sqlx::query(sql::IMPORT_RELEASE)
+            .bind(release.id)
+            .bind(&release.tenant)
+            .bind(&release.series)
+            .bind(release.content_hash.as_slice())
+            .bind(release.reuse_key.as_slice())
+            .bind(&release.method)
+            .bind(release.created_at)
+            .bind(&release.status)
+            .bind(release.was_read)
+            .bind(at)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+    }
+    for release in &plan.advanced {
+        sqlx::query(sql::ADVANCE_RELEASE)
+            .bind(release.id)
+            .bind(&release.status)
+            .bind(release.was_read)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+    }
+    for (release, disclosure) in &plan.disclosures {
+        sqlx::query(sql::IMPORT_DISCLOSURE)
+            .bind(disclosure.id)
+            .bind(release.id)
+            .bind(&release.tenant)
+            .bind(&release.series)
+            .bind(release.content_hash.as_slice())
+            .bind(&disclosure.table)
+            .bind(Json(&disclosure.body))
+            .bind(disclosure.recorded_at)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+    }
+    for (release, rule) in &plan.rules {
+        sqlx::query(sql::IMPORT_RULE)
+            .bind(release.id)
+            .bind(i64::from(rule.number))
+            .bind(&release.tenant)
+            .bind(&release.series)
+            .bind(release.content_hash.as_slice())
+            .bind(Json(&rule.body))
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+    }
+    for (Content { tenant, series, hash }, version) in &plan.versions {
+        sqlx::query(sql::SET_VERSION)
+            .bind(tenant)
+            .bind(series)
+            .bind(hash.as_slice())
+            .bind(version)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
+    }
+    Ok(())
+}

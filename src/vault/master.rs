@@ -1,0 +1,65 @@
+//! The master key: 32 bytes in a file, or 64 hexadecimal digits in the environment.
+
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use super::{Secret, Vault, VaultError, file};
+
+/// The master key. Has no `Debug`, and is wiped when dropped.
+pub struct MasterKey(pub(super) Secret);
+
+impl MasterKey {
+    /// The key of a file, which is made (mode 0600, in a folder of mode 0700, from the system's randomness) when there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be made or read, is not a key, or others may read it.
+    pub fn open(path: &Path) -> Result<Self, VaultError> {
+        file::read_or_create(path).map(Self)
+    }
+
+    /// The key that 64 hexadecimal digits write; `name` is where they stand, for the error.
+    ///
+    /// # Errors
+    /// [`VaultError::NotDigits`], which does not repeat them.
+    pub fn of_digits(name: &'static str, digits: &str) -> Result<Self, VaultError> {
+        let mut secret: Secret = Zeroizing::new([0; 32]);
+        let wrong = || VaultError::NotDigits { name };
+        let (pairs, []) = digits.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
+        if pairs.len() != secret.len() {
+            return Err(wrong());
+        }
+        for (byte, &[high, low]) in secret.iter_mut().zip(pairs) {
+            let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+            *byte = digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low).ok_or_else(wrong)?;
+        }
+        Ok(Self(secret))
+    }
+
+    /// A new key from the system's randomness.
+    ///
+    /// # Errors
+    /// When the system gives none.
+    pub fn fresh() -> Result<Self, VaultError> {
+        Vault::fresh_secret().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_read_in_both_cases_and_nothing_else_is() {
+        let key = MasterKey::of_digits("KEY", &"0aF9".repeat(16)).unwrap();
+        assert_eq!(key.0.as_slice(), [0x0a, 0xf9].repeat(16));
+        let secret = "5e".repeat(31);
+        for wrong in
+            ["", &secret, &format!("{secret}5e5"), &format!("{secret}5g"), &format!("{secret} 5"), &"é".repeat(32)]
+        {
+            let Err(error) = MasterKey::of_digits("KEY", wrong) else { panic!("taken: {wrong}") };
+            let said = format!("{error} {error:?}");
+            assert!(said.contains("KEY") && !said.contains("5e5e"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What is sealed under the key of one dataset.
+
+use std::fmt;
+
+use chacha20poly1305::aead::AeadInPlace;
+use chacha20poly1305::{KeyInit, Tag, XChaCha20Poly1305, XNonce};
+use uuid::Uuid;
+
+use super::{Secret, VaultError};
+
+/// The layout of what is sealed: this byte, the nonce, the ciphertext, its tag.
+const LAYOUT: u8 = 1;
+const NONCE: usize = 24;
+const TAG: usize = 16;
+
+/// What something sealed is, within its dataset. It opens as nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// One column of a chunk.
+    Chunk {
+        /// The chunk's number.
+        chunk: u32,
+        /// The column's number.
+        column: u32,
+    },
+    /// What is known of the columns: names, kinds and counts.
+    Profiles,
+}
+
+impl Place {
+    /// What the seal covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
+    fn of(self, dataset: Uuid) -> Vec<u8> {
+        let mut covered = dataset.as_bytes().to_vec();
+        match self {
+            Self::Chunk { chunk, column } => {
+                covered.push(b'c');
+                covered.extend_from_slice(&chunk.to_le_bytes());
+                covered.extend_from_slice(&column.to_le_bytes());
+            }
+            Self::Profiles => covered.push(b'p'),
+        }
+        covered
+    }
+}
+
+/// Sealed bytes. Only a [`DataKey`] makes them, and a store gives back those that it was given.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sealed(Vec<u8>);
+
+impl Sealed {
+    /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::seal`].
+    pub(crate) const fn stored(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// What a store keeps.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealed({} bytes)", self.0.len())
+    }
+}
+
+/// The key of one dataset. Has no `Debug`, and is wiped when dropped.
+pub struct DataKey {
+    dataset: Uuid,
+    secret: Secret,
+}
+
+impl DataKey {
+    pub(super) const fn new(dataset: Uuid, secret: Secret) -> Self {
+        Self { dataset, secret }
+    }
+
+    /// Seals bytes for one place of the dataset.
+    ///
+    /// # Errors
+    /// When the system gives no randomness for the nonce.
+    pub fn seal(&self, place: Place, plain: &[u8]) -> Result<Sealed, VaultError> {
+        Ok(Sealed(seal(&self.secret, &place.of(self.dataset), plain)?))
+    }
+
+    /// Opens what was sealed for the same place.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`] when it is anything else.
+    pub fn open(&self, place: Place, sealed: &Sealed) -> Result<Vec<u8>, VaultError> {
+        open(&self.secret, &place.of(self.dataset), &sealed.0)
+    }
+}
+
+/// Encrypts under a nonce of its own; the tag covers `covered` too.
+pub(super) fn seal(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let mut sealed = Vec::with_capacity(1 + NONCE + plain.len() + TAG);
+    sealed.push(LAYOUT);
+    sealed.resize(1 + NONCE, 0);
+    let (_, nonce) = sealed.split_at_mut(1);
+    getrandom::fill(nonce).map_err(|_| VaultError::Randomness)?;
+    let nonce = *XNonce::from_slice(nonce);
+    sealed.extend_from_slice(plain);
+    let (_, body) = sealed.split_at_mut(1 + NONCE);
+    let tag = cipher(key).encrypt_in_place_detached(&nonce, covered, body).map_err(|_| VaultError::Damaged)?;
+    sealed.extend_from_slice(&tag);
+    Ok(sealed)
+}
+
+/// Undoes [`seal`].
+pub(super) fn open(key: &Secret, covered: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let rest = match sealed.split_first() {
+        Some((&LAYOUT, rest)) if rest.len() >= NONCE + TAG => rest,
+        _ => return Err(VaultError::Damaged),
+    };
+    let (nonce, rest) = rest.split_at(NONCE);
+    let (body, tag) = rest.split_at(rest.len() - TAG);
+    let mut plain = body.to_vec();
+    cipher(key)
+        .decrypt_in_place_detached(XNonce::from_slice(nonce), covered, &mut plain, Tag::from_slice(tag))
+        .map_err(|_| VaultError::Damaged)?;
+    Ok(plain)
+}
+
+/// Wipes its copy of the key when dropped.
+fn cipher(key: &Secret) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(key.as_slice().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Vault;
+    use super::*;
+
+    const PLACE: Place = Place::Chunk { chunk: 1, column: 2 };
+
+    fn key(dataset: u128) -> DataKey {
+        Vault::in_memory().unwrap().fresh_data_key(Uuid::from_u128(dataset)).unwrap().0
+    }
+
+    #[test]
+    fn what_is_sealed_opens_whole_or_not_at_all() {
+        let key = key(7);
+        for plain in [&b""[..], b"x", b"a column of values"] {
+            let sealed = key.seal(PLACE, plain).unwrap();
+            assert_eq!(key.open(PLACE, &sealed).unwrap(), plain);
+            assert_eq!(sealed.as_bytes().len(), plain.len() + 1 + NONCE + TAG);
+            for at in 0..sealed.as_bytes().len() {
+                for bit in 0..8 {
+                    let mut damaged = sealed.clone();
+                    damaged.0[at] ^= 1 << bit;
+                    assert!(key.open(PLACE, &damaged).is_err(), "bit {bit} of byte {at}");
+                }
+                assert!(key.open(PLACE, &Sealed(sealed.0[..at].to_vec())).is_err(), "cut at {at}");
+            }
+            let longer = Sealed([sealed.as_bytes(), &[0]].concat());
+            assert!(key.open(PLACE, &longer).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_sealed_opens_in_its_place_alone() {
+        let key = key(7);
+        let places = [
+            PLACE,
+            Place::Chunk { chunk: 2, column: 1 },
+            Place::Chunk { chunk: 1, column: 1 },
+            Place::Chunk { chunk: 2, column: 2 },
+            Place::Profiles,
+        ];
+        for sealed_for in places {
+            let sealed = key.seal(sealed_for, b"values").unwrap();
+            for place in places {
+                assert_eq!(key.open(place, &sealed).is_ok(), place == sealed_for, "{sealed_for:?} as {place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_datasets_key_opens_nothing() {
+        let (vault, secret) = (Vault::in_memory().unwrap(), Vault::fresh_secret().unwrap());
+        let of = |dataset| DataKey::new(Uuid::from_u128(dataset), secret.clone());
+        let sealed = of(1).seal(PLACE, b"values").unwrap();
+        assert!(of(1).open(PLACE, &sealed).is_ok());
+        assert!(of(2).open(PLACE, &sealed).is_err(), "the same secret, but for another dataset");
+        let other = vault.fresh_data_key(Uuid::from_u128(1)).unwrap().0;
+        assert!(other.open(PLACE, &sealed).is_err(), "the same dataset, but another secret");
+    }
+
+    #[test]
+    fn the_same_bytes_never_look_alike_and_are_never_shown() {
+        let key = key(7);
+        let (one, other) = (key.seal(PLACE, b"values").unwrap(), key.seal(PLACE, b"values").unwrap());
+        assert_ne!(one, other);
+        assert_eq!(format!("{one:?}"), "Sealed(47 bytes)");
+        assert!(!one.as_bytes().windows(6).any(|window| window == b"values"));
+    }
+}
