@@ -228,7 +228,7 @@ impl Default for QueueOptions {
 #[derive(Args, Clone, Debug, Default, Serialize)]
 pub struct StoreOptions {
     /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
-    /// all in the data folder. DATABASE_URL is taken too
+    /// all in the data folder, and must be told so to listen beyond loopback. DATABASE_URL is taken too
     #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
     #[serde(rename = "store")]
     pub url: Option<StoreUrl>,
@@ -343,6 +343,12 @@ impl StoreOptions {
                 Err(format!("{from} must be postgres://USER@HOST/DATABASE, or embedded"))
             }
         }
+    }
+
+    /// Whether the operator has named a store, be it the embedded one.
+    #[must_use]
+    pub const fn is_chosen(&self) -> bool {
+        self.url.is_some() || self.database_url.is_some()
     }
 
     /// Where the master key is.
@@ -495,14 +501,23 @@ impl Config {
             }
             _ => {}
         }
-        if self.auth != Auth::None || self.listen.ip().is_loopback() {
-            Ok(())
-        } else {
-            Err(format!(
-                "{} is not a loopback address; without authentication nothing else is served; see --auth keys",
-                self.listen.ip()
-            ))
+        let address = self.listen.ip();
+        if address.is_loopback() {
+            return Ok(());
         }
+        if self.auth == Auth::None {
+            return Err(format!(
+                "{address} is not a loopback address; without authentication nothing else is served; see --auth keys"
+            ));
+        }
+        // with an empty ledger by accident, a release could undo what was published before
+        if !self.store.is_chosen() {
+            return Err(format!(
+                "{address} is not a loopback address: say where the ledger is kept, with DATABASE_URL or --store \
+                 postgres://USER@HOST/DATABASE, or with --store embedded"
+            ));
+        }
+        Ok(())
     }
 }
 

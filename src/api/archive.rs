@@ -13,16 +13,16 @@ use super::parts::{known, tell, unchanged};
 use super::places::held;
 use super::{releases, stream};
 use crate::jobs::{StoreError, problem_of};
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// A release as one zip file
 ///
 /// Every part as CSV, `manifest.json`, `report.json`, `README.txt` for the reader, and `datapackage.json` (Frictionless).
-#[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", 
+    params(("id" = Uuid, Path), ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String)), content((Vec<u8> = "application/zip"))),
-        (status = 304, description = "the archive has the ETag that If-None-Match names"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 304, description = "the archive has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,

@@ -21,7 +21,7 @@ use super::gateway::Base;
 use super::jobs::{Job, read};
 use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// Progress is not signalled: a listener looks again after so long.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -31,10 +31,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
 /// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
-    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "the last id seen")),
+    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
     responses(
-        (status = 200, description = "events", body = Job, content_type = "text/event-stream"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, description = "events", body = Job, content_type = "text/event-stream")))]
 pub(super) async fn stream_events(
     State(app): State<App>,
     Who(caller): Who,

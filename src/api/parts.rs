@@ -14,7 +14,7 @@ use super::places::held;
 use super::stream::{self, fault, unpacked};
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::{CountsPage, ForeignCursor, ManifestPart, PartFormat, PartRows, Rendering, counted};
 
 /// How to give the rows.
@@ -56,7 +56,8 @@ const FORMATS: [(&str, &str, Format); 5] = [
 /// timestamps are in microseconds UTC, text has a dictionary in each row group or batch, and a missing value is null. There is
 /// no metadata beside the schema.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
-    params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery),
+    params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery,
+        ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
             (String = "text/csv"),
@@ -64,8 +65,7 @@ const FORMATS: [(&str, &str, Format); 5] = [
             (serde_json::Value = "application/json"),
             (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"))),
-        (status = 304, description = "the part has the ETag that If-None-Match names"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 304, description = "the part has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,

@@ -13,7 +13,7 @@ use super::extract::{Id, Query};
 use super::listing::{self, Listing};
 use crate::identity::{Caller, Scope};
 use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::{Manifest, PublicReport};
 
 /// A release in a list.
@@ -51,7 +51,7 @@ pub(super) struct ReleaseQuery {
 ///
 /// Held ones are listed for those alone who may approve them; a page may be shorter for it.
 #[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
-    responses((status = 200, body = Listing<ReleaseItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<ReleaseItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
@@ -114,15 +114,20 @@ pub(super) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
 }
 
 /// The manifest of a release
+///
+/// What was published, why every rule holds, and figures that anyone can recompute from the parts. A rejected or withdrawn
+/// release is answered 410.
 #[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Manifest), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Manifest)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Manifest>, Problem> {
     Ok(Json(read(&app, &caller, id).await?.1))
 }
 
 /// What a release promises and why, in words
+///
+/// A function of the manifest alone, for whoever files or reads the release.
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = PublicReport), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = PublicReport)))]
 pub(super) async fn report(
     State(app): State<App>,
     Who(caller): Who,

@@ -26,7 +26,7 @@ use crate::meter::{self, Upload};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// What is said of an upload.
 #[derive(Deserialize, IntoParams)]
@@ -74,7 +74,10 @@ struct UploadForm {
 /// request, and stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at
 /// all when its upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
-    params(UploadQuery, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    params(UploadQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters."),
+        ("Content-Encoding" = Option<String>, Header, description = "How the body is compressed; in a form, the part states it."),
+        ("Content-Digest" = Option<String>, Header, description = "The SHA-256 of the body as it is sent (RFC 9530), which is checked; in a form, the part states it.")),
     request_body(content(
         (String = "text/csv"),
         (String = "application/x-ndjson"),
@@ -82,8 +85,7 @@ struct UploadForm {
         (Vec<u8> = "application/vnd.apache.arrow.stream"),
         (UploadForm = "multipart/form-data"))),
     responses(
-        (status = 201, body = Dataset, headers(("Location" = String))),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 201, body = Dataset, headers(("Location" = String)))))]
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,

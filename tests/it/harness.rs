@@ -19,6 +19,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 use tempfile::TempDir;
 
+use super::contract::Asked;
+
 /// Stands in data; no problem and no log may hold it.
 pub(crate) const MARKER: &str = "SECRETVALUE";
 
@@ -151,7 +153,12 @@ impl Client {
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        Answer::of(request.send().await.unwrap()).await
+        let (http, request) = request.build_split();
+        let request = request.unwrap();
+        let asked = Asked::of(&request, &self.base);
+        let answer = Answer::of(http.execute(request).await.unwrap()).await;
+        asked.judge(&answer);
+        answer
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
