@@ -17,6 +17,9 @@ use crate::vault::Secret;
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const TRIES: u32 = 5;
 
+/// So many attempts a job may begin while its store cannot answer, each followed by a pause that is a tick longer than the last.
+pub(super) const PATIENCE: u32 = 20;
+
 /// Why a computation was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
@@ -125,6 +128,12 @@ impl Run {
             _ if why == Some(Why::LeaseLost) => Outcome::Lost,
             Ok(Ok(Completion::Reused(release))) => Outcome::Reused(release),
             Ok(Err(Stop::Refused(problem))) => Outcome::End(JobEnd::Refused(problem.to_json(&instance(job.id)))),
+            // no fault of the job, which can be made from the beginning at any time
+            Ok(Err(Stop::Failed(problem))) if problem.kind == Kind::Unavailable && job.attempt < PATIENCE => {
+                tracing::warn!(job.id = %job.id, "a job goes back into the queue: the store could not answer");
+                self.pause().await;
+                Outcome::BackToQueue
+            }
             Ok(Err(Stop::Failed(problem))) => failed(job.id, &problem),
             Ok(Err(Stop::Cancelled)) => stopped(job.id, why),
             // a panic's payload may quote the data: it is dropped unread
@@ -132,6 +141,14 @@ impl Run {
                 tracing::error!(job.id = %job.id, "the computation of a job panicked");
                 failed(job.id, &Problem::new(Kind::Internal, "the computation stopped unexpectedly"))
             }
+        }
+    }
+
+    /// Gives a store time that could not answer; less when there is none left.
+    async fn pause(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(self.shared.config.tick * self.claimed.job.attempt) => {}
+            () = self.shared.stopping.cancelled() => {}
         }
     }
 
