@@ -18,6 +18,7 @@ mod harness;
 mod house;
 mod idempotency;
 mod identity;
+mod injection;
 mod ledger;
 mod library;
 mod life;
