@@ -32,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "the last id seen")),
     responses(
-        (status = 200, description = "events", body = Job, content_type = "text/event-stream"),
+        (status = 200, description = "events", body = String, content_type = "text/event-stream"),
         (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
 pub(super) async fn stream_events(
     State(app): State<App>,

@@ -27,5 +27,6 @@ mod randomness;
 mod readme;
 mod real_data;
 mod source;
+mod torture;
 mod uploads;
 mod worlds;
