@@ -62,7 +62,7 @@ pub(super) async fn drain(fleet: &Arc<Fleet>, known: &Arc<Known>) {
 fn judge_end(known: &Known, job: &Value) {
     let problem = text(&job["problem"]["type"]).rsplit('/').next().unwrap_or_default().to_owned();
     let status = text(&job["status"]);
-    known.count(&format!("jobs: {status} {problem}").trim_end().to_owned());
+    known.count(format!("jobs: {status} {problem}").trim_end());
     let expected = match status.as_str() {
         "succeeded" => !job["release"].is_null() && problem.is_empty(),
         "cancelled" => problem.is_empty(),
