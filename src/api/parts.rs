@@ -123,10 +123,9 @@ pub(super) async fn get(
     let place = app.bounds.downloads.take()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
-    let file = part.file.clone();
     let scales = stream::scales(&app, &release, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| fault(&error))?;
-    let body = stream::part(app, release, file, rendering.ok_or_else(no_such_part)?);
+    let body = stream::part(app, release, &part, rendering.ok_or_else(no_such_part)?);
     let mut response = Response::new(Body::from_stream(body));
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
@@ -197,7 +196,10 @@ async fn chunk_at(
 ) -> Result<PartChunkRecord, Problem> {
     let found = app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
-        Err(StoreError::NotFound) => Err(problem_of(&StoreError::corrupt("a chunk of a part is missing"))),
+        Err(StoreError::NotFound) => {
+            releases::still_served(app, release).await?;
+            Err(problem_of(&StoreError::corrupt("a chunk of a part is missing")))
+        }
         found => found.map_err(|error| problem_of(&error)),
     }
 }

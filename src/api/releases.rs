@@ -101,6 +101,15 @@ pub(super) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) ->
     if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
+/// What to answer when parts that were there are no more.
+///
+/// # Errors
+/// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
+pub(super) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+    let now = app.desk.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
+    if now.is_some_and(|now| now.is_served()) { Ok(()) } else { Err(gone()) }
+}
+
 fn gone() -> Problem {
     Problem::new(Kind::Gone, "the release was rejected or withdrawn")
 }

@@ -56,6 +56,9 @@ impl From<std::io::Error> for Stopped {
     fn from(error: std::io::Error) -> Self {
         let problem = match error.kind() {
             std::io::ErrorKind::StorageFull => Problem::new(Kind::StorageFull, "the parts could not be written"),
+            std::io::ErrorKind::ResourceBusy => {
+                Problem::new(Kind::Unavailable, "the parts could not be written or read back now; nothing was released")
+            }
             _ => Problem::new(Kind::Internal, "the parts could not be written or read back; nothing was released"),
         };
         Self::Failed { problem, cause: error.to_string() }

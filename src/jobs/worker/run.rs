@@ -20,6 +20,9 @@ use crate::vault::{Purpose, Secret};
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const TRIES: u32 = 5;
 
+/// So many attempts a job may begin while its store cannot answer, each followed by a pause that is a tick longer than the last.
+pub(super) const PATIENCE: u32 = 20;
+
 /// Why a computation was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
@@ -156,6 +159,12 @@ impl Run {
             Ok(Ok(Completion::LeaseLost)) => Outcome::Lost,
             _ if why == Some(Why::LeaseLost) => Outcome::Lost,
             Ok(Ok(Completion::Reused(release))) => Outcome::Reused(release),
+            // no fault of the job, which can be made from the beginning at any time
+            Ok(Err(Stop::Failed(problem))) if problem.kind == Kind::Unavailable && job.attempt < PATIENCE => {
+                tracing::warn!(job.id = %job.id, "a job goes back into the queue: the store could not answer");
+                self.pause().await;
+                Outcome::BackToQueue
+            }
             Ok(Err(stop)) => self.without_release(stop),
             // a panic's payload may quote the data: it is dropped unread
             Err(_panicked) => {
@@ -190,6 +199,14 @@ impl Run {
             Some(Why::LeaseLost) => Outcome::Lost,
             Some(Why::Shutdown) => Outcome::BackToQueue,
             None => failed(job, &Problem::new(Kind::Internal, "the computation stopped without a reason")),
+        }
+    }
+
+    /// Gives a store time that could not answer; less when there is none left.
+    async fn pause(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(self.shared.config.tick * self.claimed.job.attempt) => {}
+            () = self.shared.stopping.cancelled() => {}
         }
     }
 

@@ -426,6 +426,27 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
+    let bench = Bench::new().await;
+    let unavailable = || Stop::Failed(Problem::new(Kind::Unavailable, "not now"));
+    let tries = AtomicU32::new(0);
+    let workers = bench.start(SOON, move |assignment, _| {
+        if assignment.job.reuse_key[0] == 2 || tries.fetch_add(1, Ordering::SeqCst) < 3 {
+            return Err(unavailable());
+        }
+        Ok(commit(&assignment))
+    });
+    let id = bench.submit(1).await;
+    assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 4);
+    // not for ever
+    let id = bench.submit(2).await;
+    let job = bench.reaches(id, JobStatus::Failed).await;
+    assert_eq!(job.attempt, run::PATIENCE);
+    assert!(problem_type(&job).ends_with("/unavailable"));
+    workers.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_key_cannot_be_opened_fails() {
     let bench = Bench::new().await;
     let workers = bench.start(NEVER, |_, _| panic!("never runs"));
