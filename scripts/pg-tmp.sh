@@ -4,6 +4,7 @@
 #   scripts/pg-tmp.sh run CMD...   runs CMD with DATABASE_URL set, and GUARDIAN_TEST_PGDATA to the folder of the cluster's files;
 #                                  keeps its exit status
 #   scripts/pg-tmp.sh start        prints DIR and DATABASE_URL, one a line; leaves the cluster running
+#   scripts/pg-tmp.sh crash DIR    ends it without a checkpoint and starts it again, to recover
 #   scripts/pg-tmp.sh stop DIR     ends it and deletes DIR
 #
 # PG_BINDIR says where initdb is, PGTMP_USER who owns the cluster when this runs as root (Postgres refuses to be root).
@@ -111,6 +112,13 @@ start)
     start
     trap - EXIT INT TERM
     printf 'DIR=%s\nDATABASE_URL=%s\n' "$dir" "$url"
+    ;;
+crash)
+    dir=${2:-}
+    [[ $dir == /tmp/pgtmp.* && -d $dir/data ]] || fail "no cluster of this script: '$dir'"
+    find_bindir
+    owner=$(stat -c %U "$dir")
+    as_owner "$bindir/pg_ctl" -w -t 60 -s -D "$dir/data" -m immediate -l "$dir/server.log" restart >/dev/null </dev/null
     ;;
 stop)
     dir=${2:-}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs all tests, those of the store on SQLite and on a private Postgres that lives as long as the run; arguments go to the test
-# runner. SQLite and zstd are built from C, and the README's session calls curl: what is missing is installed where we may.
+# runner. SQLite and zstd are built from C; examples call curl, jq and Python, whose packages scripts/venv.sh gets; nginx is the
+# gateway. What is missing is installed where we may.
 # NO_POSTGRES=1 does without Postgres; its tests then say that they were skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,7 +9,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v make >/dev/null || missing+=(make)
-command -v curl >/dev/null || missing+=(curl)
+for program in curl jq openssl; do
+    command -v "$program" >/dev/null || missing+=("$program")
+done
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || missing+=(nginx-light)
 if [[ -z ${NO_POSTGRES:-} ]] && ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
     missing+=(postgresql)
 fi

@@ -1,16 +1,21 @@
 //! What the operator may choose. Every option is a flag and an environment variable; the defaults are the documentation.
 
-use std::fmt;
+mod limits;
+
+mod store;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
-use uuid::Uuid;
-use zeroize::Zeroizing;
+
+pub use limits::{JobLimits, RequestLimits};
+
+pub use store::{KeyDigits, KeyPlace, NewKeyOptions, StoreOptions, StoreUrl};
 
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -44,7 +49,7 @@ pub struct Config {
     #[serde(flatten)]
     pub queue: QueueOptions,
     /// The most bytes of an upload's body
-    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", default_value_t = 16 << 30)]
+    #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", value_name = "BYTES", default_value_t = 16 << 30, value_parser = limits::bytes)]
     pub max_upload_bytes: u64,
     /// The most columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
@@ -58,6 +63,14 @@ pub struct Config {
     /// Plans at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
+    /// What is accepted, and how much may be under way
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub request_limits: RequestLimits,
+    /// What jobs may take
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub job_limits: JobLimits,
     /// Days after which published releases are withdrawn, and their parts deleted; never, unless given
     #[arg(long, env = "GUARDIAN_RETAIN_DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub retain_days: Option<u32>,
@@ -95,6 +108,10 @@ pub struct WorkerOptions {
     /// Jobs that run at the same time
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+    /// What jobs may take
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub job_limits: JobLimits,
     /// What workers hold to
     #[command(flatten)]
     #[serde(flatten)]
@@ -153,15 +170,16 @@ pub struct JwtOptions {
     #[arg(long, env = "GUARDIAN_JWKS", value_name = "FILE")]
     pub jwks: Option<PathBuf>,
     /// The issuer, as tokens state it in `iss`
-    #[arg(long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
+    #[arg(id = "jwt_issuer", long = "jwt-issuer", env = "GUARDIAN_JWT_ISSUER", value_name = "ISSUER")]
     #[serde(rename = "jwt_issuer")]
     pub issuer: Option<String>,
     /// This service's name, as tokens state it in `aud`
-    #[arg(long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
+    #[arg(id = "jwt_audience", long = "jwt-audience", env = "GUARDIAN_JWT_AUDIENCE", value_name = "AUDIENCE")]
     #[serde(rename = "jwt_audience")]
     pub audience: Option<String>,
     /// The claim that names the tenant
     #[arg(
+        id = "jwt_tenant_claim",
         long = "jwt-tenant-claim",
         env = "GUARDIAN_JWT_TENANT_CLAIM",
         value_name = "CLAIM",
@@ -204,204 +222,6 @@ pub struct QueueOptions {
 impl Default for QueueOptions {
     fn default() -> Self {
         Self { max_attempts: 3, max_running_per_tenant: None }
-    }
-}
-
-/// Where what lasts is kept.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-pub struct StoreOptions {
-    /// A Postgres database that processes share, as postgres://USER@HOST/DATABASE; without it, or as "embedded", one process keeps
-    /// all in the data folder. DATABASE_URL is taken too
-    #[arg(long = "store", env = "GUARDIAN_STORE", hide_env_values = true, value_name = "URL")]
-    #[serde(rename = "store")]
-    pub url: Option<StoreUrl>,
-    /// What counts where --store says nothing
-    #[arg(long, env = "DATABASE_URL", hide = true, hide_env_values = true)]
-    #[serde(skip)]
-    pub database_url: Option<StoreUrl>,
-    /// The file of the master key, made when there is none; every process on one store needs the same. Default:
-    /// master.key in the data folder. The environment variable GUARDIAN_MASTER_KEY can hold the key itself instead, as 64
-    /// hexadecimal digits
-    #[arg(long, env = "GUARDIAN_MASTER_KEY_FILE", value_name = "FILE")]
-    pub master_key: Option<PathBuf>,
-    /// The key itself; for the environment alone, because others can see a command line
-    #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
-    #[serde(skip)]
-    pub master_key_digits: Option<KeyDigits>,
-    /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
-    #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
-    pub expect_store: Option<Uuid>,
-}
-
-/// The environment variables that hold keys.
-const MASTER_KEY: &str = "GUARDIAN_MASTER_KEY";
-const NEW_MASTER_KEY: &str = "GUARDIAN_NEW_MASTER_KEY";
-
-/// The master key that takes the place of the present one.
-#[derive(Args, Clone, Debug, Default)]
-pub struct NewKeyOptions {
-    /// The file of the new master key, made when there is none. The environment variable GUARDIAN_NEW_MASTER_KEY can hold the key
-    /// itself instead, as 64 hexadecimal digits
-    #[arg(long, value_name = "FILE")]
-    pub new_master_key: Option<PathBuf>,
-    /// The key itself; for the environment alone
-    #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
-    pub new_master_key_digits: Option<KeyDigits>,
-}
-
-impl NewKeyOptions {
-    /// Where the new key is.
-    ///
-    /// # Errors
-    /// A sentence for the operator, unless exactly one place is named.
-    pub fn place(&self) -> Result<KeyPlace<'_>, String> {
-        match (&self.new_master_key, &self.new_master_key_digits) {
-            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
-            (None, Some(digits)) => Ok(KeyPlace::Digits { name: NEW_MASTER_KEY, digits }),
-            _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
-        }
-    }
-}
-
-/// Where a master key is.
-#[derive(Clone, Debug)]
-pub enum KeyPlace<'a> {
-    /// In a file, made when there is none.
-    File(PathBuf),
-    /// In the environment.
-    Digits {
-        /// The variable.
-        name: &'static str,
-        /// What it holds.
-        digits: &'a KeyDigits,
-    },
-}
-
-impl fmt::Display for KeyPlace<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => path.display().fmt(f),
-            Self::Digits { name, .. } => f.write_str(name),
-        }
-    }
-}
-
-/// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
-/// repeats what it refuses.
-#[derive(Clone)]
-pub struct KeyDigits(Zeroizing<String>);
-
-impl KeyDigits {
-    /// The digits.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for KeyDigits {
-    fn from(digits: String) -> Self {
-        Self(Zeroizing::new(digits))
-    }
-}
-
-impl fmt::Debug for KeyDigits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyDigits(..)")
-    }
-}
-
-impl StoreOptions {
-    /// The database, unless the store is the embedded one.
-    ///
-    /// # Errors
-    /// A sentence for the operator.
-    pub fn database(&self) -> Result<Option<&str>, String> {
-        let chosen = self.url.as_ref().or(self.database_url.as_ref());
-        match chosen.map(StoreUrl::reveal) {
-            None | Some("embedded") => Ok(None),
-            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => Ok(Some(url)),
-            Some(_) => {
-                let from = if self.url.is_some() { "--store" } else { "DATABASE_URL" };
-                Err(format!("{from} must be postgres://USER@HOST/DATABASE, or embedded"))
-            }
-        }
-    }
-
-    /// Where the master key is.
-    ///
-    /// # Errors
-    /// A sentence for the operator, when two places are named.
-    pub fn master_key(&self, data: &Path) -> Result<KeyPlace<'_>, String> {
-        match (&self.master_key, &self.master_key_digits) {
-            (None, None) => Ok(KeyPlace::File(data.join("master.key"))),
-            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
-            (None, Some(digits)) => Ok(KeyPlace::Digits { name: MASTER_KEY, digits }),
-            (Some(_), Some(_)) => {
-                Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
-            }
-        }
-    }
-}
-
-/// The URL of a store. It may hold a password, so that it is never shown; every text is taken here and judged later, because a
-/// parser of arguments repeats what it refuses.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl(String);
-
-impl StoreUrl {
-    /// The URL, with its password.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The URL as it may be logged: who, where and which database.
-impl Serialize for StoreUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.redacted())
-    }
-}
-
-impl StoreUrl {
-    /// The URL without a password or anything else that could hold one. What is not plainly a URL is not shown at all.
-    fn redacted(&self) -> String {
-        let shown = || {
-            let (scheme, rest) = self.0.split_once("://")?;
-            let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?.."));
-            let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-            let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-            let (user, password) = user.split_once(':').map_or((user, ""), |(user, _)| (user, ":.."));
-            let plain = |text: &str, marks: &[u8]| {
-                text.bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-.%".contains(&byte) || marks.contains(&byte))
-            };
-            let port = host.rsplit_once(':').is_none_or(|(_, port)| port.ends_with(']') || port.parse::<u16>().is_ok());
-            let whole = matches!(scheme, "postgres" | "postgresql")
-                && plain(user, b"")
-                && plain(host, b":[]")
-                && port
-                && plain(database, b"");
-            let at = if user.is_empty() { "" } else { "@" };
-            whole.then(|| format!("{scheme}://{user}{password}{at}{host}/{database}{query}"))
-        };
-        match self.0.as_str() {
-            "embedded" => "embedded".to_owned(),
-            _ => shown().unwrap_or_else(|| "(not shown)".to_owned()),
-        }
-    }
-}
-
-impl From<String> for StoreUrl {
-    fn from(url: String) -> Self {
-        Self(url)
-    }
-}
-
-impl fmt::Debug for StoreUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreUrl(..)")
     }
 }
 
@@ -478,14 +298,23 @@ impl Config {
             }
             _ => {}
         }
-        if self.auth != Auth::None || self.listen.ip().is_loopback() {
-            Ok(())
-        } else {
-            Err(format!(
-                "{} is not a loopback address; without authentication nothing else is served; see --auth keys",
-                self.listen.ip()
-            ))
+        let address = self.listen.ip();
+        if address.is_loopback() {
+            return Ok(());
         }
+        if self.auth == Auth::None {
+            return Err(format!(
+                "{address} is not a loopback address; without authentication nothing else is served; see --auth keys"
+            ));
+        }
+        // with an empty ledger by accident, a release could undo what was published before
+        if !self.store.is_chosen() {
+            return Err(format!(
+                "{address} is not a loopback address: say where the ledger is kept, with DATABASE_URL or --store \
+                 postgres://USER@HOST/DATABASE, or with --store embedded"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -574,7 +403,7 @@ mod tests {
         let line = ["guardian", "--store", "postgres://me:secret@db:5432/guard?password=secret&sslmode=require"];
         let shown = Served::try_parse_from(line).unwrap().config.effective();
         // what counts only where another option says nothing
-        let hidden = ["database_url", "otel_endpoint", "help"];
+        let hidden = ["database_url", "otel_endpoint", "master_key_digits", "help"];
         for argument in Served::command().get_arguments() {
             let id = if argument.get_id() == "url" { "store" } else { argument.get_id().as_str() };
             assert!(shown.contains_key(id) || hidden.contains(&id), "{id}");

@@ -10,18 +10,19 @@ use super::App;
 use super::access::Who;
 use super::extract::Id;
 use super::parts::{known, tell, unchanged};
+use super::places::held;
 use super::{releases, stream};
 use crate::jobs::{StoreError, problem_of};
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// A release as one zip file
 ///
 /// Every part as CSV, `manifest.json`, `report.json`, `README.txt` for the reader, and `datapackage.json` (Frictionless).
-#[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/releases/{id}/archive", tag = "releases", 
+    params(("id" = Uuid, Path), ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String)), content((Vec<u8> = "application/zip"))),
-        (status = 304, description = "the archive has the ETag that If-None-Match names"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 304, description = "the archive has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
@@ -42,6 +43,7 @@ pub(super) async fn get(
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
     releases::open(&app, &caller, &release).await?;
+    let place = app.bounds.downloads.take()?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(stream::archive(app, release, manifest, report).await?));
     let stated = [
@@ -50,5 +52,5 @@ pub(super) async fn get(
         (header::CONTENT_DISPOSITION, attachment.as_str()),
     ];
     tell(&mut response, stated);
-    Ok(response)
+    Ok(held(response, place))
 }

@@ -11,7 +11,7 @@ use super::access::Who;
 use super::extract::Query;
 use super::listing::{self, Listing};
 use crate::jobs::{Action, AuditEntry, AuditFilter, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// Which lines to list.
 #[derive(Deserialize, IntoParams)]
@@ -34,7 +34,7 @@ pub(super) struct AuditQuery {
 /// The log only grows. It holds ids and names of actions, never a value of the data. `key` is null without authentication, from
 /// the command line and for what the service does by itself.
 #[utoipa::path(get, path = "/v1/audit-log", tag = "operation", params(AuditQuery),
-    responses((status = 200, body = Listing<AuditEntry>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<AuditEntry>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,

@@ -13,7 +13,7 @@ use super::extract::{Id, Query};
 use super::listing::{self, Listing, Paging};
 use crate::jobs::{DatasetRecord, Desk, ReleaseFilter, problem_of};
 use crate::microdata::ColumnProfile;
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 use crate::report::Ratio;
 
 /// An uploaded table.
@@ -87,8 +87,10 @@ impl Dataset {
 }
 
 /// The datasets
+///
+/// Newest first, in pages. Purged ones are listed too, with the time when they were purged.
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(Paging),
-    responses((status = 200, body = Listing<Dataset>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<Dataset>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
@@ -100,8 +102,10 @@ pub(super) async fn list(
 }
 
 /// One dataset, with the counts of its columns
+///
+/// The counts are of single columns: they are kept when the table is uploaded. A purged dataset is answered 410.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Dataset), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Dataset)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Dataset>, Problem> {
     Ok(Json(Dataset::of(&app.desk, app.desk.dataset(&caller, id).await?)?))
 }
@@ -121,8 +125,10 @@ pub(super) struct PurgeReceipt {
 }
 
 /// Destroys the rows of a dataset; its releases and the ledger stay
+///
+/// Nothing more can be published from it. What was published stays, and keeps counting in the ledger.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
-    responses((status = 200, body = PurgeReceipt), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = PurgeReceipt)))]
 pub(super) async fn purge(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
     let store = &app.desk.store;
     let purged = app.desk.purge(&caller, id).await?;

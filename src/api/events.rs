@@ -11,7 +11,8 @@ use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::{Stream, stream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
@@ -21,20 +22,31 @@ use super::gateway::Base;
 use super::jobs::{Job, read};
 use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// Progress is not signalled: a listener looks again after so long.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// One event of the stream, field by field.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written as text")]
+struct JobEvent {
+    /// `status` or `progress`
+    event: String,
+    /// Rises from event to event; `Last-Event-ID` takes it.
+    id: String,
+    /// The job, as a JSON document.
+    data: String,
+}
 
 /// A job's events
 ///
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
 /// terminal status, and when the caller's key is revoked or expires. `Last-Event-ID` resumes.
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
-    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "the last id seen")),
+    params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
     responses(
-        (status = 200, description = "events", body = Job, content_type = "text/event-stream"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, description = "events", body = JobEvent, content_type = "text/event-stream")))]
 pub(super) async fn stream_events(
     State(app): State<App>,
     Who(caller): Who,
@@ -52,11 +64,13 @@ pub(super) async fn stream_events(
     };
     let changes = app.desk.signals.changes();
     read(&app, &caller, id).await?;
-    let listener = Listener { app, caller, base, id, seen, status: None, changes, ended: false };
+    let place = app.bounds.waiting.take()?;
+    let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
+    _place: OwnedSemaphorePermit,
     app: App,
     caller: Caller,
     base: Base,

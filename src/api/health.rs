@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use crate::jobs::{Store, StoreError};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// A store that takes longer cannot serve.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -62,6 +62,8 @@ impl Health {
 }
 
 /// Whether the process lives
+///
+/// Answers as long as the process can answer at all: for a supervisor that restarts it otherwise.
 #[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = Health)))]
 pub(super) async fn healthz() -> Json<Health> {
     Json(Health::OK)
@@ -71,7 +73,7 @@ pub(super) async fn healthz() -> Json<Health> {
 ///
 /// The store answers, its tables are of the version that this process opened, and the process was not told to stop.
 #[utoipa::path(get, path = "/readyz", tag = "operation",
-    responses((status = 200, body = Health), (status = 503, body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Health)))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Json<Health>, Problem> {
     app.readiness.check().await.map(|()| Json(Health::OK))
 }

@@ -25,43 +25,12 @@ const MAX_WAIT_SECONDS: u64 = 60;
 /// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// The specification of a job.
+/// The specification of a job. It is read by hand, so that one answer names every fault; its schema is written by hand too, in
+/// `openapi/schemas.json`, and a test holds both against each other.
 #[derive(ToSchema)]
-#[schema(as = JobDocument, example = json!({
-    "dataset": "018f0000-0000-7000-8000-000000000000",
-    "attributes": {"name": {"drop": true}},
-    "method": {"type": "versatile", "algorithm": "uad",
-        "rules": ["age, icd9 -> race", "hospital, race -> zipcode"],
-        "default_guarantee": {"type": "l_diversity", "l": 2}}
-}))]
-#[expect(
-    dead_code,
-    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
-)]
+#[expect(dead_code, reason = "gives the schema its name")]
 pub(super) struct JobDocument {
-    /// The dataset to publish.
     dataset: Uuid,
-    /// A version of a policy, such as `hospital-v3`: its members hold where the document has none of the same name.
-    policy: Option<String>,
-    /// `versatile` with `rules` and `default_guarantee`, or `anatomy` with `quasi_identifiers`, `sensitive` and `guarantee`. Needed
-    /// here or in the policy.
-    #[schema(value_type = Option<Object>)]
-    method: Option<Value>,
-    /// Per attribute: `publish`, `drop`, `identifier`, `rename`, `discretize`.
-    #[schema(value_type = Option<Object>)]
-    attributes: Option<Value>,
-    /// What becomes of attributes that the document does not name: `refuse` (default) or `drop`.
-    unlisted: Option<String>,
-    /// Whether the release waits for an approval before it is published.
-    hold: Option<bool>,
-    /// -100 to 100; the higher, the earlier among the tenant's own jobs. Between tenants, turns are taken.
-    priority: Option<i32>,
-    /// How long the job may take, as an ISO 8601 duration.
-    deadline: Option<String>,
-    /// Why the job is submitted, 1 to 500 characters.
-    reason: Option<String>,
-    /// Why a release has no rules; only without rules.
-    no_rules: Option<String>,
 }
 
 /// A job.
@@ -162,12 +131,16 @@ pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobReco
 /// The job once it has ended, or as it is when the time is up.
 async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
     let deadline = tokio::time::Instant::now() + wait;
+    let mut place = None;
     let mut changes = app.desk.signals.changes();
     loop {
         let job = read(app, caller, id).await?;
         let now = tokio::time::Instant::now();
         if job.status.is_terminal() || now >= deadline {
             return Ok(job);
+        }
+        if place.is_none() {
+            place = Some(app.bounds.waiting.take()?);
         }
         let look_again = deadline.min(now + LOOK_AGAIN);
         // told, or not told: the job is read again
@@ -191,12 +164,11 @@ fn located(caller: &Caller, base: &Base, status: StatusCode, job: JobRecord) -> 
 /// with another document it is refused (`idempotency-conflict`). A key is remembered for a day, and not at all when its request
 /// was refused. While the first request is still being accepted a repeat is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
-    params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    params(Wait, ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters.")),
     request_body = JobDocument,
     responses(
         (status = 202, description = "accepted", body = Job, headers(("Location" = String))),
-        (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String))),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String)))))]
 pub(super) async fn submit(
     State(app): State<App>,
     Who(caller): Who,
@@ -214,7 +186,11 @@ pub(super) async fn submit(
     if wait.is_zero() {
         return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
     }
-    let job = read_after(&app, &caller, job.id, wait).await?;
+    let job = match read_after(&app, &caller, job.id, wait).await {
+        // the job is accepted, whether or not there is a place to wait for it
+        Err(problem) if problem.kind == Kind::TooManyRequests => job,
+        read => read?,
+    };
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(located(&caller, &base, status, job))
 }
@@ -240,8 +216,10 @@ pub(super) struct JobQuery {
 }
 
 /// The jobs
+///
+/// Newest first, in pages. Jobs that have ended stay in the list.
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
-    responses((status = 200, body = Listing<Job>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<Job>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
@@ -257,8 +235,10 @@ pub(super) async fn list(
 }
 
 /// One job
+///
+/// With `wait`, as soon as it has ended, or as it is when the time is up: a loop of such calls follows a job without asking often.
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path), Wait),
-    responses((status = 200, body = Job), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Job)))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
@@ -270,11 +250,12 @@ pub(super) async fn get(
 }
 
 /// Asks a job to stop
+///
+/// A job that waits is cancelled at once; one that runs stops at its next step, unless it ends before. A job that has ended is
+/// answered 409.
 #[utoipa::path(delete, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = Uuid, Path)),
     responses(
-        (status = 202, description = "asked to stop", body = Job, headers(("Location" = String))),
-        (status = 409, description = "it has ended", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 202, description = "asked to stop", body = Job, headers(("Location" = String)))))]
 pub(super) async fn cancel(
     State(app): State<App>,
     Who(caller): Who,

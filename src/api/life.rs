@@ -12,7 +12,7 @@ use super::listing::Listing;
 use super::{App, releases};
 use crate::identity::Caller;
 use crate::jobs::{Act, ReleaseEvent};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::Manifest;
 
 /// Why it is done.
@@ -42,12 +42,10 @@ async fn act(
 
 /// Publishes a held release
 ///
-/// Where the tenant's settings ask for it, by another key only than those that submitted the jobs which the release answers.
+/// From then on whoever may read releases can read it. Where the tenant's settings ask for it, by another key only than those that submitted the jobs which the release answers.
 #[utoipa::path(post, path = "/v1/releases/{id}/approve", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn approve(
     State(app): State<App>,
     Who(caller): Who,
@@ -63,9 +61,7 @@ pub(super) async fn approve(
 /// ledger, and an equal job is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/reject", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not held", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn reject(
     State(app): State<App>,
     Who(caller): Who,
@@ -81,9 +77,7 @@ pub(super) async fn reject(
 /// answered `gone`.
 #[utoipa::path(post, path = "/v1/releases/{id}/withdraw", tag = "releases", params(("id" = Uuid, Path)), request_body = Reason,
     responses(
-        (status = 200, body = Manifest),
-        (status = 409, description = "it is not published", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, body = Manifest)))]
 pub(super) async fn withdraw(
     State(app): State<App>,
     Who(caller): Who,
@@ -97,7 +91,7 @@ pub(super) async fn withdraw(
 ///
 /// Each change of its status, with the reason and the key; also of a release that is rejected or withdrawn.
 #[utoipa::path(get, path = "/v1/releases/{id}/history", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Listing<ReleaseEvent>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<ReleaseEvent>)))]
 pub(super) async fn history(
     State(app): State<App>,
     Who(caller): Who,

@@ -1,5 +1,10 @@
 //! The OpenAPI document, made from the handlers. A copy stands in `openapi/openapi.json`; a test holds them equal.
 
+mod complete;
+mod examples;
+mod hoist;
+mod operations;
+
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
@@ -15,7 +20,15 @@ use crate::problem::{FaultDocument, ProblemDocument};
 #[openapi(
     info(
         title = "Guardian",
-        description = "Publishes microdata tables under privacy rules: many rules, one provable release, and a ledger so that the next release does not undo it.",
+        description = "Publishes microdata tables under privacy rules: many rules, one provable release, and a ledger so that the next release does not undo it.\n\n\
+            Upload a table (`upload_dataset`), look at what would come out (`plan_job`), publish (`submit_job`), download \
+            (`get_release`, `download_part`, `download_archive`).\n\n\
+            Every refusal is a problem document (RFC 9457, `application/problem+json`); each operation lists those that it can \
+            answer. Beside them, a path that does not exist is answered 404 `not-found`, and a method that a path does not have 405 \
+            `method-not-allowed`. No problem holds a value of the data.\n\n\
+            Every answer has an `X-Request-Id`: the one that was sent, or a new one. Ids are UUIDs, times RFC 3339 in UTC. Lists \
+            come in pages: `next` of one is `cursor` of the following. Unknown members and parameters are refused. Every operation that \
+            answers GET answers HEAD too.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(ProblemDocument, FaultDocument)),
@@ -98,12 +111,20 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(health::readyz))
 }
 
+/// The document of routes, completed.
+///
+/// # Errors
+/// When the document cannot be written as JSON.
+pub(super) fn completed(document: &utoipa::openapi::OpenApi) -> Result<serde_json::Value, serde_json::Error> {
+    serde_json::to_value(document).map(complete::complete)
+}
+
 /// The OpenAPI document as pretty JSON with a final line feed.
 ///
 /// # Errors
 /// When the document cannot be written as JSON.
 pub fn document() -> Result<String, serde_json::Error> {
-    let mut text = routes().to_openapi().to_pretty_json()?;
+    let mut text = serde_json::to_string_pretty(&completed(&routes().to_openapi())?)?;
     text.push('\n');
     Ok(text)
 }

@@ -10,10 +10,11 @@ use utoipa::IntoParams;
 use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
+use super::places::held;
 use super::stream::{self, fault, unpacked};
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::{CountsPage, ForeignCursor, ManifestPart, PartFormat, PartRows, Rendering, counted};
 
 /// How to give the rows.
@@ -55,7 +56,8 @@ const FORMATS: [(&str, &str, Format); 5] = [
 /// timestamps are in microseconds UTC, text has a dictionary in each row group or batch, and a missing value is null. There is
 /// no metadata beside the schema.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
-    params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery),
+    params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery,
+        ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
             (String = "text/csv"),
@@ -63,8 +65,7 @@ const FORMATS: [(&str, &str, Format); 5] = [
             (serde_json::Value = "application/json"),
             (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"))),
-        (status = 304, description = "the part has the ETag that If-None-Match names"),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 304, description = "the part has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
@@ -119,17 +120,17 @@ pub(super) async fn get(
     if known(&headers, &etag) {
         return Ok(unchanged(etag));
     }
+    let place = app.bounds.downloads.take()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
-    let file = part.file.clone();
     let scales = stream::scales(&app, &release, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, counts, scales.as_ref()).map_err(|error| fault(&error))?;
-    let body = stream::part(app, release, file, rendering.ok_or_else(no_such_part)?);
+    let body = stream::part(app, release, &part, rendering.ok_or_else(no_such_part)?);
     let mut response = Response::new(Body::from_stream(body));
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
     tell(&mut response, stated);
-    Ok(response)
+    Ok(held(response, place))
 }
 
 fn etag(part: &ManifestPart, representation: &str) -> String {
@@ -195,7 +196,10 @@ async fn chunk_at(
 ) -> Result<PartChunkRecord, Problem> {
     let found = app.desk.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
-        Err(StoreError::NotFound) => Err(problem_of(&StoreError::corrupt("a chunk of a part is missing"))),
+        Err(StoreError::NotFound) => {
+            releases::still_served(app, release).await?;
+            Err(problem_of(&StoreError::corrupt("a chunk of a part is missing")))
+        }
         found => found.map_err(|error| problem_of(&error)),
     }
 }

@@ -8,13 +8,13 @@ use super::access::Who;
 use super::extract::Document;
 use super::jobs::JobDocument;
 use crate::engine::Plan;
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// What a job with this document would do
 ///
 /// Answers 200 also when the job would be refused: `feasible` is then false and `problems` holds the refusal.
 #[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = JobDocument,
-    responses((status = 200, body = Plan), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Plan)))]
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,

@@ -13,15 +13,10 @@ use super::access::Who;
 use super::extract::{Document, Name, Query};
 use super::listing::{self, Listing, Paging};
 use crate::jobs::{PolicyRecord, PolicyVersion, problem_of};
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// A specification to be kept.
 #[derive(ToSchema)]
-#[schema(as = PolicyDocument, example = json!({"specification": {
-    "unlisted": "drop",
-    "method": {"type": "versatile", "rules": ["age, icd9 -> race"],
-        "default_guarantee": {"type": "l_diversity", "l": 2}}
-}}))]
 #[expect(
     dead_code,
     reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
@@ -70,12 +65,11 @@ impl From<PolicyRecord> for Policy {
 /// version's, no other is made and that one is the answer. A job or plan names a version as `"policy": "NAME-v3"`; what stands
 /// beside it replaces the policy's members.
 #[utoipa::path(put, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path,
-        description = "1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, not ending like -v3")),
+        description = "The name of the policy: 1 to 100 of a-z, 0-9, '.', '_' and '-', the first a letter or a digit, not ending like -v3.")),
     request_body = PolicyDocument,
     responses(
         (status = 201, description = "a version was written", body = Policy, headers(("Location" = String))),
-        (status = 200, description = "the latest version is equal", body = Policy, headers(("Location" = String))),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 200, description = "the latest version is equal", body = Policy, headers(("Location" = String)))))]
 pub(super) async fn put(
     State(app): State<App>,
     Who(caller): Who,
@@ -89,8 +83,10 @@ pub(super) async fn put(
 }
 
 /// The policies, the latest version of each
+///
+/// By name, in pages.
 #[utoipa::path(get, path = "/v1/policies", tag = "policies", params(Paging),
-    responses((status = 200, body = Listing<PolicyItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<PolicyItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
@@ -112,8 +108,10 @@ pub(super) struct VersionQuery {
 }
 
 /// A version of a policy
+///
+/// As it was written; without `version`, the latest.
 #[utoipa::path(get, path = "/v1/policies/{name}", tag = "policies", params(("name" = String, Path), VersionQuery),
-    responses((status = 200, body = Policy), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Policy)))]
 pub(super) async fn get(
     State(app): State<App>,
     Who(caller): Who,
@@ -124,8 +122,10 @@ pub(super) async fn get(
 }
 
 /// The versions of a policy, newest first
+///
+/// Without their specifications.
 #[utoipa::path(get, path = "/v1/policies/{name}/versions", tag = "policies", params(("name" = String, Path), Paging),
-    responses((status = 200, body = Listing<PolicyItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<PolicyItem>)))]
 pub(super) async fn versions(
     State(app): State<App>,
     Who(caller): Who,

@@ -13,7 +13,7 @@ use super::extract::{Id, Query};
 use super::listing::{self, Listing};
 use crate::identity::{Caller, Scope};
 use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 use crate::report::{Manifest, PublicReport};
 
 /// A release in a list.
@@ -51,7 +51,7 @@ pub(super) struct ReleaseQuery {
 ///
 /// Held ones are listed for those alone who may approve them; a page may be shorter for it.
 #[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
-    responses((status = 200, body = Listing<ReleaseItem>), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Listing<ReleaseItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
@@ -101,6 +101,15 @@ pub(super) async fn open(app: &App, caller: &Caller, release: &ReleaseRecord) ->
     if app.desk.read_held(caller, release.id).await? { Ok(()) } else { Err(gone()) }
 }
 
+/// What to answer when parts that were there are no more.
+///
+/// # Errors
+/// `gone` when the release was rejected or withdrawn meanwhile, or the store's problem.
+pub(super) async fn still_served(app: &App, release: &ReleaseRecord) -> Result<(), Problem> {
+    let now = app.desk.store.release(&release.tenant, release.id).await.map_err(|error| problem_of(&error))?;
+    if now.is_some_and(|now| now.is_served()) { Ok(()) } else { Err(gone()) }
+}
+
 fn gone() -> Problem {
     Problem::new(Kind::Gone, "the release was rejected or withdrawn")
 }
@@ -114,15 +123,20 @@ pub(super) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
 }
 
 /// The manifest of a release
+///
+/// What was published, why every rule holds, and figures that anyone can recompute from the parts. A rejected or withdrawn
+/// release is answered 410.
 #[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Manifest), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = Manifest)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Manifest>, Problem> {
     Ok(Json(read(&app, &caller, id).await?.1))
 }
 
 /// What a release promises and why, in words
+///
+/// A function of the manifest alone, for whoever files or reads the release.
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = PublicReport), (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+    responses((status = 200, body = PublicReport)))]
 pub(super) async fn report(
     State(app): State<App>,
     Who(caller): Who,

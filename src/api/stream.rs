@@ -59,23 +59,48 @@ pub(super) async fn scales(
     }
 }
 
+/// What comes next of a part.
+struct Place {
+    file: String,
+    number: u32,
+    /// Rows that are still to come.
+    left: u64,
+}
+
+impl Place {
+    fn begin(part: &ManifestPart) -> Self {
+        Self { file: part.file.clone(), number: 0, left: part.rows }
+    }
+
+    /// Steps over a chunk. A part whose end comes too early is cut: its release was withdrawn or rejected under way.
+    fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
+        let Some(chunk) = found else {
+            return if self.left == 0 { Ok(()) } else { Err(StoreError::NotFound) };
+        };
+        self.number += 1;
+        self.left = self.left.saturating_sub(u64::from(chunk.rows));
+        Ok(())
+    }
+}
+
 /// All rows of a part.
 pub(super) fn part(
     app: App,
     release: ReleaseRecord,
-    file: String,
+    part: &ManifestPart,
     rendering: Rendering,
-) -> impl Stream<Item = Result<Bytes, StoreError>> {
-    let begun = (app, release, file, 0u32, Some(rendering));
-    stream::try_unfold(begun, |(app, release, file, mut number, rendering)| async move {
+) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
+    let begun = (app, release, Place::begin(part), Some(rendering));
+    stream::try_unfold(begun, |(app, release, mut place, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
             let found = app
                 .desk
                 .store
-                .part_chunk(&release.tenant, release.job, release.attempt, &file, number)
+                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
                 .await
                 .map_err(cut)?;
+            place.step(found.as_ref())?;
             let last = found.is_none();
             let rendered = blocking(move || {
                 let bytes = match found {
@@ -86,12 +111,11 @@ pub(super) fn part(
             });
             let bytes;
             (rendering, bytes) = rendered.await.map_err(cut)?;
-            number += 1;
             if last {
-                return Ok(Some((bytes.into(), (app, release, file, number, None))));
+                return Ok(Some((bytes.into(), (app, release, place, None))));
             }
             if !bytes.is_empty() {
-                return Ok(Some((bytes.into(), (app, release, file, number, Some(rendering)))));
+                return Ok(Some((bytes.into(), (app, release, place, Some(rendering)))));
             }
         }
     })
@@ -101,9 +125,9 @@ pub(super) fn part(
 struct Packing {
     app: App,
     release: ReleaseRecord,
-    files: std::vec::IntoIter<String>,
-    /// The file under way and its next chunk.
-    current: Option<(String, u32)>,
+    parts: std::vec::IntoIter<Place>,
+    /// The part under way.
+    current: Option<Place>,
     archive: Option<Archive>,
 }
 
@@ -117,18 +141,17 @@ pub(super) async fn archive(
     manifest: Manifest,
     report: PublicReport,
 ) -> Result<impl Stream<Item = Result<Bytes, StoreError>>, Problem> {
-    let files: Vec<String> =
-        manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.file.clone()).collect();
+    let parts: Vec<Place> = manifest.tables.iter().flat_map(|table| &table.parts).map(Place::begin).collect();
     let archive = blocking(move || Archive::begin(&manifest, &report)).await.map_err(|error| problem_of(&error))?;
-    let begun = Packing { app, release, files: files.into_iter(), current: None, archive: Some(archive) };
+    let begun = Packing { app, release, parts: parts.into_iter(), current: None, archive: Some(archive) };
     Ok(stream::try_unfold(begun, |mut packing| async move {
         let Some(mut archive) = packing.archive.take() else { return Ok(None) };
         loop {
             let beginning = packing.current.is_none();
             if beginning {
-                packing.current = packing.files.next().map(|file| (file, 0));
+                packing.current = packing.parts.next();
             }
-            let Some((file, number)) = packing.current.take() else {
+            let Some(mut place) = packing.current.take() else {
                 let bytes = blocking(move || archive.finish()).await.map_err(cut)?;
                 return Ok(Some((Bytes::from(bytes), packing)));
             };
@@ -136,11 +159,13 @@ pub(super) async fn archive(
             let found = app
                 .desk
                 .store
-                .part_chunk(&release.tenant, release.job, release.attempt, &file, number)
+                .part_chunk(&release.tenant, release.job, release.attempt, &place.file, place.number)
                 .await
                 .map_err(cut)?;
+            place.step(found.as_ref())?;
             let Some(chunk) = found else { continue };
-            packing.current = Some((file.clone(), number + 1));
+            let file = place.file.clone();
+            packing.current = Some(place);
             let bytes;
             (archive, bytes) = blocking(move || {
                 if beginning {

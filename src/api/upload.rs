@@ -19,14 +19,14 @@ use super::App;
 use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain, idempotency_key};
-use super::intake::{BodyReader, Feeder, SharedMeter, intake};
+use super::intake::{BodyReader, Fed, Feeder, Pace, SharedMeter, intake};
 use crate::identity::Caller;
 use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
 use crate::meter::{self, Upload};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
-use crate::problem::{Kind, Problem, ProblemDocument};
+use crate::problem::{Kind, Problem};
 
 /// What is said of an upload.
 #[derive(Deserialize, IntoParams)]
@@ -74,7 +74,10 @@ struct UploadForm {
 /// request, and stores nothing; with others it is refused (`idempotency-conflict`). A key is remembered for a day, and not at
 /// all when its upload failed. While the first upload still runs a repeat is answered 409 `conflict` with `Retry-After`.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets",
-    params(UploadQuery, ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    params(UploadQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be repeated: 1 to 255 visible ASCII characters."),
+        ("Content-Encoding" = Option<String>, Header, description = "How the body is compressed; in a form, the part states it."),
+        ("Content-Digest" = Option<String>, Header, description = "The SHA-256 of the body as it is sent (RFC 9530), which is checked; in a form, the part states it.")),
     request_body(content(
         (String = "text/csv"),
         (String = "application/x-ndjson"),
@@ -82,8 +85,7 @@ struct UploadForm {
         (Vec<u8> = "application/vnd.apache.arrow.stream"),
         (UploadForm = "multipart/form-data"))),
     responses(
-        (status = 201, body = Dataset, headers(("Location" = String))),
-        (status = "4XX", body = ProblemDocument, content_type = "application/problem+json")))]
+        (status = 201, body = Dataset, headers(("Location" = String)))))]
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
@@ -102,13 +104,14 @@ pub(super) async fn create(
             return Err(problem);
         }
     };
+    let mut pace = Pace::new(app.bounds.idle, app.bounds.upload);
     let dataset = match packed {
         None => {
             // what an upload may hold is counted as it is read
             DefaultBodyLimit::disable().apply(&mut request);
             let mut waiting = Some(admitted);
             let taken = match Multipart::from_request(request, &()).await {
-                Ok(form) => from_form(&app, &mut waiting, form).await,
+                Ok(form) => from_form(&app, &mut waiting, form, pace).await,
                 Err(_) => Err(Problem::new(Kind::MalformedRequest, NO_FORM)),
             };
             if let Some(Admitted { begun: Some(Begun::First(claim)), .. }) = waiting {
@@ -119,8 +122,8 @@ pub(super) async fn create(
         Some(packed) => {
             let body = request.into_body().into_data_stream();
             let taking = Taking::begin(&app, admitted, packed);
-            let complete = taking.feeder.feed(body).await;
-            taking.end(complete).await?
+            let fed = taking.feeder.feed(body, &mut pace).await;
+            taking.end(fed).await?
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
@@ -229,9 +232,15 @@ impl Taking {
         Self { feeder, thread }
     }
 
-    async fn end(self, complete: bool) -> Result<DatasetRecord, Problem> {
-        self.feeder.end(complete).await;
-        self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
+    async fn end(self, fed: Fed) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(matches!(fed, Fed::Whole)).await;
+        let taken =
+            self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
+        match (fed, taken) {
+            // what the thread saw is a body that broke off
+            (Fed::Late(problem), Err(_)) => Err(problem),
+            (_, taken) => taken,
+        }
     }
 }
 
@@ -290,10 +299,15 @@ impl Sent {
 }
 
 /// Takes in the one file of a form.
-async fn from_form(app: &App, waiting: &mut Option<Admitted>, mut form: Multipart) -> Result<DatasetRecord, Problem> {
+async fn from_form(
+    app: &App,
+    waiting: &mut Option<Admitted>,
+    mut form: Multipart,
+    mut pace: Pace,
+) -> Result<DatasetRecord, Problem> {
     let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
-    let file = form.next_field().await.map_err(malformed)?.ok_or_else(one_file)?;
+    let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
     if file.name() != Some("file") {
         return Err(one_file());
     }
@@ -311,10 +325,16 @@ async fn from_form(app: &App, waiting: &mut Option<Admitted>, mut form: Multipar
     let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
     let admitted = admitted.ok_or_else(misplaced)?;
     let taking = Taking::begin(app, admitted, packed);
-    let complete = taking.feeder.feed(file).await;
+    let mut fed = taking.feeder.feed(file, &mut pace).await;
     // only what nothing follows is complete
-    let alone = !complete || matches!(form.next_field().await, Ok(None));
-    match taking.end(complete && alone).await {
+    let mut alone = true;
+    if matches!(fed, Fed::Whole) {
+        match pace.wait(form.next_field()).await {
+            Ok(next) => alone = matches!(next, Ok(None)),
+            Err(problem) => fed = Fed::Late(problem),
+        }
+    }
+    match taking.end(if alone { fed } else { Fed::Broken }).await {
         Err(_) if !alone => Err(one_file()),
         taken => taken,
     }

@@ -1,6 +1,7 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod need;
 mod plan;
 mod release;
 mod verify;
@@ -17,6 +18,7 @@ use crate::publish::{self, Design, Input, Refusal};
 use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
+pub use need::{ColumnSize, memory};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
@@ -54,6 +56,9 @@ impl From<std::io::Error> for Stopped {
     fn from(error: std::io::Error) -> Self {
         let problem = match error.kind() {
             std::io::ErrorKind::StorageFull => Problem::new(Kind::StorageFull, "the parts could not be written"),
+            std::io::ErrorKind::ResourceBusy => {
+                Problem::new(Kind::Unavailable, "the parts could not be written or read back now; nothing was released")
+            }
             _ => Problem::new(Kind::Internal, "the parts could not be written or read back; nothing was released"),
         };
         Self::Failed { problem, cause: error.to_string() }
@@ -207,17 +212,49 @@ pub fn dry_run(
     control: &Control,
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
-    let prepared = match prepare(specification, table, earlier, dependencies) {
-        Ok(prepared) => prepared,
-        Err(Refusal(more)) => {
-            faults.extend(more);
-            return Err(Refusal(faults).into());
-        }
-    };
+    let prepared = plan_or_refuse(specification, table, earlier, dependencies, &mut faults)?;
+    Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
+}
+
+/// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.
+///
+/// # Errors
+/// As [`dry_run`].
+pub fn dry_run_from_counts(
+    specification: &Specification,
+    counts: &dyn Counts,
+    earlier: &Earlier,
+    mut faults: Vec<Fault>,
+    problem: &Problem,
+) -> Result<Plan, Stopped> {
+    let prepared = plan_or_refuse(specification, counts, earlier, Known::declared(specification), &mut faults)?;
+    Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
+}
+
+fn plan_or_refuse(
+    specification: &Specification,
+    counts: &dyn Counts,
+    earlier: &Earlier,
+    dependencies: Known,
+    faults: &mut Vec<Fault>,
+) -> Result<Prepared, Stopped> {
+    prepare(specification, counts, earlier, dependencies).map_err(|Refusal(more)| {
+        faults.extend(more);
+        Refusal(std::mem::take(faults)).into()
+    })
+}
+
+/// The plan of a design with everything that stands in its way.
+fn judged(
+    specification: &Specification,
+    earlier: &Earlier,
+    prepared: &Prepared,
+    mut faults: Vec<Fault>,
+    mut problems: Vec<Value>,
+) -> Plan {
     if let Err(Refusal(ineligible)) = prepared.design.feasible(&attribute_names(specification)) {
         faults.extend(ineligible);
     }
-    let mut problems: Vec<Value> = Vec::new();
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
     }
@@ -232,10 +269,10 @@ pub fn dry_run(
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
-    Ok(Plan {
+    Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
         ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
-    })
+    }
 }
 
 /// The remarks of a specification, for the one who plans.

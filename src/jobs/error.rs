@@ -58,11 +58,11 @@ impl From<StoreError> for std::io::Error {
             StoreError::NotFound => std::io::ErrorKind::NotFound,
             StoreError::Full => std::io::ErrorKind::StorageFull,
             StoreError::Corrupt(_) => std::io::ErrorKind::InvalidData,
-            StoreError::Conflict
-            | StoreError::Unavailable(_)
-            | StoreError::InUse(_)
-            | StoreError::Schema(_)
-            | StoreError::Backend(_) => std::io::ErrorKind::Other,
+            // whoever sees only the kind can still tell what may succeed later
+            StoreError::Unavailable(_) => std::io::ErrorKind::ResourceBusy,
+            StoreError::Conflict | StoreError::InUse(_) | StoreError::Schema(_) | StoreError::Backend(_) => {
+                std::io::ErrorKind::Other
+            }
         };
         Self::new(kind, error)
     }

@@ -167,7 +167,16 @@ impl Desk {
             lease_until: now + LEASE,
         };
         loop {
-            let held = self.store.claim_repeat(&key).await.map_err(|error| problem_of(&error))?;
+            let held = match self.store.claim_repeat(&key).await {
+                Ok(held) => held,
+                Err(error) => {
+                    // it may have been taken all the same, and nobody else would let go of it
+                    if let Err(error) = self.store.drop_repeat(key.resource).await {
+                        tracing::warn!(error = %error, "the key of a failed request may stay until its lease ends");
+                    }
+                    return Err(problem_of(&error));
+                }
+            };
             let Some(held) = held else { return Ok(Begun::First(self.claimed(caller, route, key.resource))) };
             if self.is_there(&caller.tenant, route, held.resource).await.map_err(|error| problem_of(&error))? {
                 return Ok(Begun::Repeat(held));

@@ -271,6 +271,23 @@ fn other_addresses_than_loopback_are_not_served() {
     assert!(!data.exists());
 }
 
+/// Whoever serves others says where the ledger is: an empty one by accident would let a release undo an earlier one.
+#[test]
+fn other_addresses_than_loopback_need_a_store_that_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let output = run(guardian().args(["serve", "--auth", "keys", "--listen", address, "--data"]).arg(&data));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("DATABASE_URL") && said.contains("--store embedded"), "{said}");
+    }
+    assert!(!data.exists());
+    let keys = ["--auth", "keys", "--listen"];
+    drop(Process::serve_with(&data, "info", &[&keys[..], &["0.0.0.0:0", "--store", "embedded"]].concat()));
+    drop(Process::serve_with(&data, "info", &[&keys[..], &["127.0.0.1:0"]].concat()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_and_data_are_closed_to_others() {
     use std::os::unix::fs::PermissionsExt;

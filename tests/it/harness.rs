@@ -6,7 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, JwtOptions, LogFormat, QueueOptions, StoreOptions, WatchOptions};
+use guardian::config::{
+    Auth, Config, JobLimits, JwtOptions, LogFormat, QueueOptions, RequestLimits, StoreOptions, WatchOptions,
+};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -16,6 +18,8 @@ use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 use tempfile::TempDir;
+
+use super::contract::Asked;
 
 /// Stands in data; no problem and no log may hold it.
 pub(crate) const MARKER: &str = "SECRETVALUE";
@@ -149,7 +153,12 @@ impl Client {
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        Answer::of(request.send().await.unwrap()).await
+        let (http, request) = request.build_split();
+        let request = request.unwrap();
+        let asked = Asked::of(&request, &self.base);
+        let answer = Answer::of(http.execute(request).await.unwrap()).await;
+        asked.judge(&answer);
+        answer
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -272,6 +281,8 @@ impl Server {
             max_queued_jobs: 1000,
             max_uploads: 16,
             max_plans: 4,
+            request_limits: RequestLimits::default(),
+            job_limits: JobLimits { memory_budget: Some(0), ..JobLimits::default() },
             retain_days: None,
             grace_seconds: 5,
             drain_seconds: 0,

@@ -90,7 +90,7 @@ const APPROVERS: &[Preset] = &[Preset::Officer, Preset::Admin];
 const OVERSEERS: &[Preset] = &[Preset::Officer, Preset::Operator, Preset::Admin];
 
 /// A policy of the tenant `default`.
-const POLICY: &str = "nightly";
+pub(crate) const POLICY: &str = "nightly";
 
 pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
@@ -145,7 +145,7 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
 }
 
 /// A policy like none before.
-fn specification() -> Value {
+pub(crate) fn specification() -> Value {
     json!({"specification": {"reason": Uuid::now_v7(), "method": hospital_method()}})
 }
 
@@ -383,7 +383,9 @@ fn keys(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 async fn the_first_key_opens_a_service_that_others_can_reach() {
     let home = tempfile::tempdir().unwrap();
     let (data, file) = (home.path().join("data"), home.path().join("first.key"));
-    let options = ["--listen", "0.0.0.0:0", "--auth", "keys", "--bootstrap-key-file", file.to_str().unwrap()];
+    let file_option = file.to_str().unwrap();
+    let options =
+        ["--listen", "0.0.0.0:0", "--store", "embedded", "--auth", "keys", "--bootstrap-key-file", file_option];
     let mut process = Process::serve_with(&data, "trace", &options);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = fs::read_to_string(&file).unwrap().trim().to_owned();

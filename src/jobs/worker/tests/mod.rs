@@ -1,5 +1,6 @@
 //! Workers over a real store, with runners that do what the test says. Time is the test's clock; waiting is for tasks only.
 
+mod limits;
 mod poison;
 
 use std::io::Read;
@@ -421,6 +422,27 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
     let second = bench.reaches(twins[1], JobStatus::Succeeded).await;
     let third = bench.reaches(twins[2], JobStatus::Succeeded).await;
     assert_eq!((second.release, second.reused, third.reused), (third.release, false, true));
+    workers.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
+    let bench = Bench::new().await;
+    let unavailable = || Stop::Failed(Problem::new(Kind::Unavailable, "not now"));
+    let tries = AtomicU32::new(0);
+    let workers = bench.start(SOON, move |assignment, _| {
+        if assignment.job.reuse_key[0] == 2 || tries.fetch_add(1, Ordering::SeqCst) < 3 {
+            return Err(unavailable());
+        }
+        Ok(commit(&assignment))
+    });
+    let id = bench.submit(1).await;
+    assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 4);
+    // not for ever
+    let id = bench.submit(2).await;
+    let job = bench.reaches(id, JobStatus::Failed).await;
+    assert_eq!(job.attempt, run::PATIENCE);
+    assert!(problem_type(&job).ends_with("/unavailable"));
     workers.shutdown().await;
 }
 

@@ -1,0 +1,32 @@
+// Shared by the targets of formats: every chunk that a reader gives is sound, and is stored and read back as it is.
+
+use std::io::Cursor;
+
+use guardian::microdata::ChunkColumn;
+use guardian::microdata::formats::csv::CsvOptions;
+use guardian::microdata::formats::{InputFormat, Limits, open};
+
+/// Reads a table to its end or to its refusal.
+pub fn read(format: InputFormat, data: &[u8]) {
+    let limits = Limits { max_decompressed: 1 << 26, ..Limits::default() };
+    let body = Cursor::new(data.to_vec());
+    let Ok(mut reader) = open(format, body, CsvOptions::default(), &limits, &std::env::temp_dir()) else { return };
+    let names = reader.names().to_vec();
+    assert!(names.iter().all(|name| !name.is_empty()));
+    let distinct: std::collections::HashSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    while let Ok(Some(chunk)) = reader.next_chunk() {
+        assert!(chunk.rows > 0);
+        assert_eq!(chunk.columns.len(), names.len());
+        for column in &chunk.columns {
+            assert_eq!(column.rows(), chunk.rows as usize);
+            let again = ChunkColumn::decode(&column.encode()).expect("what was stored is read");
+            for row in 0..column.rows() {
+                let value = column.value(row);
+                assert!(value.is_none_or(|value| std::str::from_utf8(value).is_ok()));
+                assert_eq!(again.value(row), value);
+            }
+        }
+    }
+    assert_eq!(reader.kinds().len(), names.len());
+}

@@ -1,0 +1,336 @@
+//! What handlers cannot say of themselves is added to the document: schemas of documents that are read by hand, names of
+//! operations, every problem by its status, response headers and examples. A test holds that nothing is missing.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::operations::{ALWAYS, Example, FAULTS, OF_JOBS, OPERATIONS, Operation, WITH_KEYS};
+use super::{examples, hoist};
+use crate::problem::{Fault, Kind, Problem};
+
+/// Laid over the schemas that are derived from types, as a JSON merge patch (RFC 7386).
+const SCHEMAS: &str = include_str!("schemas.json");
+/// Laid over parameters: by name, and by operation and name.
+const PARAMETERS: &str = include_str!("parameters.json");
+
+/// Members of answers that are left out when there is nothing to say; all others are always written.
+const OPTIONAL: &[(&str, &str)] = &[
+    ("CheckResult", "detail"),
+    ("Manifest", "reproducible"),
+    ("ManifestPart", "null"),
+    ("ManifestRule", "achieved"),
+    ("MethodName", "algorithm"),
+    ("Problem", "errors"),
+];
+
+/// Bodies that are bytes, not text.
+const BYTES: [&str; 3] = ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
+
+/// The document with everything that was not derived.
+pub(super) fn complete(mut document: Value) -> Value {
+    hoist::name_variants(&mut document);
+    document = hoist::rename(&document, |name| match name.strip_prefix("Listing_") {
+        Some(item) => format!("{item}List"),
+        None if name == "HeldByText" => "HeldBy".to_owned(),
+        None => hoist::variant_of(name, "HeldByText", "HeldBy"),
+    });
+    let components = &mut document["components"];
+    for (name, schema) in components["schemas"].as_object_mut().into_iter().flatten() {
+        require_all(name, schema);
+        if let Some(item) = name.strip_suffix("List") {
+            schema["properties"]["items"]["items"] = reference("schemas", item);
+        }
+    }
+    merge(&mut components["schemas"], &parsed(SCHEMAS));
+    components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
+    components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULTS).into();
+    components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(OF_JOBS).into();
+    components["schemas"]["Job"]["properties"]["problem"]["description"] =
+        format!("Why it was refused or failed: {}.", quoted(&names(OF_JOBS))).into();
+    components["schemas"]["Fault"]["properties"]["type"]["description"] =
+        format!("What kind of fault it is: {}.", quoted(&names(FAULTS))).into();
+    components["headers"] = headers();
+    components["examples"] = Kind::ALL.iter().map(|kind| (kind.name().to_owned(), problem_example(*kind))).collect();
+    let parameters = parsed(PARAMETERS);
+    for operation in OPERATIONS {
+        let described = &mut document["paths"][operation.path][operation.method];
+        if described.is_object() {
+            complete_operation(operation, described, &parameters);
+        }
+    }
+    document
+}
+
+/// The schema of what a policy states: a job document without what only a job can say.
+fn without_dataset(job: &Value) -> Value {
+    let mut schema = job.clone();
+    let nothing = Value::Null;
+    let change = json!({
+        "title": "PolicySpecification",
+        "description": "A job document for any dataset. A job that names the policy can replace its members.",
+        "required": ["method"],
+        "properties": {"dataset": nothing, "policy": nothing, "method": {"oneOf": nothing, "$ref": "#/components/schemas/Method"}},
+        "if": nothing,
+        "else": nothing,
+    });
+    merge(&mut schema, &change);
+    schema
+}
+
+/// A document that stands beside the code.
+pub(super) fn parsed(text: &str) -> Value {
+    // a test reads them all
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn complete_operation(operation: &Operation, described: &mut Value, parameters: &Value) {
+    described["operationId"] = operation.id.into();
+    for parameter in described.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap_or_default().to_owned();
+        let here = format!("{} {} {name}", operation.method.to_uppercase(), operation.path);
+        for overlay in [&parameters[name.as_str()], &parameters[here.as_str()]] {
+            if overlay.is_object() {
+                merge(parameter, overlay);
+            }
+        }
+        if name == "id" {
+            parameter["description"] = id_of(operation.path).into();
+        }
+    }
+    if !operation.requests.is_empty() {
+        described["requestBody"]["required"] = true.into();
+        bodies(&mut described["requestBody"]["content"], operation.requests, true);
+    }
+
+    let security = described["security"].clone();
+    let responses = &mut described["responses"];
+    if let Some(stated) = responses.as_object_mut() {
+        // problems are stated by their statuses below
+        stated.retain(|status, _| status.starts_with(['2', '3']));
+    }
+    for (status, description, examples) in operation.answers {
+        let response = &mut responses[*status];
+        response["description"] = (*description).into();
+        bodies(&mut response["content"], examples, false);
+        if response["content"].is_null() {
+            response.as_object_mut().map(|response| response.remove("content"));
+        }
+        if let Some(stated) = response.get_mut("headers").and_then(Value::as_object_mut) {
+            stated.iter_mut().for_each(|(name, header)| *header = reference("headers", name));
+        }
+        match *status {
+            "304" => response["headers"]["ETag"] = reference("headers", "ETag"),
+            "200" if operation.id.starts_with("download_") => {
+                response["headers"]["Content-Disposition"] = reference("headers", "Content-Disposition");
+            }
+            _ => {}
+        }
+        response["headers"]["X-Request-Id"] = reference("headers", "X-Request-Id");
+    }
+
+    let mut by_status: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
+    let with_keys = if security.is_array() { WITH_KEYS } else { &[] };
+    for kind in ALWAYS.iter().chain(with_keys).chain(operation.problems) {
+        let kinds = by_status.entry(kind.status()).or_default();
+        if !kinds.contains(kind) {
+            kinds.push(*kind);
+        }
+    }
+    for (status, kinds) in by_status {
+        responses[status.to_string()] = problem_response(status, &kinds, &security);
+    }
+}
+
+/// What the id in a path names.
+fn id_of(path: &str) -> &'static str {
+    match path {
+        _ if path.starts_with("/v1/datasets") => "The id of the dataset.",
+        _ if path.starts_with("/v1/jobs") => "The id of the job.",
+        _ => "The id of the release.",
+    }
+}
+
+fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
+    if let Some(content) = content.as_object_mut() {
+        for (media_type, body) in content.iter_mut() {
+            // what is sent may also be compressed, whatever it is
+            let packed = sent && !matches!(media_type.as_str(), "application/json" | "multipart/form-data");
+            if packed || BYTES.contains(&media_type.as_str()) {
+                body["schema"] = json!({"type": "string", "format": "binary"});
+            }
+        }
+    }
+    for (media_type, file) in examples {
+        let body = &mut content[*media_type];
+        let name = file.split('.').next().unwrap_or_default();
+        body["examples"][name] = json!({"summary": examples::summary(file), "value": examples::value(file)});
+        match *media_type {
+            "application/json" if *file == "part.json" => body["schema"] = reference("schemas", "PartPage"),
+            // each event's data is a job
+            "text/event-stream" => {
+                body["schema"] = json!({"type": "string"});
+                body["x-event-data"] = reference("schemas", "Job");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
+    let names = names(kinds);
+    let mut description = match status {
+        401 => "There is no key, or one that does not work".to_owned(),
+        403 => "The request is not let through".to_owned(),
+        500 => "A bug; nothing was released".to_owned(),
+        _ => kinds.first().map(|kind| sentence(kind.title())).unwrap_or_default(),
+    };
+    description.push_str(&format!(": {}.", quoted(&names)));
+    let scopes: Vec<&str> =
+        security.as_array().into_iter().flatten().filter_map(|needs| needs["key"][0].as_str()).collect();
+    if status == 403 && !scopes.is_empty() {
+        description.push_str(&format!(" The key needs the scope {}.", either(&scopes)));
+    }
+    if kinds.contains(&Kind::InvalidSpecification) {
+        description.push_str(&format!(
+            " Each fault of an `invalid-specification` stands in `errors`, with its pointer: {}.",
+            quoted(&self::names(FAULTS))
+        ));
+    }
+    let mut headers = json!({"X-Request-Id": reference("headers", "X-Request-Id")});
+    match status {
+        401 => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate"),
+        403 if !scopes.is_empty() => headers["WWW-Authenticate"] = reference("headers", "WWW-Authenticate-Scope"),
+        409 if kinds.contains(&Kind::IdempotencyConflict) => {
+            headers["Retry-After"] = reference("headers", "Retry-After-In-Progress");
+        }
+        429 | 503 => headers["Retry-After"] = reference("headers", "Retry-After"),
+        _ => {}
+    }
+    let examples: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), reference("examples", name))).collect();
+    json!({
+        "description": description,
+        "headers": headers,
+        "content": {"application/problem+json": {"schema": reference("schemas", "Problem"), "examples": examples}},
+        "x-problem-types": names,
+    })
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn names(kinds: &[Kind]) -> Vec<&'static str> {
+    kinds.iter().map(|kind| kind.name()).collect()
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn either(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+}
+
+fn problem_example(kind: Kind) -> Value {
+    let mut problem = Problem::new(kind, kind.remedy());
+    match kind {
+        Kind::InvalidSpecification => {
+            problem = Problem::of_faults(vec![
+                Fault::new("/method/rules/1", Kind::RuleIneligible, "at most 2-diversity is possible")
+                    .with("requested", "4")
+                    .with("largest_l", 2),
+                Fault::new("/priority", Kind::ParameterRange, "expected an integer from -100 to 100")
+                    .with("allowed", "an integer from -100 to 100"),
+            ]);
+        }
+        Kind::UploadMalformed => {
+            problem.detail = "record 7 has 5 fields, the header has 6".to_owned();
+            problem = problem.with("row", 7).with("column", Value::Null).with("byte", 412);
+        }
+        Kind::TooLarge => problem = problem.with("limit", 16_777_216),
+        Kind::Forbidden => problem = problem.with("scope", "jobs"),
+        _ => {}
+    }
+    let document = problem.to_json("urn:uuid:018f0000-0000-7000-8000-0000000000ff");
+    json!({"summary": kind.title(), "value": document})
+}
+
+fn headers() -> Value {
+    let header = |description: &str, required: bool, schema: Value, example: Value| json!({"description": description, "required": required, "schema": schema, "example": example});
+    let text = || json!({"type": "string"});
+    let seconds = || json!({"type": "integer", "minimum": 0});
+    json!({
+        "X-Request-Id": header(
+            "Names this request in the log; the one that was sent, or a new one.", true, text(),
+            "018f0000-0000-7000-8000-0000000000fe".into()),
+        "Location": header(
+            "Where the resource is.", true, json!({"type": "string", "format": "uri-reference"}),
+            "/v1/jobs/018f0000-0000-7000-8000-000000000002".into()),
+        "ETag": header(
+            "Names these bytes: send it as `If-None-Match` to be told that nothing changed.", true, text(),
+            "\"5f70bf18a08660aa-csv\"".into()),
+        "Content-Disposition": header(
+            "A name for the file; not of a page of JSON.", false, text(),
+            "attachment; filename=\"t1.qi.csv\"".into()),
+        "Retry-After": header("After how many seconds it is worth to try again.", true, seconds(), 5.into()),
+        "Retry-After-In-Progress": header(
+            "After how many seconds it is worth to try again, while the first request with the same key still runs.",
+            false, seconds(), 2.into()),
+        "WWW-Authenticate-Scope": header(
+            "The scope that the key has not.", false, text(),
+            "Bearer realm=\"guardian\", error=\"insufficient_scope\", scope=\"jobs\"".into()),
+        "WWW-Authenticate": header("How to send a key.", true, text(), "Bearer realm=\"guardian\"".into()),
+    })
+}
+
+fn reference(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
+}
+
+/// Says of a schema of answers which members are always written: all that may not be left out, also those that can be null.
+fn require_all(name: &str, schema: &mut Value) {
+    let Some(properties) = schema["properties"].as_object() else { return };
+    let optional = |member: &str| OPTIONAL.contains(&(name, member));
+    let required: Vec<&str> = properties.keys().map(String::as_str).filter(|member| !optional(member)).collect();
+    schema["required"] = required.into();
+}
+
+/// RFC 7386.
+pub(super) fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    for (name, value) in members {
+        if value.is_null() {
+            target.as_object_mut().map(|target| target.remove(name));
+        } else {
+            merge(&mut target[name.as_str()], value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_the_code_is_json() {
+        for text in [SCHEMAS, PARAMETERS] {
+            assert!(parsed(text).as_object().is_some_and(|members| !members.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_patch_replaces_adds_and_removes() {
+        let mut target = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
+        merge(&mut target, &json!({"a": null, "b": {"c": 4}, "e": [2], "f": {"g": null, "h": 5}}));
+        assert_eq!(target, json!({"b": {"c": 4, "d": 3}, "e": [2], "f": {"h": 5}}));
+    }
+}

@@ -1,0 +1,86 @@
+//! The examples of the document: files of `openapi/examples`, most of them answers of a real run that a test repeats.
+
+use serde_json::Value;
+
+use super::complete::parsed;
+
+macro_rules! files {
+    ($($file:literal, $summary:literal;)*) => {
+        const FILES: &[(&str, &str, &str)] =
+            &[$(($file, $summary, include_str!(concat!("../../../openapi/examples/", $file))),)*];
+    };
+}
+
+files! {
+    "anatomy.json", "One sensitive attribute";
+    "arrow.txt", "The bytes of an Arrow IPC stream";
+    "audit_log.json", "What was done to a policy";
+    "dataset.json", "The hospital table";
+    "datasets.json", "A list of one dataset";
+    "events.txt", "The last event of a job";
+    "form.json", "The file and its name";
+    "health.json", "All is well";
+    "held.json", "A release that waits for an approval, from a table with columns that are not published";
+    "history.json", "A release that was published and withdrawn";
+    "hospital.csv", "Six patients";
+    "hospital.ndjson", "Six patients, one a line";
+    "job.json", "A job that made a release";
+    "job_queued.json", "A job that waits";
+    "job_refused.json", "A job that would have broken a rule";
+    "jobs.json", "A list of one job";
+    "manifest.json", "The hospital table, published";
+    "one_rule.json", "A rule as an object, and everything else dropped";
+    "parquet.txt", "The bytes of a Parquet file";
+    "part.csv", "The quasi-identifiers of a table, tied by bucket";
+    "part.json", "A page of three rows";
+    "part.ndjson", "One row a line";
+    "plan.json", "What would come out";
+    "policies.json", "A list of one policy";
+    "policy.json", "The first version of a policy";
+    "policy_document.json", "What the law asks of a hospital";
+    "policy_versions.json", "A list of one version";
+    "purged.json", "The rows are gone, the release stays";
+    "reason.json", "Why it is done";
+    "rejected.json", "A release that was given up";
+    "releases.json", "A list of one release";
+    "report.json", "The release in words";
+    "versatile.json", "Three rules over the hospital table";
+    "withdrawn.json", "A release that is not served any more";
+    "zip.txt", "The bytes of a zip file";
+}
+
+fn find(file: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    FILES.iter().find(|(name, ..)| *name == file)
+}
+
+/// What an example shows.
+pub(super) fn summary(file: &str) -> &'static str {
+    find(file).map(|(_, summary, _)| *summary).unwrap_or_default()
+}
+
+/// An example: a document, or a text.
+pub(super) fn value(file: &str) -> Value {
+    match find(file) {
+        Some((name, _, text)) if name.ends_with(".json") => parsed(text),
+        Some((.., text)) => (*text).into(),
+        None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operations::OPERATIONS;
+    use super::*;
+
+    #[test]
+    fn every_example_is_there_and_used() {
+        let answers = OPERATIONS.iter().flat_map(|operation| operation.answers).flat_map(|(.., examples)| *examples);
+        let used = OPERATIONS.iter().flat_map(|operation| operation.requests).chain(answers);
+        let mut used: Vec<&str> = used.map(|(_, file)| *file).collect();
+        used.sort_unstable();
+        used.dedup();
+        let files: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(used, files);
+        assert!(files.iter().all(|file| !value(file).is_null()));
+    }
+}

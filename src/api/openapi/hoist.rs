@@ -1,0 +1,87 @@
+//! Every variant of a schema gets a name of its own, so that generated clients have types with names.
+
+use serde_json::{Map, Value, json};
+
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// Moves the objects inside of `oneOf` into schemas of their own. Variants that are told apart by `type` get a discriminator,
+/// and take no other members than those they have.
+pub(super) fn name_variants(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    let mut moved = Map::new();
+    for (parent, schema) in schemas.iter_mut() {
+        let Some(variants) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { continue };
+        let mut mapping = Map::new();
+        for variant in variants {
+            let Some(name) = variant["properties"].as_object().and_then(|_| variant_name(parent, variant)) else {
+                continue;
+            };
+            let target = format!("{SCHEMAS}{name}");
+            let mut variant = std::mem::replace(variant, json!({ "$ref": target }));
+            if let Some(tag) = variant["properties"]["type"]["enum"][0].as_str().map(str::to_owned) {
+                variant["properties"]["type"] = json!({"type": "string", "const": tag});
+                variant["additionalProperties"] = false.into();
+                mapping.insert(tag, target.into());
+            }
+            variant["title"] = name.as_str().into();
+            moved.insert(name, variant);
+        }
+        if !mapping.is_empty() {
+            schema["discriminator"] = json!({"propertyName": "type", "mapping": mapping});
+        }
+    }
+    schemas.extend(moved);
+}
+
+/// A variant is called by its tag, or else by its first required member.
+fn variant_name(parent: &str, variant: &Value) -> Option<String> {
+    match variant["properties"]["type"]["enum"][0].as_str() {
+        Some(tag) => Some(format!("{}{parent}", camel(tag))),
+        None => variant["required"][0].as_str().map(|member| format!("{parent}{}", camel(member))),
+    }
+}
+
+fn camel(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+    };
+    name.split('_').map(word).collect()
+}
+
+/// The name of a variant after its parent was renamed.
+pub(super) fn variant_of(name: &str, parent: &str, renamed: &str) -> String {
+    name.strip_prefix(parent).map_or_else(|| name.to_owned(), |variant| format!("{renamed}{variant}"))
+}
+
+/// The document with its schemas renamed, wherever they are referred to.
+pub(super) fn rename(document: &Value, to: impl Fn(&str) -> String + Copy) -> Value {
+    let mut renamed = references(document, to);
+    if let Some(schemas) = renamed["components"]["schemas"].as_object_mut() {
+        *schemas = std::mem::take(schemas)
+            .into_iter()
+            .map(|(name, mut schema)| {
+                let name = to(&name);
+                if schema["title"].is_string() {
+                    schema["title"] = name.as_str().into();
+                }
+                (name, schema)
+            })
+            .collect();
+    }
+    renamed
+}
+
+fn references(value: &Value, to: impl Fn(&str) -> String + Copy) -> Value {
+    match value {
+        Value::String(text) => match text.strip_prefix(SCHEMAS) {
+            Some(name) => format!("{SCHEMAS}{}", to(name)).into(),
+            None => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(|item| references(item, to)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), references(value, to))).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
+}
