@@ -4,6 +4,8 @@
 pub mod books;
 pub mod keys;
 pub mod ledger;
+mod listen;
+mod memory;
 mod tools;
 mod vault;
 
@@ -22,11 +24,11 @@ use uuid::Uuid;
 
 use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Config, QueueOptions, StoreOptions, WatchOptions, WorkerOptions};
+use crate::config::{Config, JobLimits, QueueOptions, RequestLimits, StoreOptions, WatchOptions, WorkerOptions};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
-    Desk, KEYS_KEPT, KeySource, Publisher, Signals, Store, StoreError, WorkerConfig, Workers, WorkersHandle,
-    seal_datasets,
+    Desk, KEYS_KEPT, KeySource, MemoryBudget, Publisher, Signals, Store, StoreError, WorkerConfig, Workers,
+    WorkersHandle, seal_datasets,
 };
 use crate::microdata::formats::Limits;
 use crate::store::OpenStore;
@@ -208,12 +210,53 @@ impl Base {
         self.store.close().await;
     }
 
-    fn start_workers(&self, workers: u32, queue: QueueOptions, grace: Duration) -> WorkersHandle {
-        let QueueOptions { max_attempts, max_running_per_tenant } = queue;
-        let settings = WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() };
-        let runner = Arc::new(Publisher { vault: Arc::clone(&self.vault), clock: self.clock.clone() });
+    fn start_workers(&self, settings: WorkerConfig, jobs: &JobLimits, budget: &MemoryBudget) -> WorkersHandle {
+        let settings = WorkerConfig { max_job: jobs.max_job(), ..settings };
+        let runner = Arc::new(Publisher {
+            vault: Arc::clone(&self.vault),
+            clock: self.clock.clone(),
+            budget: budget.clone(),
+            limits: of_columns(jobs),
+        });
         let (vault, signals) = (Arc::clone(&self.vault), Arc::clone(&self.signals));
         Workers::start(self.store.shared(), self.clock.clone(), runner, vault, signals, settings)
+    }
+}
+
+fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig {
+    let QueueOptions { max_attempts, max_running_per_tenant } = queue;
+    WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() }
+}
+
+/// What columns may hold.
+fn of_columns(jobs: &JobLimits) -> Limits {
+    Limits { max_distinct: jobs.max_distinct, max_dictionary_bytes: jobs.max_dictionary_bytes, ..Limits::default() }
+}
+
+/// What bounds requests.
+fn bounds(limits: &RequestLimits) -> api::Bounds {
+    api::Bounds {
+        requests: api::Places::new("requests", limits.max_requests),
+        waiting: api::Places::new("callers that wait", limits.max_waiting),
+        downloads: api::Places::new("downloads", limits.max_downloads),
+        max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
+        idle: Duration::from_secs(limits.upload_idle_seconds),
+        upload: Duration::from_secs(limits.max_upload_seconds),
+    }
+}
+
+/// What tables may hold.
+fn of_tables(config: &Config) -> Limits {
+    let requests = &config.request_limits;
+    Limits {
+        max_columns: config.max_columns,
+        max_field_bytes: requests.max_cell_bytes,
+        max_record_bytes: requests.max_row_bytes,
+        max_batch_bytes: requests.max_batch_bytes,
+        max_rows: requests.max_rows,
+        max_decompressed: requests.max_decompressed_bytes,
+        max_ratio: requests.max_decompression_ratio,
+        ..of_columns(&config.job_limits)
     }
 }
 
@@ -248,7 +291,9 @@ impl WorkerService {
         }
         options.watch.collector().map_err(StartError::Config)?;
         let base = Base::open(&options.store, &options.watch, &options.data).await?;
-        let workers = base.start_workers(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
+        let budget = MemoryBudget::new(memory::budget(&options.job_limits));
+        let settings = settings(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
+        let workers = base.start_workers(settings, &options.job_limits, &budget);
         Ok(Self { base, workers })
     }
 
@@ -283,7 +328,7 @@ pub struct Service {
     router: Router,
     base: Base,
     workers: WorkersHandle,
-    server: JoinHandle<io::Result<()>>,
+    server: JoinHandle<()>,
     grace: Duration,
     drain: Duration,
 }
@@ -313,7 +358,10 @@ impl Service {
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
-        let workers = base.start_workers(config.workers, config.queue, config.grace());
+        memory::open_more_files();
+        let budget = MemoryBudget::new(memory::budget(&config.job_limits));
+        let settings = settings(config.workers, config.queue, config.grace());
+        let workers = base.start_workers(settings, &config.job_limits, &budget);
         let desk = Desk {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -321,6 +369,8 @@ impl Service {
             signals: Arc::clone(&base.signals),
             keys,
             max_queued_jobs: config.max_queued_jobs,
+            limits: of_columns(&config.job_limits),
+            budget,
         };
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
@@ -328,22 +378,20 @@ impl Service {
             retire(&desk, kept).await;
             tokio::spawn(retire_again(desk.clone(), kept, base.stopping.clone()));
         }
-        let limits = Limits { max_columns: config.max_columns, ..Limits::default() };
         let router = api::router(App {
             desk,
-            limits,
+            limits: of_tables(config),
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::Places::new("uploads", config.max_uploads),
             plans: api::Places::new("plans", config.max_plans),
+            bounds: bounds(&config.request_limits),
             accepts,
             readiness: base.readiness(),
             gateway: Gateway { prefix, trusted: config.trust_forwarded },
         });
-        let stop = base.stopping.clone();
-        let routes = router.clone().into_make_service_with_connect_info::<SocketAddr>();
-        let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
-        let server = tokio::spawn(serving.into_future());
+        let most = config.request_limits.max_connections;
+        let server = tokio::spawn(listen::serve(listener, router.clone(), most, base.stopping.clone()));
         let (grace, drain) = (config.grace(), Duration::from_secs(config.drain_seconds));
         Ok(Self { address, router, base, workers, server, grace, drain })
     }

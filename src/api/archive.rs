@@ -10,6 +10,7 @@ use super::App;
 use super::access::Who;
 use super::extract::Id;
 use super::parts::{known, tell, unchanged};
+use super::places::held;
 use super::{releases, stream};
 use crate::jobs::{StoreError, problem_of};
 use crate::problem::Problem;
@@ -42,6 +43,7 @@ pub(super) async fn get(
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
     releases::open(&app, &caller, &release).await?;
+    let place = app.bounds.downloads.take()?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(stream::archive(app, release, manifest, report).await?));
     let stated = [
@@ -50,5 +52,5 @@ pub(super) async fn get(
         (header::CONTENT_DISPOSITION, attachment.as_str()),
     ];
     tell(&mut response, stated);
-    Ok(response)
+    Ok(held(response, place))
 }

@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::{Stream, stream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use uuid::Uuid;
 
 use super::App;
@@ -51,11 +51,13 @@ pub(super) async fn stream_events(
     };
     let changes = app.desk.signals.changes();
     read(&app, &caller, id).await?;
-    let listener = Listener { app, caller, base, id, seen, status: None, changes, ended: false };
+    let place = app.bounds.waiting.take()?;
+    let listener = Listener { _place: place, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
+    _place: OwnedSemaphorePermit,
     app: App,
     caller: Caller,
     base: Base,

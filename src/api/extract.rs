@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DRAINED_BYTES, MAX_DOCUMENT_BYTES};
+use super::intake::Pace;
+use super::places::Bounds;
+use super::{App, DRAINED_BYTES, DRAINED_FOR};
 use crate::problem::{Kind, Problem};
 use crate::spec::parse_json;
 
@@ -88,14 +90,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 /// A JSON document of any shape.
 pub(super) struct Document(pub(super) Value);
 
-impl<S: Send + Sync> FromRequest<S> for Document {
+impl FromRequest<App> for Document {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         if !is_json(request.headers()) {
             return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
         }
-        let bytes = document_bytes(request.into_body()).await?;
+        let bytes = document_bytes(request.into_body(), &app.bounds).await?;
         let document = parse_json(&bytes)?;
         if document.is_object() {
             Ok(Self(document))
@@ -105,15 +107,17 @@ impl<S: Send + Sync> FromRequest<S> for Document {
     }
 }
 
-async fn document_bytes(body: Body) -> Result<Vec<u8>, Problem> {
+async fn document_bytes(body: Body, bounds: &Bounds) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut body = body.into_data_stream();
-    while let Some(piece) = body.next().await {
+    let (mut pace, limit) = (Pace::new(bounds.idle, bounds.upload), bounds.max_document_bytes);
+    while let Some(piece) = pace.next(&mut body).await? {
         let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
-        if bytes.len() + piece.len() > MAX_DOCUMENT_BYTES {
+        let found = bytes.len() + piece.len();
+        if found > limit {
             drain(body).await;
-            let detail = format!("a document may have {MAX_DOCUMENT_BYTES} bytes");
-            return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_DOCUMENT_BYTES));
+            let detail = format!("a document may have {limit} bytes");
+            return Err(Problem::new(Kind::TooLarge, detail).with("limit", limit).with("found", found));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -122,13 +126,17 @@ async fn document_bytes(body: Body) -> Result<Vec<u8>, Problem> {
 
 /// Reads on after a refusal: a client that is cut off while it sends does not get to see the answer.
 pub(super) async fn drain(mut body: BodyDataStream) {
-    let mut drained = 0;
-    while let Some(Ok(piece)) = body.next().await {
-        drained += piece.len();
-        if drained > DRAINED_BYTES {
-            return;
+    let draining = async {
+        let mut drained = 0;
+        while let Some(Ok(piece)) = body.next().await {
+            drained += piece.len();
+            if drained > DRAINED_BYTES {
+                return;
+            }
         }
-    }
+    };
+    // whoever sends slowly is not read to the end
+    let _ = tokio::time::timeout(DRAINED_FOR, draining).await;
 }
 
 /// The key under which a request can be repeated.

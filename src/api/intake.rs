@@ -2,11 +2,13 @@
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::DRAINED_BYTES;
 use crate::microdata::formats::LimitExceeded;
@@ -23,26 +25,100 @@ enum Flow {
 pub(super) struct Feeder(mpsc::Sender<Flow>);
 
 impl Feeder {
-    /// Sends all pieces on; false when the body broke off, or when nobody listens and it is too long to be read for nothing.
-    pub(super) async fn feed<E>(&self, mut body: impl Stream<Item = Result<Bytes, E>> + Unpin) -> bool {
+    /// Sends all pieces on, as far as they come at a pace. What nobody listens to is read for a while, and counts as broken off
+    /// when there is more.
+    pub(super) async fn feed<E>(&self, mut body: impl Stream<Item = Result<Bytes, E>> + Unpin, pace: &mut Pace) -> Fed {
         let mut drained = 0;
-        while let Some(piece) = body.next().await {
-            let Ok(piece) = piece else { return false };
+        loop {
+            let piece = match pace.next(&mut body).await {
+                Ok(Some(Ok(piece))) => piece,
+                Ok(Some(Err(_))) => return Fed::Broken,
+                Ok(None) => return Fed::Whole,
+                Err(problem) => return Fed::Late(problem),
+            };
             let len = piece.len();
             if self.0.send(Flow::Bytes(piece)).await.is_err() {
                 drained += len;
                 if drained > DRAINED_BYTES {
-                    return false;
+                    return Fed::Broken;
                 }
             }
         }
-        true
     }
 
     /// States how it ended.
     pub(super) async fn end(self, complete: bool) {
         // a receiver that has given up need not know
         let _ = self.0.send(if complete { Flow::End } else { Flow::Broken }).await;
+    }
+}
+
+/// How a body ended.
+pub(super) enum Fed {
+    /// With its last byte.
+    Whole,
+    /// It broke off, or nobody wanted more of it.
+    Broken,
+    /// It came too slowly.
+    Late(Problem),
+}
+
+/// In a bounded time so many bytes of a body must come, or its end: who sends less holds a place for nothing.
+const PORTION: usize = 16 << 10;
+
+/// The pace at which a body must come. Only the waiting for the client counts, not that for the store.
+pub(super) struct Pace {
+    idle: Duration,
+    /// For the whole body.
+    within: Duration,
+    until: Instant,
+    waited: Duration,
+    portion: usize,
+}
+
+impl Pace {
+    /// A portion in every `idle`, all within `within`.
+    pub(super) fn new(idle: Duration, within: Duration) -> Self {
+        Self { idle, within, until: Instant::now() + within, waited: Duration::ZERO, portion: 0 }
+    }
+
+    /// The next of what comes.
+    ///
+    /// # Errors
+    /// `request-timeout`
+    pub(super) async fn next<E>(
+        &mut self,
+        body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+    ) -> Result<Option<Result<Bytes, E>>, Problem> {
+        let begun = Instant::now();
+        let piece = self.wait(body.next()).await?;
+        self.waited += begun.elapsed();
+        self.portion += piece.as_ref().and_then(|piece| piece.as_ref().ok()).map_or(0, Bytes::len);
+        if self.portion >= PORTION {
+            (self.waited, self.portion) = (Duration::ZERO, 0);
+        }
+        Ok(piece)
+    }
+
+    /// Waits for something that the client must do.
+    ///
+    /// # Errors
+    /// `request-timeout`
+    pub(super) async fn wait<T>(&self, happening: impl Future<Output = T>) -> Result<T, Problem> {
+        let idle = Instant::now() + self.idle.saturating_sub(self.waited);
+        match timeout_at(idle.min(self.until), happening).await {
+            Ok(happened) => Ok(happened),
+            Err(_) if idle < self.until => {
+                let seconds = self.idle.as_secs();
+                let detail = format!("in {seconds} seconds less than 16 KiB of the body came");
+                Err(Problem::new(Kind::RequestTimeout, detail).with("limit", seconds))
+            }
+            Err(_) => {
+                let seconds = self.within.as_secs();
+                let detail = format!("the body did not come within {seconds} seconds");
+                Err(Problem::new(Kind::RequestTimeout, detail).with("limit", seconds))
+            }
+        }
     }
 }
 

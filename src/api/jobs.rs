@@ -131,12 +131,16 @@ pub(super) async fn read(app: &App, caller: &Caller, id: Uuid) -> Result<JobReco
 /// The job once it has ended, or as it is when the time is up.
 async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Result<JobRecord, Problem> {
     let deadline = tokio::time::Instant::now() + wait;
+    let mut place = None;
     let mut changes = app.desk.signals.changes();
     loop {
         let job = read(app, caller, id).await?;
         let now = tokio::time::Instant::now();
         if job.status.is_terminal() || now >= deadline {
             return Ok(job);
+        }
+        if place.is_none() {
+            place = Some(app.bounds.waiting.take()?);
         }
         let look_again = deadline.min(now + LOOK_AGAIN);
         // told, or not told: the job is read again
@@ -182,7 +186,11 @@ pub(super) async fn submit(
     if wait.is_zero() {
         return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
     }
-    let job = read_after(&app, &caller, job.id, wait).await?;
+    let job = match read_after(&app, &caller, job.id, wait).await {
+        // the job is accepted, whether or not there is a place to wait for it
+        Err(problem) if problem.kind == Kind::TooManyRequests => job,
+        read => read?,
+    };
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(located(&caller, &base, status, job))
 }

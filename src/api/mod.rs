@@ -30,6 +30,7 @@ mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::header;
@@ -46,12 +47,11 @@ pub use aside::aside;
 pub use gateway::{Gateway, Prefix};
 pub use health::Readiness;
 pub use openapi::document as openapi_document;
-pub use places::Places;
+pub use places::{Bounds, Places};
 
-/// The largest JSON document that is read.
-const MAX_DOCUMENT_BYTES: usize = 16 << 20;
-/// After a refusal so much of the body is still read, so that the client gets to see the answer.
+/// After a refusal so much of the body is still read, and for so long, so that the client gets to see the answer.
 const DRAINED_BYTES: usize = 64 << 20;
+const DRAINED_FOR: Duration = Duration::from_secs(30);
 
 /// What handlers share.
 #[derive(Clone)]
@@ -68,6 +68,8 @@ pub struct App {
     pub uploads: Places,
     /// Bounds plans under way.
     pub plans: Places,
+    /// Bounds requests of every kind.
+    pub bounds: Bounds,
     /// What callers prove themselves with.
     pub accepts: Accepts,
     /// Whether requests can be served.
@@ -81,6 +83,7 @@ pub fn router(app: App) -> Router {
     let (routes, document) = openapi::routes().split_for_parts();
     // a document that cannot be written is served as null; the committed copy shows that this one can
     let document = openapi::completed(&document).unwrap_or_default();
+    let requests = app.bounds.requests.clone();
     let gateway = app.gateway.clone();
     let guarded = guard::Served { any_host: app.accepts.something(), gateway: gateway.clone() };
     let routes = routes
@@ -94,6 +97,7 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(guarded, guard::from_where))
         .layer(middleware::from_fn(gateway::inside))
         .layer(CatchPanicLayer::custom(respond::panicked))
+        .layer(middleware::from_fn_with_state(requests, places::admitted))
         .layer(middleware::from_fn(headers::hygienic))
         .layer(middleware::from_fn(watch::watched))
         // whatever shows headers shows no token

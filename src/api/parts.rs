@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::listing;
+use super::places::held;
 use super::stream::{self, fault, unpacked};
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
@@ -119,6 +120,7 @@ pub(super) async fn get(
     if known(&headers, &etag) {
         return Ok(unchanged(etag));
     }
+    let place = app.bounds.downloads.take()?;
     let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
     let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
     let file = part.file.clone();
@@ -129,7 +131,7 @@ pub(super) async fn get(
     let stated =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
     tell(&mut response, stated);
-    Ok(response)
+    Ok(held(response, place))
 }
 
 fn etag(part: &ManifestPart, representation: &str) -> String {

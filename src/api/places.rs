@@ -1,9 +1,18 @@
-//! A bound on what is under way at the same time: whoever comes too many is told so at once, instead of waiting with everyone.
+//! Bounds on what is under way at the same time: whoever comes too many is told so at once, instead of waiting with everyone.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::extract::drain;
 use crate::problem::{Kind, Problem};
 
 /// So many places for requests of a kind. Clones share them.
@@ -28,7 +37,70 @@ impl Places {
     pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.free).try_acquire_owned().map_err(|_none_free| {
             let detail = format!("{} {} are under way, as many as may be", self.limit, self.what);
-            Problem::new(Kind::TooManyRequests, detail).with("limit", self.limit).retry_after(5)
+            let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", self.limit);
+            problem.with("found", u64::from(self.limit) + 1).retry_after(5)
         })
+    }
+}
+
+/// What bounds requests of every kind.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Requests under way, until their answers have been taken.
+    pub requests: Places,
+    /// Callers who wait for jobs.
+    pub waiting: Places,
+    /// Downloads of parts and archives.
+    pub downloads: Places,
+    /// The most bytes of a JSON document.
+    pub max_document_bytes: usize,
+    /// In how long a body must get on.
+    pub idle: Duration,
+    /// In how long a whole upload must come.
+    pub upload: Duration,
+}
+
+/// Lets a request in when there is a place for it, which it has until its answer has been taken to the end.
+pub(super) async fn admitted(State(places): State<Places>, request: Request, next: Next) -> Response {
+    // who looks after the service must see how it is also when it is full
+    if matches!(request.uri().path(), "/healthz" | "/readyz") {
+        return next.run(request).await;
+    }
+    match places.take() {
+        Ok(place) => held(next.run(request).await, place),
+        Err(problem) => {
+            drain(request.into_body().into_data_stream()).await;
+            problem.into_response()
+        }
+    }
+}
+
+/// An answer that has a place until it has been taken to the end, or its client has gone.
+pub(super) fn held(response: Response, place: OwnedSemaphorePermit) -> Response {
+    response.map(|body| Body::new(Held { body, _place: place }))
+}
+
+struct Held {
+    body: Body,
+    _place: OwnedSemaphorePermit,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

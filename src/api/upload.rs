@@ -19,7 +19,7 @@ use super::App;
 use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain, idempotency_key};
-use super::intake::{BodyReader, Feeder, SharedMeter, intake};
+use super::intake::{BodyReader, Fed, Feeder, Pace, SharedMeter, intake};
 use crate::identity::Caller;
 use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
 use crate::meter::{self, Upload};
@@ -104,13 +104,14 @@ pub(super) async fn create(
             return Err(problem);
         }
     };
+    let mut pace = Pace::new(app.bounds.idle, app.bounds.upload);
     let dataset = match packed {
         None => {
             // what an upload may hold is counted as it is read
             DefaultBodyLimit::disable().apply(&mut request);
             let mut waiting = Some(admitted);
             let taken = match Multipart::from_request(request, &()).await {
-                Ok(form) => from_form(&app, &mut waiting, form).await,
+                Ok(form) => from_form(&app, &mut waiting, form, pace).await,
                 Err(_) => Err(Problem::new(Kind::MalformedRequest, NO_FORM)),
             };
             if let Some(Admitted { begun: Some(Begun::First(claim)), .. }) = waiting {
@@ -121,8 +122,8 @@ pub(super) async fn create(
         Some(packed) => {
             let body = request.into_body().into_data_stream();
             let taking = Taking::begin(&app, admitted, packed);
-            let complete = taking.feeder.feed(body).await;
-            taking.end(complete).await?
+            let fed = taking.feeder.feed(body, &mut pace).await;
+            taking.end(fed).await?
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
@@ -231,9 +232,15 @@ impl Taking {
         Self { feeder, thread }
     }
 
-    async fn end(self, complete: bool) -> Result<DatasetRecord, Problem> {
-        self.feeder.end(complete).await;
-        self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?
+    async fn end(self, fed: Fed) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(matches!(fed, Fed::Whole)).await;
+        let taken =
+            self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
+        match (fed, taken) {
+            // what the thread saw is a body that broke off
+            (Fed::Late(problem), Err(_)) => Err(problem),
+            (_, taken) => taken,
+        }
     }
 }
 
@@ -292,10 +299,15 @@ impl Sent {
 }
 
 /// Takes in the one file of a form.
-async fn from_form(app: &App, waiting: &mut Option<Admitted>, mut form: Multipart) -> Result<DatasetRecord, Problem> {
+async fn from_form(
+    app: &App,
+    waiting: &mut Option<Admitted>,
+    mut form: Multipart,
+    mut pace: Pace,
+) -> Result<DatasetRecord, Problem> {
     let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
-    let file = form.next_field().await.map_err(malformed)?.ok_or_else(one_file)?;
+    let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
     if file.name() != Some("file") {
         return Err(one_file());
     }
@@ -313,10 +325,16 @@ async fn from_form(app: &App, waiting: &mut Option<Admitted>, mut form: Multipar
     let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
     let admitted = admitted.ok_or_else(misplaced)?;
     let taking = Taking::begin(app, admitted, packed);
-    let complete = taking.feeder.feed(file).await;
+    let mut fed = taking.feeder.feed(file, &mut pace).await;
     // only what nothing follows is complete
-    let alone = !complete || matches!(form.next_field().await, Ok(None));
-    match taking.end(complete && alone).await {
+    let mut alone = true;
+    if matches!(fed, Fed::Whole) {
+        match pace.wait(form.next_field()).await {
+            Ok(next) => alone = matches!(next, Ok(None)),
+            Err(problem) => fed = Fed::Late(problem),
+        }
+    }
+    match taking.end(if alone { fed } else { Fed::Broken }).await {
         Err(_) if !alone => Err(one_file()),
         taken => taken,
     }

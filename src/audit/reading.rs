@@ -32,7 +32,7 @@ pub(super) struct PartReader<'a>(Scanner<Whole<'a>>);
 impl<'a> PartReader<'a> {
     pub(super) fn new(source: Box<dyn Read + 'a>) -> Self {
         // a label makes a record longer than it was in the upload, which has kept the limits
-        let limits = Limits { max_field_bytes: u64::MAX, max_record_bytes: u64::MAX, ..Limits::default() };
+        let limits = Limits::of_own_parts();
         Self(Scanner::new(Whole { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
     }
 

@@ -1,6 +1,7 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod need;
 mod plan;
 mod release;
 mod verify;
@@ -17,6 +18,7 @@ use crate::publish::{self, Design, DesignedRule, Input, Refusal};
 use crate::report::Notice;
 use crate::spec::{MethodSpec, Specification};
 
+pub use need::{ColumnSize, memory};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
@@ -155,18 +157,49 @@ pub fn dry_run(
     mut faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, Stopped> {
-    let prepared = match prepare(specification, table, earlier) {
-        Ok(prepared) => prepared,
-        Err(Refusal(more)) => {
-            faults.extend(more);
-            return Err(Refusal(faults).into());
-        }
-    };
+    let prepared = plan_or_refuse(specification, table, earlier, &mut faults)?;
     faults.extend(dependency_faults(&prepared.design, &specification.published_names, table, control)?);
+    Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
+}
+
+/// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.
+///
+/// # Errors
+/// As [`dry_run`].
+pub fn dry_run_from_counts(
+    specification: &Specification,
+    counts: &dyn Counts,
+    earlier: &Earlier,
+    mut faults: Vec<Fault>,
+    problem: &Problem,
+) -> Result<Plan, Stopped> {
+    let prepared = plan_or_refuse(specification, counts, earlier, &mut faults)?;
+    Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
+}
+
+fn plan_or_refuse(
+    specification: &Specification,
+    counts: &dyn Counts,
+    earlier: &Earlier,
+    faults: &mut Vec<Fault>,
+) -> Result<Prepared, Stopped> {
+    prepare(specification, counts, earlier).map_err(|Refusal(more)| {
+        faults.extend(more);
+        Refusal(std::mem::take(faults)).into()
+    })
+}
+
+/// The plan of a design with everything that stands in its way.
+fn judged(
+    specification: &Specification,
+    earlier: &Earlier,
+    prepared: &Prepared,
+    mut faults: Vec<Fault>,
+    mut problems: Vec<Value>,
+) -> Plan {
     if let Err(Refusal(ineligible)) = prepared.design.feasible() {
         faults.extend(ineligible);
     }
-    let mut problems: Vec<Value> = Vec::new();
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
     }
@@ -178,8 +211,7 @@ pub fn dry_run(
         composition.violations = violations.iter().map(violation_in_json).collect();
         problems.push(composition_problem(&violations).to_json("about:blank"));
     }
-    let names = &specification.published_names;
-    Ok(plan::in_words(&prepared.design, names, composition, problems, notices_of(specification)))
+    plan::in_words(&prepared.design, &specification.published_names, composition, problems, notices_of(specification))
 }
 
 /// The remarks of a specification, for the one who plans.

@@ -6,8 +6,9 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::load::{LoadError, ProfileCounts, facts_of, load};
+use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, too_full};
 use super::publish::earlier;
+use super::worker::MemoryBudget;
 use super::{
     Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
     StoreError, problem_of,
@@ -18,6 +19,7 @@ use crate::engine::{self, Plan, Stopped};
 use crate::identity::{Actor, Caller, Token, TokenHash};
 use crate::meter;
 use crate::microdata::ColumnProfile;
+use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
@@ -41,6 +43,10 @@ pub struct Desk {
     pub keys: KeySource,
     /// The most jobs of a tenant that may wait.
     pub max_queued_jobs: u64,
+    /// What columns may hold.
+    pub limits: Limits,
+    /// What jobs and plans may take together.
+    pub budget: MemoryBudget,
 }
 
 /// A document and the dataset it speaks of.
@@ -161,7 +167,7 @@ impl Desk {
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
-        let facts = facts_of(&profiles);
+        let facts = facts_of(&profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let schema = Schema { columns: &facts, record_key: &record_key };
         let reading = spec::read(document, &schema, Origin::Http);
@@ -184,6 +190,7 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
+        self.budget.judge(memory_of(&dataset, &profiles, &specification.used))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
@@ -262,7 +269,7 @@ impl Desk {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let Opened { dataset, reading, .. } = self.open(caller, document).await?;
+        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let faults = reading.faults;
         let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
@@ -275,12 +282,21 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
+        let need = memory_of(&dataset, &profiles, &specification.used);
+        if let Err(problem) = self.budget.judge(need) {
+            // no table is loaded for what no job could do; the counts of single columns say the rest
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            return engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem).map_err(unplanned);
+        }
+        let room = self.budget.take_now(need)?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
-        let control = Control::default();
+        let (control, limits) = (Control::default(), self.limits.clone());
         // a caller that goes away stops the computation
         let stop_when_dropped = StopWhenDropped(control.clone());
         let planned = tokio::task::spawn_blocking(move || {
-            let loaded = load(&handle, store.as_ref(), &vault, &dataset, &specification, &control);
+            let _room = room;
+            let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let loaded = load(&handle, sources, &dataset, &specification, &control);
             let table = loaded.map_err(|error| match error {
                 LoadError::Cancelled => Stopped::Cancelled,
                 other => Stopped::Refused(unloaded(other)),
@@ -298,14 +314,19 @@ impl Desk {
             }));
             plan
         });
-        planned.map_err(|stopped| match stopped {
-            Stopped::Refused(problem) => problem,
-            Stopped::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
-            Stopped::Failed { problem, cause } => {
-                tracing::error!(cause, "a plan failed");
-                problem
-            }
-        })
+        planned.map_err(unplanned)
+    }
+}
+
+/// What is answered in place of a plan.
+fn unplanned(stopped: Stopped) -> Problem {
+    match stopped {
+        Stopped::Refused(problem) => problem,
+        Stopped::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
+        Stopped::Failed { problem, cause } => {
+            tracing::error!(cause, "a plan failed");
+            problem
+        }
     }
 }
 
@@ -320,6 +341,7 @@ fn unloaded(error: LoadError) -> Problem {
     match error {
         LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
         LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),
+        LoadError::Full(full) => too_full(full),
         LoadError::Store(error) => problem_of(&error),
     }
 }

@@ -4,8 +4,10 @@ use tokio::runtime::Handle;
 
 use super::{DatasetRecord, Store, StoreError};
 use crate::control::{Cancelled, Control, Phase};
+use crate::engine::{self, ColumnSize};
 use crate::microdata::formats::Limits;
-use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, Table};
+use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
+use crate::problem::{Kind, Problem};
 use crate::spec::{ColumnFacts, Specification};
 use crate::vault::{DataKey, Place, Sealed, Vault};
 
@@ -16,8 +18,26 @@ pub(super) enum LoadError {
     Cancelled,
     /// The rows were removed.
     Purged,
+    /// A column exceeds a limit that held less when it was judged.
+    Full(DictionaryFull),
     /// The store failed.
     Store(StoreError),
+}
+
+/// What the caller of a job or plan is told of a column that exceeds a limit.
+pub(super) fn too_full(full: DictionaryFull) -> Problem {
+    Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
+}
+
+/// Where columns are loaded from, and how much of each.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    /// Has what is sealed.
+    pub(super) store: &'a dyn Store,
+    /// Opens it.
+    pub(super) vault: &'a Vault,
+    /// What columns may hold.
+    pub(super) limits: &'a Limits,
 }
 
 impl From<Cancelled> for LoadError {
@@ -72,8 +92,22 @@ pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed)
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(profiles: &[ColumnProfile]) -> Vec<ColumnFacts> {
-    profiles.iter().map(ColumnFacts::from).collect()
+pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
+    let facts = |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..profile.into() };
+    profiles.iter().map(facts).collect()
+}
+
+/// The bytes of memory that a release of these columns of a dataset takes.
+#[must_use]
+pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+    /// For a value of a dataset that was uploaded before bytes were counted.
+    const UNKNOWN_BYTES: u64 = 32;
+    let size = |column: &usize| {
+        let profile = &profiles[*column];
+        let codes = profile.codes().unwrap_or(dataset.rows);
+        ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
+    };
+    engine::memory(dataset.rows, &used.iter().map(size).collect::<Vec<_>>())
 }
 
 /// The stored profile of a dataset as the counts of a job's attributes.
@@ -117,25 +151,25 @@ impl Counts for ProfileCounts<'_> {
 /// [`LoadError`]
 pub(super) fn load(
     handle: &Handle,
-    store: &dyn Store,
-    vault: &Vault,
+    sources: Sources<'_>,
     dataset: &DatasetRecord,
     specification: &Specification,
     control: &Control,
 ) -> Result<Table, LoadError> {
+    let Sources { store, vault, limits } = sources;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, specification.used.len() as u64 * u64::from(dataset.chunks))?;
     let mut columns = Vec::with_capacity(specification.used.len());
     for &used in &specification.used {
         let kind = profiles.get(used).map(|profile| profile.kind);
-        let mut builder = ColumnBuilder::new(&Limits::default());
+        let mut builder = ColumnBuilder::new(limits);
         for chunk in 0..dataset.chunks {
             control.advance(1)?;
             let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
             let payload = payload.ok_or_else(|| missing(dataset, handle, store))?;
             let decoded = column_of(&key, chunk, used as u32, &payload)?;
-            builder.push(&decoded).map_err(StoreError::corrupt)?;
+            builder.push(&decoded).map_err(LoadError::Full)?;
         }
         let column: Column = builder.finish(kind);
         if column.codes.len() as u64 != dataset.rows {

@@ -65,7 +65,7 @@ pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
 pub use tenants::{TenantSettings, Tenants};
 pub use upload::{UploadRequest, upload};
-pub use worker::{Assignment, Completion, Runner, Stop, WorkerConfig, Workers, WorkersHandle};
+pub use worker::{Assignment, Completion, MemoryBudget, Runner, Stop, Taken, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:

@@ -3,19 +3,22 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::life::ended as ended_problem;
-use super::load::{LoadError, facts_of, load};
+use super::load::{LoadError, Sources, facts_of, load, memory_of, too_full};
+use super::worker::{MemoryBudget, Taken};
 use super::{
     Assignment, Commit, CommitOutcome, Completion, DatasetRecord, JobRecord, LedgerSnapshot, NewDisclosure, NewRelease,
-    PartShelf, Runner, Stop, StoreError, problem_of,
+    PartShelf, Runner, Stop, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine::{self, Order, PartStore, Released, Stopped};
 use crate::ledger::Earlier;
 use crate::microdata::ColumnProfile;
+use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
@@ -32,18 +35,31 @@ pub struct Publisher {
     pub vault: Arc<Vault>,
     /// Dates releases.
     pub clock: Clock,
+    /// What jobs may take together.
+    pub budget: MemoryBudget,
+    /// What columns may hold.
+    pub limits: Limits,
 }
 
+#[async_trait]
 impl Runner for Publisher {
+    async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<Taken, Stop> {
+        let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(failed)?;
+        let dataset = dataset.ok_or_else(unknown_dataset)?;
+        let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
+        let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
+        self.budget.take(memory_of(&dataset, &profiles, &specification.used)).await.map_err(Stop::Failed)
+    }
+
     fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
         let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
-        let dataset = dataset.ok_or_else(|| failed(StoreError::corrupt("a job speaks of an unknown dataset")))?;
+        let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
-        let specification = specification_of(&assignment, &dataset, &profiles)?;
-        let loaded = load(&assignment.handle, store, &self.vault, &dataset, &specification, control);
-        let table = loaded.map_err(unloaded)?;
+        let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
+        let sources = Sources { store, vault: &self.vault, limits: &self.limits };
+        let table = load(&assignment.handle, sources, &dataset, &specification, control).map_err(unloaded)?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work =
             Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
@@ -150,14 +166,15 @@ fn is_held(job: &JobRecord) -> bool {
 
 /// The specification of a job, as it was accepted.
 fn specification_of(
-    assignment: &Assignment,
+    job: &JobRecord,
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
+    limits: &Limits,
 ) -> Result<Specification, Stop> {
-    let facts = facts_of(profiles);
+    let facts = facts_of(profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let schema = Schema { columns: &facts, record_key: &record_key };
-    let mut document = assignment.job.specification.clone();
+    let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));
     let reading = spec::read(&document, &schema, Origin::CommandLine);
@@ -185,10 +202,15 @@ pub(super) fn earlier(snapshot: &LedgerSnapshot) -> Result<Earlier, StoreError> 
     Ok(earlier)
 }
 
+fn unknown_dataset() -> Stop {
+    failed(StoreError::corrupt("a job speaks of an unknown dataset"))
+}
+
 fn unloaded(error: LoadError) -> Stop {
     match error {
         LoadError::Cancelled => Stop::Cancelled,
         LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+        LoadError::Full(full) => Stop::Failed(too_full(full)),
         LoadError::Store(error) => failed(error),
     }
 }

@@ -110,11 +110,14 @@ fn take_in(
     let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
     for ((name, kind), column) in names.into_iter().zip(kinds).zip(0..) {
         let mut profile = ProfileBuilder::new(limits);
-        for chunk in 0..chunks {
-            let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
-            let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
-            let decoded = column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))?;
-            profile.push(&decoded);
+        while profile.next_pass() {
+            for chunk in 0..chunks {
+                let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
+                let payload =
+                    payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
+                let decoded = column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))?;
+                profile.push(&decoded);
+            }
         }
         profiles.push(profile.finish(name, kind));
     }

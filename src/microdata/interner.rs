@@ -13,6 +13,10 @@ use super::domain::Arena;
 const CACHE_FACTOR: usize = 8;
 const CACHE_START: usize = 64;
 const CACHE_LIMIT: usize = 1 << 12;
+/// The most slots of the caches of all columns of a table together: 8 MiB.
+const CACHES_TOGETHER: usize = 1 << 18;
+/// A table with more than so many times the places that it needed is given back.
+const SPARE_PLACES: usize = 8;
 
 /// Memory for a distinct value beside its bytes: its end, its place in the hash table, a count that others keep.
 pub(super) const VALUE_OVERHEAD: usize = 24;
@@ -87,20 +91,29 @@ pub struct Interner {
     table: HashTable<(u32, u32)>,
     hasher: RandomState,
     cache: Box<[Slot]>,
+    cache_limit: usize,
 }
 
 impl Default for Interner {
     fn default() -> Self {
+        Self::among(1)
+    }
+}
+
+impl Interner {
+    /// One of so many that are in use at the same time, whose caches together stay small.
+    #[must_use]
+    pub fn among(columns: usize) -> Self {
+        let share = CACHES_TOGETHER / columns.max(1);
         Self {
             values: Arena::default(),
             table: HashTable::new(),
             hasher: RandomState::new(),
             cache: vec![Slot::VACANT; CACHE_START].into_boxed_slice(),
+            cache_limit: (share.max(CACHE_START) / 2 + 1).next_power_of_two().min(CACHE_LIMIT),
         }
     }
-}
 
-impl Interner {
     /// The code of `value`; a value not seen before gets the next one.
     ///
     /// # Panics
@@ -136,8 +149,9 @@ impl Interner {
                 values.push(value);
                 table.insert_unique(spread(hash), (hash, code), |&(hash, _)| spread(hash));
                 let wanted = CACHE_FACTOR * values.len();
-                if wanted > self.cache.len() && self.cache.len() < CACHE_LIMIT {
-                    self.cache = vec![Slot::VACANT; wanted.next_power_of_two()].into_boxed_slice();
+                if wanted > self.cache.len() && self.cache.len() < self.cache_limit {
+                    let slots = wanted.next_power_of_two().min(self.cache_limit);
+                    self.cache = vec![Slot::VACANT; slots].into_boxed_slice();
                 }
                 code
             }
@@ -183,6 +197,10 @@ impl Interner {
 
     /// The distinct values, in the order of their codes; the interner begins anew.
     pub fn take(&mut self) -> Arena {
+        if self.table.capacity() > SPARE_PLACES * self.values.len().max(CACHE_START) {
+            // one rich piece of a column must not cost memory for the rest of a table
+            self.table = HashTable::new();
+        }
         self.table.clear();
         self.cache.fill(Slot::VACANT);
         // what comes next is likely to be as large

@@ -11,6 +11,8 @@ pub struct Limits {
     pub max_field_bytes: u64,
     /// Bytes of a record; 1 MiB. More than 1 GiB counts as 1 GiB.
     pub max_record_bytes: u64,
+    /// Bytes of a record batch of an Arrow stream or of a page of a Parquet file, which are read as a whole; 512 MiB.
+    pub max_batch_bytes: u64,
     /// Rows of a table; 2^32 - 2, so that row numbers fit 32 bits.
     pub max_rows: u64,
     /// Bytes of a compressed file once decompressed; 64 GiB.
@@ -29,6 +31,7 @@ impl Default for Limits {
             max_columns: 1024,
             max_field_bytes: 64 << 10,
             max_record_bytes: 1 << 20,
+            max_batch_bytes: 512 << 20,
             max_rows: u32::MAX as u64 - 1,
             max_decompressed: 64 << 30,
             max_ratio: 200,
@@ -39,19 +42,33 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// For reading what this program wrote: what was accepted then is accepted now, under whatever limits it came in.
+    #[must_use]
+    pub fn of_own_parts() -> Self {
+        Self { max_columns: u64::MAX, max_field_bytes: u64::MAX, max_record_bytes: u64::MAX, ..Self::default() }
+    }
+
     /// Fails when a dictionary exceeds these limits.
     ///
     /// # Errors
     /// [`DictionaryFull`].
     pub(super) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryFull> {
-        let distinct = dictionary.len() as u64;
+        self.check_counts(dictionary.len() as u64, dictionary.memory())
+    }
+
+    /// Fails when so many distinct values, which take so much memory, exceed these limits.
+    ///
+    /// # Errors
+    /// [`DictionaryFull`].
+    pub(super) fn check_counts(&self, distinct: u64, memory: u64) -> Result<(), DictionaryFull> {
         let max_distinct = self.max_distinct.min(u64::from(u32::MAX) - 1);
         if distinct > max_distinct {
             return Err(DictionaryFull { what: "distinct values of a column", limit: max_distinct, found: distinct });
         }
-        let (limit, found) = (self.max_dictionary_bytes, dictionary.memory());
-        if found > limit {
-            return Err(DictionaryFull { what: "bytes for the distinct values of a column", limit, found });
+        let limit = self.max_dictionary_bytes;
+        if memory > limit {
+            let what = "bytes for the distinct values of a column";
+            return Err(DictionaryFull { what, limit, found: memory });
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod attrs;
 mod builder;
 mod calendar;
 mod chunk;
+mod distinct;
 mod domain;
 pub mod formats;
 mod interner;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
-use super::interner::Interner;
+use super::distinct::Distinct;
+use super::interner::VALUE_OVERHEAD;
 use super::limits::Limits;
 use super::table::Column;
 use super::value::AttributeType;
@@ -18,7 +19,7 @@ pub struct ColumnProfile {
     pub name: String,
     /// The type, given or inferred from all values.
     pub kind: AttributeType,
-    /// Distinct values, a missing one not counted; `None` when there are more than can be kept.
+    /// Distinct values, a missing one not counted; `None` when there are more than are accepted.
     pub distinct: Option<u64>,
     /// Rows without a value.
     pub missing: u64,
@@ -29,6 +30,9 @@ pub struct ColumnProfile {
     pub identifier: bool,
     /// The same above 50%.
     pub mostly_distinct: bool,
+    /// The bytes of the distinct values together, where they are counted.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 impl ColumnProfile {
@@ -47,13 +51,20 @@ impl ColumnProfile {
             top: counts.into_iter().max().unwrap_or(0),
             identifier: distinct_above(90, kind, distinct, present),
             mostly_distinct: distinct_above(50, kind, distinct, present),
+            bytes: Some(column.domain.iter().flatten().map(|value| value.len() as u64).sum()),
         }
     }
 
-    /// Whether the column has more distinct values than can be kept; it can then only be dropped.
+    /// Whether the column had more distinct values than were accepted when it was uploaded; it can then only be dropped.
     #[must_use]
     pub const fn overflow(&self) -> bool {
         self.distinct.is_none()
+    }
+
+    /// Whether the column has more distinct values than `limits` accept now.
+    #[must_use]
+    pub fn exceeds(&self, limits: &Limits) -> bool {
+        self.distinct.is_none_or(|distinct| !fits(limits, distinct, self.bytes.unwrap_or(0)))
     }
 
     /// How many codes a domain of the column has: distinct values, a missing one counted as one.
@@ -81,56 +92,48 @@ fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64
     may_identify && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
 }
 
-/// Profiles one column, chunk by chunk. Memory is bounded by the dictionary of that column.
+/// Profiles one column, in as many passes over its chunks as [`ProfileBuilder::next_pass`] says. Memory is bounded, whatever the
+/// column holds.
 pub struct ProfileBuilder {
-    interner: Interner,
-    counts: Vec<u64>,
+    distinct: Distinct,
+    passes: u32,
     missing: u64,
     rows: u64,
     kind: Option<AttributeType>,
     limits: Limits,
-    overflow: bool,
 }
 
 impl ProfileBuilder {
-    /// A column of which as many distinct values are kept as `limits` allow.
+    /// A column of which as many distinct values are accepted as `limits` allow.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self {
-            interner: Interner::default(),
-            counts: Vec::new(),
-            missing: 0,
-            rows: 0,
-            kind: None,
-            limits: limits.clone(),
-            overflow: false,
-        }
+        let distinct = Distinct::default();
+        Self { distinct, passes: 0, missing: 0, rows: 0, kind: None, limits: limits.clone() }
+    }
+
+    /// Whether all chunks have to be pushed once more: at first always.
+    pub fn next_pass(&mut self) -> bool {
+        let limits = &self.limits;
+        let more = self.passes == 0 || self.distinct.wants_another(|distinct, bytes| fits(limits, distinct, bytes));
+        self.passes += u32::from(more);
+        more
     }
 
     /// Counts the rows of a chunk.
     pub fn push(&mut self, chunk: &ChunkColumn) {
-        self.rows += chunk.rows() as u64;
-        self.missing += u64::from(chunk.missing());
-        for (value, &count) in chunk.values().iter().zip(&chunk.counts()[1..]) {
-            if let Some(code) = self.code(value) {
-                self.counts[code] += u64::from(count);
+        if self.passes <= 1 {
+            self.rows += chunk.rows() as u64;
+            self.missing += u64::from(chunk.missing());
+            for value in chunk.values().iter() {
+                if self.kind == Some(AttributeType::Text) {
+                    break;
+                }
+                self.kind = Some(AttributeType::widened(self.kind, value));
             }
         }
-    }
-
-    /// The code of a value; none for a new one after an overflow.
-    fn code(&mut self, value: &[u8]) -> Option<usize> {
-        let known = self.counts.len();
-        let code = if self.overflow { self.interner.get(value) } else { Some(self.interner.intern(value)) };
-        let code = code.map(|code| code as usize);
-        if code.is_none_or(|code| code == known) && self.kind != Some(AttributeType::Text) {
-            self.kind = Some(AttributeType::widened(self.kind, value));
+        for (value, &count) in chunk.values().iter().zip(&chunk.counts()[1..]) {
+            self.distinct.push(value, count);
         }
-        if code == Some(known) {
-            self.counts.push(0);
-            self.overflow = self.limits.check_dictionary(&self.interner).is_err();
-        }
-        code
     }
 
     /// The profile of the column, whose type is `kind` where it is given.
@@ -138,32 +141,47 @@ impl ProfileBuilder {
     pub fn finish(self, name: String, kind: Option<AttributeType>) -> ColumnProfile {
         let kind = kind.or(self.kind).unwrap_or(AttributeType::Text);
         let present = self.rows - self.missing;
-        // after an overflow this is a lower bound
-        let distinct = self.counts.len() as u64;
+        let found = self.distinct.found();
+        let counted = found.exact && fits(&self.limits, found.distinct, found.bytes);
+        // there are not more distinct values than values
+        let distinct = found.distinct.min(present);
         ColumnProfile {
             name,
             kind,
-            distinct: (!self.overflow).then_some(distinct),
+            distinct: counted.then_some(distinct),
             missing: self.missing,
-            top: self.counts.iter().copied().max().unwrap_or(0).max(self.missing),
+            top: found.top.max(self.missing),
             identifier: distinct_above(90, kind, distinct, present),
             mostly_distinct: distinct_above(50, kind, distinct, present),
+            bytes: counted.then_some(found.bytes),
         }
     }
+}
+
+fn fits(limits: &Limits, distinct: u64, bytes: u64) -> bool {
+    limits.check_counts(distinct, bytes + distinct * VALUE_OVERHEAD as u64).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::microdata::Interner;
 
     fn profile(rows: &[Option<&str>], max_distinct: u64, max_dictionary_bytes: u64) -> ColumnProfile {
         let limits = Limits { max_distinct, max_dictionary_bytes, ..Limits::default() };
-        let mut builder = ProfileBuilder::new(&limits);
-        for rows in rows.chunks(7) {
-            let mut interner = Interner::default();
-            let mut code = |value: &str| interner.intern(value.as_bytes()) as u16 + 1;
-            let codes: Vec<u16> = rows.iter().map(|row| row.map_or(0, &mut code)).collect();
-            builder.push(&ChunkColumn::new(interner.take(), &codes));
+        profile_within(rows, &limits, 1 << 10)
+    }
+
+    /// As if there were room for so many values at once.
+    fn profile_within(rows: &[Option<&str>], limits: &Limits, room: usize) -> ColumnProfile {
+        let mut builder = ProfileBuilder { distinct: Distinct::with_room(room), ..ProfileBuilder::new(limits) };
+        while builder.next_pass() {
+            for rows in rows.chunks(7) {
+                let mut interner = Interner::default();
+                let mut code = |value: &str| interner.intern(value.as_bytes()) as u16 + 1;
+                let codes: Vec<u16> = rows.iter().map(|row| row.map_or(0, &mut code)).collect();
+                builder.push(&ChunkColumn::new(interner.take(), &codes));
+            }
         }
         builder.finish("x".to_owned(), None)
     }
@@ -202,8 +220,36 @@ mod tests {
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
         let full = profile(&rows, 37, 1 << 20);
         assert_eq!((full.distinct, full.identifier, full.kind), (None, true, AttributeType::Integer));
-        let early = profile(&rows, 10, 1 << 20);
-        assert!(early.overflow() && !early.identifier);
+        let far = profile(&rows, 10, 1 << 20);
+        assert!(far.overflow() && far.identifier);
         assert!(profile(&rows, 100, 200).overflow());
+    }
+
+    #[test]
+    fn little_memory_changes_nothing() {
+        let numbers = numbers(600, 300);
+        let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).chain([None; 3]).collect();
+        let whole = profile_within(&rows, &Limits::default(), 1000);
+        assert_eq!((whole.distinct, whole.top, whole.missing, whole.bytes), (Some(300), 3, 3, Some(790)));
+        for room in [1, 7, 100, 299] {
+            assert_eq!(profile_within(&rows, &Limits::default(), room), whole, "{room}");
+        }
+        // given up in the first pass, and yet an identifier is told from what is none
+        let limits = Limits { max_distinct: 50, ..Limits::default() };
+        let given_up = profile_within(&rows, &limits, 64);
+        assert_eq!((given_up.distinct, given_up.missing, given_up.identifier), (None, 3, false));
+        let (numbers, limits) = (self::numbers(600, 600), Limits { max_distinct: 50, ..Limits::default() });
+        let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
+        assert!(profile_within(&rows, &limits, 300).mostly_distinct);
+    }
+
+    #[test]
+    fn limits_that_were_lowered_hold_for_old_profiles() {
+        let numbers = numbers(40, 40);
+        let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
+        let profile = profile(&rows, 100, 1 << 20);
+        assert!(!profile.exceeds(&Limits::default()));
+        assert!(profile.exceeds(&Limits { max_distinct: 39, ..Limits::default() }));
+        assert!(profile.exceeds(&Limits { max_dictionary_bytes: 200, ..Limits::default() }));
     }
 }

@@ -24,7 +24,7 @@ impl From<IngestError> for Problem {
             IngestError::Spool(error) => {
                 tracing::error!(error = %error, "an upload cannot be spooled");
                 match error.kind() {
-                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
                         Self::new(Kind::StorageFull, "there is no room to read the upload; nothing was kept of it")
                     }
                     _ => Self::new(Kind::Internal, "the upload cannot be read here"),
@@ -33,5 +33,24 @@ impl From<IngestError> for Problem {
             // the cause is the transport's, not the table's; its text may tell of the machine
             IngestError::Io(_) => Self::new(Kind::MalformedRequest, "the upload ended before it was complete"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_spool_without_room_is_storage_that_is_full() {
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge] {
+            assert_eq!(Problem::from(IngestError::Spool(kind.into())).kind, Kind::StorageFull);
+        }
+        // ENOSPC, as the system says it
+        let full = IngestError::Spool(io::Error::from_raw_os_error(28));
+        assert_eq!(Problem::from(full).kind, Kind::StorageFull);
+        let other = IngestError::Spool(ErrorKind::PermissionDenied.into());
+        assert_eq!(Problem::from(other).kind, Kind::Internal);
     }
 }

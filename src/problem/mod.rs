@@ -74,6 +74,8 @@ catalogue! {
         "use a method that the Allow header lists";
     NotAcceptable, "not-acceptable", 406, "no acceptable format",
         "ask for a format that the detail lists";
+    RequestTimeout, "request-timeout", 408, "the body came too slowly",
+        "send the whole body again, faster or in smaller tables, or let the operator raise the limit";
     Conflict, "conflict", 409, "the resource is in another state",
         "read the resource again and act on its present state";
     IdempotencyConflict, "idempotency-conflict", 409, "the Idempotency-Key was used for another request",
@@ -128,6 +130,8 @@ catalogue! {
         "wait as long as Retry-After says and try again";
     Quota, "quota", 429, "a quota is used up",
         "wait until some of what counts against the quota has ended, or let the operator raise it";
+    WorkLimit, "work-limit", 422, "more work than is allowed",
+        "ask for less, or let the operator raise the limit";
     AttemptsExhausted, "attempts-exhausted", 500, "the job was started too often without an end",
         "look for the reason in the service's log before submitting it again";
     Internal, "internal", 500, "internal error",

@@ -177,7 +177,7 @@ impl CountsPage {
 
 /// The lines of records as they stand, without their line feeds, until `take` says no.
 fn raw_rows(csv: &[u8], width: usize, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::default());
+    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::of_own_parts());
     let mut begun: Option<usize> = None;
     loop {
         let next = scanner.next_record().map_err(corrupt)?.map(|record| record.byte() as usize);

@@ -112,7 +112,7 @@ impl<'a> PartRows<'a> {
 
     fn scanner<R: Read>(&self, csv: R) -> Scanner<R> {
         let delimiter = (self.names.len() > 1).then_some(b',');
-        Scanner::new(csv, delimiter, &Limits::default())
+        Scanner::new(csv, delimiter, &Limits::of_own_parts())
     }
 
     fn json_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {

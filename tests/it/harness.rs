@@ -6,7 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use guardian::config::{Auth, Config, JwtOptions, LogFormat, QueueOptions, StoreOptions, WatchOptions};
+use guardian::config::{
+    Auth, Config, JobLimits, JwtOptions, LogFormat, QueueOptions, RequestLimits, StoreOptions, WatchOptions,
+};
 use guardian::jobs::KeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -279,6 +281,8 @@ impl Server {
             max_queued_jobs: 1000,
             max_uploads: 16,
             max_plans: 4,
+            request_limits: RequestLimits::default(),
+            job_limits: JobLimits { memory_budget: Some(0), ..JobLimits::default() },
             retain_days: None,
             grace_seconds: 5,
             drain_seconds: 0,

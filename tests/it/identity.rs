@@ -90,7 +90,7 @@ const APPROVERS: &[Preset] = &[Preset::Officer, Preset::Admin];
 const OVERSEERS: &[Preset] = &[Preset::Officer, Preset::Operator, Preset::Admin];
 
 /// A policy of the tenant `default`.
-const POLICY: &str = "nightly";
+pub(crate) const POLICY: &str = "nightly";
 
 pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
@@ -145,7 +145,7 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
 }
 
 /// A policy like none before.
-fn specification() -> Value {
+pub(crate) fn specification() -> Value {
     json!({"specification": {"reason": Uuid::now_v7(), "method": hospital_method()}})
 }
 

@@ -30,6 +30,7 @@ mod jwt;
 mod ledger;
 mod library;
 mod life;
+mod limits;
 mod matrix;
 mod metrics;
 mod nginx;

@@ -42,7 +42,10 @@ impl Scrape {
 fn watched(home: &tempfile::TempDir, more: &[&str]) -> (Process, Client) {
     let options = ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"];
     let mut process = Process::serve_with(&home.path().join("data"), "info", &[&options[..], more].concat());
-    let line = [process.greeting(), process.greeting()].concat();
+    let mut line = process.greeting();
+    while !line.contains("metrics:") && line.lines().count() < 6 {
+        line.push_str(&process.greeting());
+    }
     let base = line.split_whitespace().find_map(|word| word.strip_suffix("/metrics"));
     let tools = Client::new(base.unwrap_or_else(|| panic!("no metrics: {line}")).to_owned());
     (process, tools)

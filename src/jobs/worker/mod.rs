@@ -9,6 +9,7 @@
 //! Beside it a reaper looks every tick for leases that expired and deadlines that passed. A permit is given back when its job
 //! has ended or was put back, so that holding all permits means that nothing runs.
 
+mod budget;
 mod phases;
 mod run;
 
@@ -19,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +33,7 @@ use crate::control::Control;
 use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
+pub use budget::{MemoryBudget, Taken};
 use run::Run;
 
 /// What a runner gets: a job that is its alone as long as the lease lasts. No `Debug`: it carries the release key.
@@ -77,8 +80,19 @@ impl From<crate::control::Cancelled> for Stop {
     }
 }
 
-/// Computes jobs, from the assignment to the commit. Called on a blocking thread; checks the control as it goes.
+/// Computes jobs, from the assignment to the commit.
+#[async_trait]
 pub trait Runner: Send + Sync {
+    /// The memory that a job needs, held until it has ended; waits until it is free.
+    ///
+    /// # Errors
+    /// Why the job cannot run.
+    async fn room(&self, _job: &JobRecord, _store: &dyn Store) -> Result<Taken, Stop> {
+        Ok(Taken::nothing())
+    }
+
+    /// Called on a blocking thread; checks the control as it goes.
+    ///
     /// Runs a job.
     ///
     /// # Errors
@@ -103,6 +117,8 @@ pub struct WorkerConfig {
     pub max_running_per_tenant: Option<u32>,
     /// How long running jobs may go on after a shutdown was asked for.
     pub grace: Duration,
+    /// How long one attempt may run, the wait for its memory not counted.
+    pub max_job: Option<Duration>,
 }
 
 impl Default for WorkerConfig {
@@ -115,6 +131,7 @@ impl Default for WorkerConfig {
             max_attempts: 3,
             max_running_per_tenant: None,
             grace: Duration::from_secs(20),
+            max_job: None,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! One job on one worker, from the claim to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, Written, instance};
@@ -26,6 +27,7 @@ enum Why {
     Deadline = 2,
     LeaseLost = 3,
     Shutdown = 4,
+    TooLong = 5,
 }
 
 /// Whether and why a computation was stopped: the first reason counts, except that a lost lease overrides all, because after it
@@ -34,6 +36,10 @@ enum Why {
 struct Verdict {
     why: AtomicU8,
     control: Control,
+    /// For what waits before the computation begins.
+    stopped: CancellationToken,
+    /// When the computation began.
+    begun: OnceLock<DateTime<Utc>>,
 }
 
 impl Verdict {
@@ -44,10 +50,11 @@ impl Verdict {
             let _ = self.why.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
         }
         self.control.cancel();
+        self.stopped.cancel();
     }
 
     fn why(&self) -> Option<Why> {
-        [Why::Cancel, Why::Deadline, Why::LeaseLost, Why::Shutdown]
+        [Why::Cancel, Why::Deadline, Why::LeaseLost, Why::Shutdown, Why::TooLong]
             .into_iter()
             .find(|&why| why as u8 == self.why.load(Ordering::SeqCst))
     }
@@ -115,6 +122,16 @@ impl Run {
                 return failed(job.id, &Problem::new(Kind::Internal, "the release key of the job cannot be opened"));
             }
         };
+        let room = tokio::select! {
+            room = self.shared.runner.room(job, self.shared.store.as_ref()) => room,
+            () = self.verdict.stopped.cancelled() => Err(Stop::Cancelled),
+        };
+        let room = match room {
+            Ok(room) => room,
+            Err(stop) => return self.without_release(stop),
+        };
+        // set once: the run is only gone through once
+        let _ = self.verdict.begun.set(self.shared.clock.now());
         let assignment = self.assignment(release_key);
         let runner = Arc::clone(&self.shared.runner);
         let control = self.verdict.control.clone();
@@ -122,6 +139,8 @@ impl Run {
         let span = tracing::error_span!("job", job.id = %job.id, job.attempt = job.attempt, job.method = job.method);
         let phases = Phases::watch(&job.method, &control);
         let computation = move || {
+            // kept by the thread: it may go on for a while when nobody waits for it any more
+            let _room = room;
             let _inside = span.entered();
             let ended = runner.run(assignment, &control);
             phases.finish();
@@ -137,14 +156,40 @@ impl Run {
             Ok(Ok(Completion::LeaseLost)) => Outcome::Lost,
             _ if why == Some(Why::LeaseLost) => Outcome::Lost,
             Ok(Ok(Completion::Reused(release))) => Outcome::Reused(release),
-            Ok(Err(Stop::Refused(problem))) => Outcome::End(JobEnd::Refused(problem.to_json(&instance(job.id)))),
-            Ok(Err(Stop::Failed(problem))) => failed(job.id, &problem),
-            Ok(Err(Stop::Cancelled)) => stopped(job.id, why),
+            Ok(Err(stop)) => self.without_release(stop),
             // a panic's payload may quote the data: it is dropped unread
             Err(_panicked) => {
                 tracing::error!(job.id = %job.id, "the computation of a job panicked");
                 failed(job.id, &Problem::new(Kind::Internal, "the computation stopped unexpectedly"))
             }
+        }
+    }
+
+    fn without_release(&self, stop: Stop) -> Outcome {
+        let job = self.claimed.job.id;
+        match stop {
+            _ if self.verdict.why() == Some(Why::LeaseLost) => Outcome::Lost,
+            Stop::Refused(problem) => Outcome::End(JobEnd::Refused(problem.to_json(&instance(job)))),
+            Stop::Failed(problem) => failed(job, &problem),
+            Stop::Cancelled => self.stopped(),
+        }
+    }
+
+    fn stopped(&self) -> Outcome {
+        let job = self.claimed.job.id;
+        match self.verdict.why() {
+            Some(Why::Cancel) => Outcome::End(JobEnd::Cancelled),
+            Some(Why::Deadline) => {
+                failed(job, &Problem::new(Kind::Deadline, "the deadline passed before the job ended"))
+            }
+            Some(Why::TooLong) => {
+                let limit = self.shared.config.max_job.unwrap_or_default().as_secs();
+                let detail = format!("the job ran longer than {limit} seconds, as long as a job may");
+                failed(job, &Problem::new(Kind::Deadline, detail).with("limit", limit))
+            }
+            Some(Why::LeaseLost) => Outcome::Lost,
+            Some(Why::Shutdown) => Outcome::BackToQueue,
+            None => failed(job, &Problem::new(Kind::Internal, "the computation stopped without a reason")),
         }
     }
 
@@ -214,16 +259,6 @@ fn failed(job: Uuid, problem: &Problem) -> Outcome {
     Outcome::End(JobEnd::Failed(problem.to_json(&instance(job))))
 }
 
-fn stopped(job: Uuid, why: Option<Why>) -> Outcome {
-    match why {
-        Some(Why::Cancel) => Outcome::End(JobEnd::Cancelled),
-        Some(Why::Deadline) => failed(job, &Problem::new(Kind::Deadline, "the deadline passed before the job ended")),
-        Some(Why::LeaseLost) => Outcome::Lost,
-        Some(Why::Shutdown) => Outcome::BackToQueue,
-        None => failed(job, &Problem::new(Kind::Internal, "the computation stopped without a reason")),
-    }
-}
-
 /// Keeps a lease alive and passes on what should stop the computation.
 struct Heart {
     shared: Arc<Shared>,
@@ -264,6 +299,11 @@ impl Heart {
             }
             if self.deadline_at.is_some_and(|deadline| deadline <= self.shared.clock.now()) {
                 self.verdict.stop(Why::Deadline);
+            }
+            if let (Some(most), Some(&begun)) = (self.shared.config.max_job, self.verdict.begun.get())
+                && elapsed(begun, self.shared.clock.now()) >= most
+            {
+                self.verdict.stop(Why::TooLong);
             }
             tokio::select! {
                 () = tokio::time::sleep(self.shared.config.tick) => {}

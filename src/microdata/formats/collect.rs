@@ -7,9 +7,9 @@ use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner};
 
 /// A chunk ends early when its dictionaries take so many bytes, so that memory is bounded whatever the values.
-const CHUNK_VALUES: usize = 32 << 20;
+pub(super) const CHUNK_VALUES: usize = 8 << 20;
 /// The most codes of a chunk, over all its columns.
-const CHUNK_CELLS: usize = 16 << 20;
+pub(super) const CHUNK_CELLS: usize = 8 << 20;
 
 /// Columns under construction. Every column takes its own cells; a row is complete when each has one.
 pub(super) struct Collector {
@@ -26,7 +26,6 @@ pub(super) struct Collector {
     values: usize,
 }
 
-#[derive(Default)]
 struct Building {
     interner: Interner,
     codes: Vec<u16>,
@@ -64,7 +63,9 @@ impl Collector {
         self.names.push(name.to_owned());
         let at = self.given.iter().position(|(known, _)| known == name);
         let given = at.map(|at| self.given.swap_remove(at).1);
-        self.columns.push(Building { given, codes: vec![0; missing], ..Building::default() });
+        // how many columns there will be is not known yet: the later ones get smaller caches
+        let interner = Interner::among(index + 1);
+        self.columns.push(Building { given, codes: vec![0; missing], interner });
         Ok(index)
     }
 

@@ -176,7 +176,7 @@ fn each_record(
     width: usize,
     mut take: impl FnMut(&Record<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::default());
+    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::of_own_parts());
     if header {
         scanner.next_record().map_err(corrupt)?;
     }

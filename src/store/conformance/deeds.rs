@@ -4,7 +4,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::keys::api_key;
-use super::{Bench, TENANT, at, by, claim, commit_of, dataset, dataset_record, is_conflict, job, new_job};
+use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, is_conflict, job, new_job};
 use crate::jobs::{
     Act, Action, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, Store, TenantSettings,
     Transition, Transitioned,
@@ -45,7 +45,7 @@ pub(crate) async fn what_was_done_is_logged_once(bench: &impl Bench) {
         done.push(deed.clone());
         deed
     };
-    let id = Uuid::now_v7();
+    let id = begun(&*store).await;
     store.insert_dataset(&dataset_record(id, 0), &next(Action::Upload)).await.unwrap();
     let mut new = new_job(id, 1);
     new.deed = next(Action::Submit);

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::{Bench, LEASE, TENANT, TERMS, at, claim, dataset_record, deed, enqueue, job, new_job, problems, token};
+use super::{
+    Bench, LEASE, TENANT, TERMS, at, begun, claim, dataset_record, deed, enqueue, job, new_job, problems, token,
+};
 use crate::jobs::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, Written};
 
 /// Jobs of a tenant, with priorities.
 pub(crate) async fn submit(store: &dyn Store, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {
-    let mut dataset = dataset_record(Uuid::now_v7(), 0);
+    let mut dataset = dataset_record(begun(store).await, 0);
     dataset.tenant = tenant.to_owned();
     store.insert_dataset(&dataset, &deed()).await.unwrap();
     let mut ids = Vec::new();

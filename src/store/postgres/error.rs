@@ -91,3 +91,20 @@ fn of_state(state: &str) -> fn(Box<dyn std::error::Error + Send + Sync>) -> Stor
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_what_passes() {
+        let of = |state: &str| of_state(state)("x".into());
+        assert!(matches!(of(DISK_FULL), StoreError::Full));
+        // out of memory, too many connections, shutting down
+        for state in ["53200", "53300", "57P01"] {
+            assert!(matches!(of(state), StoreError::Unavailable(_)), "{state}");
+        }
+        assert!(matches!(of("XX001"), StoreError::Corrupt(_)));
+        assert!(matches!(of("42601"), StoreError::Backend(_)));
+    }
+}

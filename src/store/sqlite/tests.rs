@@ -5,9 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SqliteStore;
-use crate::jobs::{Datasets, JobEnd, Queue, Releases, Store, StoreError, Written, problem_of};
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::engine::Stopped;
+use crate::identity::Caller;
+use crate::jobs::{
+    self, Assignment, Completion, Datasets, Desk, JobEnd, JobStatus, MemoryBudget, PartShelf, Queue, Releases, Runner,
+    Signals, Stop, Store, StoreError, UploadRequest, WorkerConfig, Workers, Written, problem_of,
+};
+use crate::microdata::formats::Limits;
 use crate::problem::Kind;
 use crate::store::conformance::{self, Bench, TENANT, at};
+use crate::vault::{Purpose, Secret, Vault};
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -119,4 +128,100 @@ async fn a_full_store_says_so_and_keeps_nothing() {
     store.discard_upload(upload).await.unwrap();
     let upload = conformance::begun(&store).await;
     store.put_column_chunks(upload, 0, &[(0, payload()), (1, payload())]).await.unwrap();
+}
+
+/// Leaves room for a few pages more than there are.
+async fn nearly_full() -> Arc<SqliteStore> {
+    let store = SqliteStore::temporary().await;
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(&store.writer).await.unwrap();
+    let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 60));
+    sqlx::query(limit).execute(&store.writer).await.unwrap();
+    Arc::new(store)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
+    let store = nearly_full().await;
+    let desk = Desk {
+        store: Arc::<SqliteStore>::clone(&store),
+        vault: Arc::new(Vault::in_memory().unwrap()),
+        clock: Clock::settable(at(0)),
+        signals: Arc::default(),
+        keys: Arc::new(Vault::fresh_secret),
+        max_queued_jobs: 1,
+        limits: Limits::default(),
+        budget: MemoryBudget::default(),
+    };
+    let handle = tokio::runtime::Handle::current();
+    let upload = move |rows: u32| {
+        let csv: String = (0..rows).map(|row| format!("{},{}\n", row, row.wrapping_mul(2_654_435_761))).collect();
+        let body = std::io::Cursor::new(format!("a,b\n{csv}"));
+        let (id, request) = (Uuid::now_v7(), UploadRequest::default());
+        jobs::upload(&desk, &Caller::local(), &handle, id, request, body, &|| Ok(1))
+    };
+    let uploads = tokio::task::spawn_blocking(move || (upload(200_000), upload(10)));
+    let (refused, taken) = uploads.await.unwrap();
+    assert_eq!(refused.unwrap_err().kind, Kind::StorageFull);
+    // and what it took is free again
+    assert_eq!(taken.unwrap().rows, 10);
+    let bench = SqliteBench(store);
+    assert_eq!((bench.count("datasets").await, bench.count("column_chunks").await), (1, 2));
+}
+
+/// Writes parts until it cannot.
+struct Writes;
+
+impl Runner for Writes {
+    fn run(&self, assignment: Assignment, _: &Control) -> Result<Completion, Stop> {
+        let Assignment { handle, store, job, attempt, .. } = &assignment;
+        let mut shelf = PartShelf::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt);
+        let mut noise = 1u64;
+        for number in 0.. {
+            let bytes: Vec<u8> = (0..20_000)
+                .map(|_| {
+                    noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (noise >> 56) as u8
+                })
+                .collect();
+            match shelf.put("t1.qi.csv", number, u64::from(number), 1, &bytes).map_err(Stopped::from) {
+                Err(Stopped::Failed { problem, .. }) => return Err(Stop::Failed(problem)),
+                other => other.unwrap(),
+            }
+        }
+        unreachable!("the store is full before numbers run out")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_meets_a_full_store_fails_once_and_leaves_nothing() {
+    let store = nearly_full().await;
+    let vault = Arc::new(Vault::in_memory().unwrap());
+    let signals: Arc<Signals> = Arc::default();
+    let mut new = conformance::new_job(conformance::dataset(&*store).await, 1);
+    new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Secret::new([1; 32])).unwrap();
+    let id = store.enqueue(new).await.unwrap().id;
+    let mut changes = signals.changes();
+    let workers = Workers::start(
+        Arc::<SqliteStore>::clone(&store),
+        Clock::settable(at(1)),
+        Arc::new(Writes),
+        vault,
+        signals,
+        WorkerConfig::default(),
+    );
+    let ended = async {
+        loop {
+            let job = conformance::job(&*store, id).await;
+            if job.status.is_terminal() {
+                return job;
+            }
+            changes.changed().await.unwrap();
+        }
+    };
+    let job = tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    assert_eq!((job.status, job.attempt), (JobStatus::Failed, 1));
+    assert!(conformance::is_problem(job.problem.as_ref(), Kind::StorageFull, id));
+    workers.shutdown().await;
+    let bench = SqliteBench(store);
+    assert_eq!((bench.count("part_chunks").await, bench.count("releases").await), (0, 0));
 }

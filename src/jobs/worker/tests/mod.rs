@@ -1,5 +1,6 @@
 //! Workers over a real store, with runners that do what the test says. Time is the test's clock; waiting is for tasks only.
 
+mod limits;
 mod poison;
 
 use std::io::Read;

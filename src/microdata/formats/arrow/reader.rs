@@ -16,8 +16,6 @@ use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::{IngestError, Limits, TableReader};
 use crate::microdata::{AttributeType, Chunk};
 
-/// The most bytes of a record batch.
-const MAX_BODY: u64 = 512 << 20;
 /// The most bytes of the description of a message.
 const MAX_DESCRIPTION: u64 = 16 << 20;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
@@ -35,8 +33,14 @@ impl<R: Read + Send> ArrowReader<R> {
     /// # Errors
     /// [`IngestError`]
     pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &Limits) -> Result<Self, IngestError> {
-        let mut messages =
-            Messages { reader, decoder: StreamDecoder::new(), batches: VecDeque::new(), begun: false, ended: false };
+        let mut messages = Messages {
+            reader,
+            max_body: limits.max_batch_bytes,
+            decoder: StreamDecoder::new(),
+            batches: VecDeque::new(),
+            begun: false,
+            ended: false,
+        };
         let schema = guarded(|| messages.schema())?;
         Batches::new(&schema, messages, types, limits).map(Self)
     }
@@ -58,6 +62,7 @@ impl<R: Read + Send> TableReader for ArrowReader<R> {
 
 struct Messages<R> {
     reader: R,
+    max_body: u64,
     decoder: StreamDecoder,
     batches: VecDeque<RecordBatch>,
     begun: bool,
@@ -115,7 +120,7 @@ impl<R: Read> Messages<R> {
         let description = self.bounded("bytes of the description of a record batch", length, MAX_DESCRIPTION)?;
         let body = arrow_ipc::root_as_message(&description).map_err(|_| damaged())?.bodyLength();
         let body = u64::try_from(body).map_err(|_| damaged())?;
-        let body = self.bounded("bytes of a record batch", body, MAX_BODY)?;
+        let body = self.bounded("bytes of a record batch", body, self.max_body)?;
         let mut prefix = if continued { CONTINUATION.to_vec() } else { Vec::new() };
         prefix.extend_from_slice(&length.to_le_bytes()[..4]);
         self.decode(prefix)?;

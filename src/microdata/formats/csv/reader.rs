@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};
 
+use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
 use super::super::{IngestError, Limits};
 use super::detect::detect_delimiter;
 use super::error::ScanError;
@@ -16,10 +17,6 @@ use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, 
 
 /// The delimiter is detected in so many bytes.
 const SAMPLE: u64 = 64 << 10;
-/// A chunk ends early when its dictionaries take so many bytes, so that memory is bounded whatever the values.
-const CHUNK_VALUES: usize = 32 << 20;
-/// The most codes of a chunk, over all its columns.
-const CHUNK_CELLS: usize = 16 << 20;
 
 /// How a CSV file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +42,6 @@ pub struct CsvReader<R> {
     done: bool,
 }
 
-#[derive(Default)]
 struct Building {
     interner: Interner,
     codes: Vec<u16>,
@@ -81,7 +77,7 @@ impl<R: Read> CsvReader<R> {
         }
         Ok(Self {
             scanner,
-            columns: names.iter().map(|_| Building::default()).collect(),
+            columns: names.iter().map(|_| Building::among(names.len())).collect(),
             chunk_rows: (CHUNK_CELLS / names.len()).clamp(1, CHUNK_ROWS),
             names,
             kinds,
@@ -164,6 +160,10 @@ impl<R: Read> CsvReader<R> {
 }
 
 impl Building {
+    fn among(columns: usize) -> Self {
+        Self { interner: Interner::among(columns), codes: Vec::new() }
+    }
+
     fn finish(&mut self) -> ChunkColumn {
         let column = ChunkColumn::new(self.interner.take(), &self.codes);
         self.codes.clear();
@@ -408,7 +408,7 @@ mod tests {
         let input = format!("a\n{}", rows.concat());
         let mut reader = open(&input, CsvOptions::default()).unwrap();
         let first = reader.next_chunk().unwrap().unwrap();
-        assert!(first.rows < 600 && first.columns[0].values().size() < CHUNK_VALUES + 60_000);
+        assert!(first.rows < 150 && first.columns[0].values().size() < CHUNK_VALUES + 60_000);
         assert_eq!(read(&input).unwrap().rows(), 1000);
     }
 

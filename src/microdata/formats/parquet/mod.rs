@@ -1,5 +1,6 @@
 //! Apache Parquet in and out.
 
+mod pages;
 mod reader;
 mod writer;
 

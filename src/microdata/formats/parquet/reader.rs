@@ -17,6 +17,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::{IngestError, Limits, TableReader};
+use super::pages::{check_footer, check_pages};
 use crate::microdata::{AttributeType, Chunk};
 
 const BATCH_ROWS: usize = 8192;
@@ -81,15 +82,12 @@ impl TableReader for ParquetReader {
     }
 }
 
-fn rows(file: File, limits: &Limits) -> Result<(Schema, Rows), IngestError> {
+fn rows(mut file: File, limits: &Limits) -> Result<(Schema, Rows), IngestError> {
     let damaged = |_: ParquetError| damaged();
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    check_footer(&mut file, limits)?;
     let metadata = ArrowReaderMetadata::load(&file, options()).map_err(damaged)?;
-    let claimed = metadata.metadata().row_groups().iter().map(|group| group.total_byte_size().max(0) as u64);
-    let (found, limit) = (claimed.fold(0, u64::saturating_add), limits.max_decompressed);
-    if found > limit {
-        return Err(IngestError::TooLarge { what: "decompressed bytes", limit, found, row: None });
-    }
+    check_pages(&file, metadata.metadata(), limits)?;
     let as_view = |field: &Arc<Field>| match field.data_type() {
         // without an annotation text is binary; what is not UTF-8 is refused when it is read
         DataType::Utf8 | DataType::Binary => Field::new(field.name(), DataType::Utf8View, field.is_nullable()),

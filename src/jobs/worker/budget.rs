@@ -1,0 +1,147 @@
+//! The memory that the jobs and plans of a process may take together. Whoever asks gets it in the order of asking, so that a
+//! large job gets its turn however many small ones come after it.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::problem::{Kind, Problem};
+
+/// Memory is counted out in pieces of so many bytes.
+const UNIT: u64 = 1 << 20;
+
+/// So much memory, or no bound. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryBudget(Option<Bound>);
+
+#[derive(Clone, Debug)]
+struct Bound {
+    bytes: u64,
+    free: Arc<Semaphore>,
+}
+
+/// Memory that is taken until this is dropped.
+#[derive(Debug)]
+pub struct Taken(#[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>);
+
+impl Taken {
+    /// No memory.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self(None)
+    }
+}
+
+impl MemoryBudget {
+    /// So many bytes; `None` for no bound.
+    #[must_use]
+    pub fn new(bytes: Option<u64>) -> Self {
+        let bound = |bytes: u64| Bound { bytes, free: Arc::new(Semaphore::new(units(bytes, bytes) as usize)) };
+        Self(bytes.map(bound))
+    }
+
+    /// Refuses what does not fit even when nothing else runs.
+    ///
+    /// # Errors
+    /// `work-limit`
+    pub fn judge(&self, need: u64) -> Result<(), Problem> {
+        match &self.0 {
+            Some(Bound { bytes, .. }) if need > *bytes => {
+                let detail = "the job is estimated to need more bytes of memory than jobs may take; drop attributes, above all \
+                              those of many values, or let the operator raise the budget";
+                Err(Problem::new(Kind::WorkLimit, detail).with("limit", *bytes).with("found", need))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes memory, once all who asked before have theirs and it is free.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::judge`].
+    pub async fn take(&self, need: u64) -> Result<Taken, Problem> {
+        self.judge(need)?;
+        let Some(Bound { bytes, free }) = &self.0 else { return Ok(Taken(None)) };
+        // never closed
+        Ok(Taken(Arc::clone(free).acquire_many_owned(units(need, *bytes)).await.ok()))
+    }
+
+    /// Takes memory that is free at once.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::judge`], or `too-many-requests`.
+    pub fn take_now(&self, need: u64) -> Result<Taken, Problem> {
+        self.judge(need)?;
+        let Some(Bound { bytes, free }) = &self.0 else { return Ok(Taken(None)) };
+        match Arc::clone(free).try_acquire_many_owned(units(need, *bytes)) {
+            Ok(taken) => Ok(Taken(Some(taken))),
+            Err(_none_free) => {
+                let detail = "the memory for jobs and plans is taken by those that run";
+                let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", *bytes).with("found", need);
+                Err(problem.retry_after(10))
+            }
+        }
+    }
+}
+
+/// Pieces for so many bytes, of at most so many.
+fn units(need: u64, of: u64) -> u32 {
+    let most = u32::try_from(of / UNIT).unwrap_or(u32::MAX).max(1);
+    u32::try_from(need.div_ceil(UNIT)).unwrap_or(u32::MAX).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    async fn is_pending<F: Future>(future: &mut Pin<Box<F>>) -> bool {
+        std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn what_never_fits_is_refused_with_both_numbers() {
+        let budget = MemoryBudget::new(Some(10 * MIB));
+        let problem = budget.take(10 * MIB + 1).await.unwrap_err();
+        assert_eq!(problem.kind, Kind::WorkLimit);
+        assert_eq!(
+            (&problem.members["limit"], &problem.members["found"]),
+            (&(10 * MIB).into(), &(10 * MIB + 1).into())
+        );
+        assert!(budget.judge(10 * MIB).is_ok());
+        assert!(MemoryBudget::new(Some(0)).judge(1).is_err());
+        assert!(MemoryBudget::default().judge(u64::MAX).is_ok());
+    }
+
+    #[tokio::test]
+    async fn memory_is_given_out_in_the_order_of_asking() {
+        let budget = MemoryBudget::new(Some(10 * MIB));
+        let first = budget.take(6 * MIB).await.unwrap();
+        let mut large = Box::pin(budget.take(10 * MIB));
+        assert!(is_pending(&mut large).await);
+        // there is room for a small one, but a large one waits
+        let mut small = Box::pin(budget.take(MIB));
+        assert!(is_pending(&mut small).await);
+        assert_eq!(budget.take_now(5 * MIB).unwrap_err().kind, Kind::TooManyRequests);
+        drop(first);
+        let large = large.await.unwrap();
+        assert!(is_pending(&mut small).await);
+        drop(large);
+        small.await.unwrap();
+        drop(budget.take_now(10 * MIB).unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_budget_that_is_no_whole_number_of_pieces_can_be_taken_whole() {
+        for bytes in [1, MIB - 1, 3 * MIB + 5, u64::from(u32::MAX) * MIB * 2] {
+            let budget = MemoryBudget::new(Some(bytes));
+            let all = budget.take(bytes).await.unwrap();
+            assert!(budget.take_now(1).is_err());
+            drop(all);
+        }
+    }
+}

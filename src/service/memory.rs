@@ -1,0 +1,103 @@
+//! How much memory and how many open files the process may have.
+
+use std::fs;
+use std::path::Path;
+
+use crate::config::JobLimits;
+
+/// The share of the memory at hand that jobs get unless told: the rest is for uploads, requests and the store's cache.
+const SHARE: u64 = 2;
+
+/// The bytes that jobs and plans may take together; `None` for no bound.
+pub(super) fn budget(limits: &JobLimits) -> Option<u64> {
+    match limits.memory_budget {
+        Some(0) => None,
+        Some(bytes) => Some(bytes),
+        None => at_hand(Path::new("/")).map(|bytes| bytes / SHARE),
+    }
+}
+
+/// The memory of the machine, or of the control group of this process where that has less; `None` where neither can be told.
+fn at_hand(root: &Path) -> Option<u64> {
+    [machine(root), group(root)].into_iter().flatten().min()
+}
+
+fn machine(root: &Path) -> Option<u64> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let kib: u64 =
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The tightest limit of the group and those around it; of version 2, else of version 1.
+fn group(root: &Path) -> Option<u64> {
+    let limit = |file: &Path| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next(), fields.next()?, fields.next()?);
+        let (mount, name) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max"),
+            "memory" => ("sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        let mount = root.join(mount);
+        let inside = Path::new(path.trim_start_matches('/'));
+        limits.extend(inside.ancestors().filter_map(|ancestor| limit(&mount.join(ancestor).join(name))));
+    }
+    limits.into_iter().min()
+}
+
+/// Lets the process open as many files as it may: connections are files.
+pub(super) fn open_more_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(error = %error, files = limit.current, "the limit of open files stays as it is");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_tightest_bound_counts() {
+        let memory = ("proc/meminfo", "MemTotal:        1000 kB\nMemFree: 1 kB\n");
+        let own = ("proc/self/cgroup", "0::/a/b\n");
+        let found = |files: &[(&str, &str)]| at_hand(machine_with(files).path());
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[memory]), Some(1_024_000));
+        assert_eq!(found(&[memory, own, ("sys/fs/cgroup/a/b/memory.max", "max\n")]), Some(1_024_000));
+        assert_eq!(found(&[memory, own, ("sys/fs/cgroup/a/b/memory.max", "4096\n")]), Some(4096));
+        let outer = ("sys/fs/cgroup/a/memory.max", "2048\n");
+        assert_eq!(found(&[memory, own, outer, ("sys/fs/cgroup/a/b/memory.max", "4096\n")]), Some(2048));
+        let first = ("proc/self/cgroup", "9:cpu:/x\n4:memory:/d\n");
+        assert_eq!(found(&[memory, first, ("sys/fs/cgroup/memory/d/memory.limit_in_bytes", "8192\n")]), Some(8192));
+        // a group of its own sees itself as the root
+        let contained = ("proc/self/cgroup", "0::/\n");
+        assert_eq!(found(&[memory, contained, ("sys/fs/cgroup/memory.max", "512\n")]), Some(512));
+    }
+
+    #[test]
+    fn the_budget_is_what_was_said_or_a_share() {
+        let said = |memory_budget| budget(&JobLimits { memory_budget, ..JobLimits::default() });
+        assert_eq!((said(Some(0)), said(Some(77))), (None, Some(77)));
+        assert!(said(None).is_none_or(|bytes| bytes > 0));
+    }
+}
