@@ -57,7 +57,7 @@ impl LedgerHeader {
     pub fn hashing_key(&self) -> Option<Vec<u8>> {
         let digits = self.hashing_key.as_bytes();
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(byte).collect()).flatten()
+        digits.len().is_multiple_of(2).then(|| digits.chunks_exact(2).map(byte).collect()).flatten()
     }
 }
 

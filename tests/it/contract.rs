@@ -111,6 +111,10 @@ impl Asked {
             assert!(answer.status >= 300 || !self.path.starts_with("/v1/"), "{what}: no such operation is documented");
             return;
         };
+        // asked outside of the prefix, where a gateway passes one on
+        if answer.status == 404 && answer.json()["detail"] == "there is no such path" {
+            return;
+        }
         let response = &operation["responses"][answer.status.to_string()];
         assert!(response.is_object(), "{what} is not documented: {}", String::from_utf8_lossy(&answer.body));
         headers_are_sent(response, &answer.headers, &what);

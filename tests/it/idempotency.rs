@@ -16,7 +16,7 @@ async fn submit(server: &Client, key: &str, query: &str, document: &Value) -> An
 }
 
 /// An upload whose head was sent and admitted: the service asks for the body.
-async fn admitted(server: &Client, key: &str, len: usize) -> TcpStream {
+pub(crate) async fn admitted(server: &Client, key: &str, len: usize) -> TcpStream {
     let mut stream = TcpStream::connect(server.authority()).await.unwrap();
     let head = format!(
         "POST /v1/datasets?name=t HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nIdempotency-Key: {key}\r\n\

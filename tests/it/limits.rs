@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 
 use super::formats::{ARROW, NDJSON, PARQUET, arrow_of, batch, parquet_of};
 use super::harness::{HOSPITAL, Server, assert_problem, hospital_method, kind, part_path};
+use super::idempotency::admitted;
 use super::uploads::{gzip, zstd};
 
 /// Long enough for whatever must happen.
@@ -203,16 +204,9 @@ async fn who_sends_nothing_loses_the_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_comes_too_many_is_told_when_to_come_again() {
     let server = Server::start_with(|config| config.request_limits.max_requests = 1).await;
-    let slow = begun(&server, UPLOAD, "a,b\n").await;
-    let full = async {
-        loop {
-            let answer = server.get("/v1/datasets").await;
-            if answer.status == 429 {
-                return answer;
-            }
-        }
-    };
-    let refused = tokio::time::timeout(PATIENCE, full).await.unwrap();
+    // once it is told to go on, it has the one place
+    let slow = admitted(&server, "slow", 100_000).await;
+    let refused = server.get("/v1/datasets").await;
     let problem = refused.problem(429, "too-many-requests");
     assert_eq!((&problem["limit"], &problem["found"]), (&json!(1), &json!(2)));
     assert!(refused.header("retry-after").parse::<u32>().is_ok());

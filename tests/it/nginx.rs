@@ -64,7 +64,7 @@ impl Answered {
 
     fn header(&self, name: &str) -> Option<&str> {
         let lines = self.headers.lines().filter_map(|line| line.split_once(':'));
-        lines.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).last()
+        lines.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next_back()
     }
 }
 
@@ -184,7 +184,7 @@ fn served(home: &TempDir, options: &[&str]) -> (Process, String) {
     (process, token)
 }
 
-fn post<'a>(document: &'a str) -> Vec<&'a str> {
+fn post(document: &str) -> Vec<&str> {
     vec!["--header", "Content-Type: application/json", "--data-binary", document]
 }
 

@@ -137,7 +137,8 @@ fn responses_are_complete(operation: &'static Value, at: &str, scopes: &[&str]) 
         );
     }
     assert!(good > 0, "{at} has no good answer");
-    for status in ["403", "500"].iter().chain(if scopes.is_empty() { [].iter() } else { ["401", "503"].iter() }) {
+    for status in ["403", "500"].iter().chain(if scopes.is_empty() { [].iter() } else { ["401", "429", "503"].iter() })
+    {
         assert!(operation["responses"][status].is_object(), "{at} -> {status}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{ALWAYS, Example, FAULTS, OF_JOBS, OPERATIONS, Operation, WITH_KEYS};
+use super::operations::{ALWAYS, Example, FAULTS, OF_JOBS, OPERATIONS, Operation, WITH_BODY, WITH_KEYS};
 use super::{examples, hoist};
 use crate::problem::{Fault, Kind, Problem};
 
@@ -131,7 +131,8 @@ fn complete_operation(operation: &Operation, described: &mut Value, parameters: 
 
     let mut by_status: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
     let with_keys = if security.is_array() { WITH_KEYS } else { &[] };
-    for kind in ALWAYS.iter().chain(with_keys).chain(operation.problems) {
+    let with_body = if operation.requests.is_empty() { &[] } else { WITH_BODY };
+    for kind in ALWAYS.iter().chain(with_keys).chain(with_body).chain(operation.problems) {
         let kinds = by_status.entry(kind.status()).or_default();
         if !kinds.contains(kind) {
             kinds.push(*kind);

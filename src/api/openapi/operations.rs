@@ -8,7 +8,7 @@ use Kind::{
     MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota, ReservedName, RuleImpossible,
     RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes, TooManyColumns, TooManyRequests,
     Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute, UnknownField, UnknownPolicy,
-    UnsupportedMediaType, UploadMalformed, VacuousGuarantee,
+    UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -31,7 +31,9 @@ pub(super) struct Operation {
 /// Every operation can answer these.
 pub(super) const ALWAYS: &[Kind] = &[ForeignOrigin, HostRefused, Internal];
 /// Every operation that needs a key can answer these too.
-pub(super) const WITH_KEYS: &[Kind] = &[Unauthenticated, Forbidden, Unavailable];
+pub(super) const WITH_KEYS: &[Kind] = &[Unauthenticated, Forbidden, TooManyRequests, Unavailable];
+/// Every operation with a body can answer this.
+pub(super) const WITH_BODY: &[Kind] = &[Kind::RequestTimeout];
 /// What the faults of an `invalid-specification` can be.
 pub(super) const FAULTS: &[Kind] = &[
     UnknownField,
@@ -54,6 +56,7 @@ pub(super) const OF_JOBS: &[Kind] = &[
     InvalidSpecification,
     CompositionViolated,
     Gone,
+    WorkLimit,
     Kind::Deadline,
     Kind::AttemptsExhausted,
     Unavailable,
@@ -98,7 +101,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
             UploadMalformed,
             EmptyTable,
             GuaranteeUnsupported,
-            TooManyRequests,
             StorageFull,
         ],
     },
@@ -140,7 +142,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             TooLarge,
             UnsupportedMediaType,
             InvalidSpecification,
-            TooManyRequests,
+            WorkLimit,
             StorageFull,
         ],
     },
@@ -163,6 +165,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             TooLarge,
             UnsupportedMediaType,
             InvalidSpecification,
+            WorkLimit,
             Quota,
             StorageFull,
         ],
