@@ -43,6 +43,7 @@ pub enum Guarantee {
         /// The distance.
         t: Ratio,
         /// How far values are from each other.
+        #[serde(default)]
         distance: Ground,
     },
     /// No event that is at most `rho1` likely in the table is more than `rho2` likely in a bucket.
@@ -52,6 +53,7 @@ pub enum Guarantee {
         /// What must not be exceeded afterwards.
         rho2: Ratio,
         /// Which events.
+        #[serde(default)]
         mode: RhoMode,
     },
     /// The distribution of a bucket is within b of that of the table (versatile publishing, Definition 1).
@@ -61,6 +63,7 @@ pub enum Guarantee {
         /// The bound.
         b: Ratio,
         /// Against what.
+        #[serde(default)]
         prior: Prior,
     },
 }
@@ -97,17 +100,18 @@ impl Guarantee {
 }
 
 /// How far two values are from each other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ground {
     /// All values are equally far.
+    #[default]
     Equal,
     /// By the number of values between, in the order of values.
     Ordered,
 }
 
 /// Which events a bound on posteriors covers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RhoMode {
     /// Single values.
@@ -115,6 +119,7 @@ pub enum RhoMode {
     /// Every set of values; for at most [`RhoMode::EXACT_VALUES`] of them.
     Exact,
     /// Every set of values, by bounding how much likelier any value becomes by rho2/rho1: sufficient.
+    #[default]
     Amplification,
 }
 
