@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,
     BadColumns,
