@@ -12,7 +12,6 @@ use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::{Stream, stream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
@@ -27,18 +26,6 @@ use crate::problem::{Kind, Problem};
 /// Progress is not signalled: a listener looks again after so long.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// One event of the stream, field by field.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what is written as text")]
-struct JobEvent {
-    /// `status` or `progress`
-    event: String,
-    /// Rises from event to event; `Last-Event-ID` takes it.
-    id: String,
-    /// The job, as a JSON document.
-    data: String,
-}
-
 /// A job's events
 ///
 /// `event: status` when the status changes, `event: progress` when the job gets on; `data` is the job. The stream ends after a
@@ -46,7 +33,7 @@ struct JobEvent {
 #[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = Uuid, Path), ("Last-Event-ID" = Option<u64>, Header, description = "The last id that was seen: the stream goes on behind it.")),
     responses(
-        (status = 200, description = "events", body = JobEvent, content_type = "text/event-stream")))]
+        (status = 200, description = "events", body = String, content_type = "text/event-stream")))]
 pub(super) async fn stream_events(
     State(app): State<App>,
     Who(caller): Who,
