@@ -165,7 +165,11 @@ impl utoipa::PartialSchema for Ratio {
     }
 }
 
-impl utoipa::ToSchema for Ratio {}
+impl utoipa::ToSchema for Ratio {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Fraction".into()
+    }
+}
 
 #[cfg(test)]
 mod tests {
