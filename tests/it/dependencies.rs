@@ -144,7 +144,7 @@ async fn what_follows_stands_in_the_ledger() {
 async fn a_combination_is_protected_by_the_attribute_that_the_data_allows() {
     let server = Server::start().await;
     // nine of ten are white, so that race alone can never be protected
-    let row = |i: u32| format!("{},{},d{}\n", i % 37, if i % 10 == 0 { "black" } else { "white" }, i / 3 % 5);
+    let row = |i: u32| format!("{},{},d{}\n", i % 37, if i.is_multiple_of(10) { "black" } else { "white" }, i / 3 % 5);
     let dataset = server.dataset("age,race,dx\n".to_owned() + &(0..200).map(row).collect::<String>()).await;
     let single = server.job(&dataset, json!({"method": versatile(&["age -> race, dx"])})).await;
     single.problem(422, "invalid-specification");

@@ -51,12 +51,15 @@ impl Buckets {
     }
 }
 
+/// The member of the manifest that states a measure, and how it follows from it.
+type Stated = (&'static str, fn(f64) -> f64);
+
 /// A guarantee, the measure that must not exceed the bound in any bucket, and where the manifest states it, or its inverse.
 struct Case {
     guarantee: Value,
     measure: fn(&[(f64, f64)], f64) -> f64,
     bound: f64,
-    stated: Option<(&'static str, fn(f64) -> f64)>,
+    stated: Option<Stated>,
     /// At least so many buckets come out: less would be of no use.
     buckets: usize,
 }
