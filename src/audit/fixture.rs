@@ -26,6 +26,7 @@ pub(super) struct World {
     pub(super) original: Vec<Vec<Cell>>,
     pub(super) publication: Publication,
     pub(super) submitted: Vec<SubmittedRule>,
+    pub(super) dependencies: Vec<(AttrSet, AttrSet)>,
     pub(super) files: BTreeMap<String, Grid>,
     pub(super) witness: Vec<Option<Vec<u32>>>,
     pub(super) accounted: AttrSet,
@@ -100,6 +101,7 @@ impl World {
             original,
             publication: Publication { tables: Vec::new(), rules: Vec::new(), particulars, suppressed: 0 },
             submitted: Vec::new(),
+            dependencies: Vec::new(),
             files: BTreeMap::new(),
             witness: Vec::new(),
         }
@@ -232,6 +234,7 @@ impl World {
         let evidence = Evidence {
             publication: &self.publication,
             submitted: &self.submitted,
+            dependencies: &self.dependencies,
             parts: &parts,
             original: original.then_some(&table),
             witness: witness.then_some(&assigned),

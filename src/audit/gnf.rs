@@ -1,5 +1,6 @@
 //! Guardian Normal Form by literal path search on the attributes (versatile publishing, Definitions 3 to 5).
 
+use super::guarantee::at_least;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, Protected, PublishedTable, Seal, Standing};
 
@@ -27,12 +28,6 @@ impl<'a> Node<'a> {
                 && seal.guarantees.iter().any(|&held| at_least(held, guarantee))
         })
     }
-}
-
-/// Whether `held` bounds posteriors at least as much as `wanted`.
-pub(super) const fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
-    let (Guarantee::LDiversity { l: held }, Guarantee::LDiversity { l: wanted }) = (held, wanted);
-    held >= wanted
 }
 
 /// How a rule stands in a set of tables.

@@ -10,7 +10,9 @@ mod claims;
 mod content;
 mod dictionary;
 mod gnf;
+mod guarantee;
 mod keys;
+mod measure;
 mod part;
 mod reading;
 mod rules;
@@ -22,6 +24,8 @@ mod fixture;
 mod mutation;
 #[cfg(test)]
 mod tests;
+
+pub use measure::Measure;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,6 +43,9 @@ pub struct Evidence<'a> {
     pub publication: &'a Publication,
     /// The rules as the caller submitted them.
     pub submitted: &'a [SubmittedRule],
+    /// Dependencies that the adversary knows: what stands on the left determines what stands on the right. Attributes that the
+    /// original has not are not published.
+    pub dependencies: &'a [(AttrSet, AttrSet)],
     /// The written bytes, through the reader that serves them.
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
@@ -135,7 +142,7 @@ pub enum Linkage {
 }
 
 /// What an audit found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Audit {
     /// The checks that were made.
     pub checks: Vec<Check>,
@@ -154,7 +161,7 @@ impl Audit {
 }
 
 /// What the parts of a table show.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TableFigures {
     /// How many rows it has.
     pub rows: u64,
@@ -164,6 +171,9 @@ pub struct TableFigures {
     pub sizes: BTreeMap<u64, u64>,
     /// Per attribute that a seal protects: the posteriors of its buckets.
     pub posteriors: BTreeMap<Attr, Posteriors>,
+    /// Per rule (by its index in the publication) that leans on this table and asks for more than l-diversity: what its worst
+    /// bucket shows.
+    pub measures: BTreeMap<usize, Measure>,
 }
 
 /// The largest share that a value takes of a bucket, over the buckets of a table. Shares are `(count, of)`, not reduced.
@@ -189,7 +199,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
-    rules::check(evidence, &tables.largest, &mut findings);
+    rules::check(evidence, tables.counts, &mut findings);
     let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,

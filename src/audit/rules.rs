@@ -1,26 +1,31 @@
 //! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
 
 use super::gnf::{self, Node, Status};
+use super::guarantee::{Shares, at_least};
 use super::{CheckName, Evidence, Findings};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
 
-/// The largest count of a value in a column, and the rows of the column.
-pub(super) type Largest = (u64, u64);
+/// So many combinations are looked at for one rule.
+const MAX_FOLLOWED: usize = 10_000;
 
-/// Checks the submitted rules, and every rule that is listed. `largest` holds what the parts showed of each attribute.
-pub(super) fn check(evidence: &Evidence<'_>, largest: &[Option<Largest>], findings: &mut Findings) {
+/// How often each value of a column occurs.
+pub(super) type Counts = Vec<u64>;
+
+/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute.
+pub(super) fn check(evidence: &Evidence<'_>, counts: Vec<Option<Counts>>, findings: &mut Findings) {
     let publication = evidence.publication;
     let search = Search {
         evidence,
         nodes: publication.tables.iter().map(Node::of).collect(),
-        largest: (0..largest.len())
-            .map(|index| match evidence.original {
+        counts: counts
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
                 Some(original) if index < original.attributes().len() => {
-                    let counts = original.column(Attr::from(index)).counts();
-                    Some((counts.into_iter().max().unwrap_or(0), original.rows() as u64))
+                    Some(original.column(Attr::from(index)).counts())
                 }
-                _ => largest[index],
+                _ => shown,
             })
             .collect(),
     };
@@ -40,15 +45,50 @@ pub(super) fn check(evidence: &Evidence<'_>, largest: &[Option<Largest>], findin
 struct Search<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<Node<'a>>,
-    largest: Vec<Option<Largest>>,
+    counts: Vec<Option<Counts>>,
 }
 
 impl Search<'_> {
     /// A submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
         self.holds(rule.known, rule.protects, rule.guarantee)?;
+        for follows in self.followed(rule)? {
+            let because =
+                |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
+            self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
+        }
         let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
+    }
+
+    /// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what
+    /// is protected, but for what is known of it.
+    fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
+        let mut all = vec![rule.protects.attributes()];
+        let mut next = 0;
+        while next < all.len() {
+            let protects = all[next];
+            next += 1;
+            for &(determinant, dependent) in self.evidence.dependencies {
+                for told in protects.intersection(dependent).iter() {
+                    let follows = protects.without(told).union(determinant).minus(rule.known);
+                    if follows.is_empty() {
+                        return Err("what is known determines what it protects".to_owned());
+                    }
+                    if !rule.guarantee.covers_combinations() {
+                        return Err("its guarantee cannot be kept beside a dependency".to_owned());
+                    }
+                    // a set that holds another one of the list is protected with it
+                    if !all.iter().any(|known| known.is_subset(follows)) {
+                        all.push(follows);
+                    }
+                    if all.len() > MAX_FOLLOWED {
+                        return Err("too much follows from the dependencies to be checked".to_owned());
+                    }
+                }
+            }
+        }
+        Ok(all.split_off(1))
     }
 
     /// A rule holds: one of the attributes it protects is eligible and not told (versatile publishing, Theorem 4.1; for a
@@ -77,9 +117,11 @@ impl Search<'_> {
     /// Whether the attribute by itself keeps the guarantee. One that is neither in the original nor in a part that could
     /// be read is published nowhere only if no table claims it.
     fn eligible(&self, attr: Attr, guarantee: Guarantee) -> bool {
-        let Guarantee::LDiversity { l } = guarantee;
-        match self.largest.get(attr.index()).copied().flatten() {
-            Some((count, rows)) => u128::from(count) * u128::from(l) <= u128::from(rows),
+        match self.counts.get(attr.index()).and_then(Option::as_ref) {
+            Some(counts) => {
+                let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
+                Shares::of(&whole, counts).keep(guarantee)
+            }
             None => !self.nodes.iter().any(|node| node.attributes.contains(attr)),
         }
     }
@@ -97,14 +139,24 @@ impl Search<'_> {
                     return Err("it is listed and was not submitted".to_owned());
                 }
             }
-            (None, Origin::FromDependency) => {}
+            (None, Origin::FromDependency) => {
+                let follows = |rule: &SubmittedRule| {
+                    let protects = standing.protects.attributes();
+                    rule.known == standing.known
+                        && rule.guarantee == standing.guarantee
+                        && self.followed(rule).is_ok_and(|followed| followed.contains(&protects))
+                };
+                if !self.evidence.submitted.iter().any(follows) {
+                    return Err("it follows from no rule and no dependency".to_owned());
+                }
+            }
             _ => return Err("its origin and its pointer disagree".to_owned()),
         }
         if let Some(Because::Rule(pointer)) = &standing.because {
             let implies = |rule: &SubmittedRule| {
                 standing.known.is_subset(rule.known)
                     && rule.protects.attributes().is_subset(standing.protects.attributes())
-                    && gnf::at_least(rule.guarantee, standing.guarantee)
+                    && at_least(rule.guarantee, standing.guarantee)
             };
             if !self.at(pointer).any(implies) {
                 return Err(format!("rule {pointer} does not imply it"));

@@ -1,21 +1,24 @@
 //! Each published table, part by part: do its buckets agree, and does every bucket keep what the seals promise?
 
+use std::borrow::Cow;
+
 use ahash::AHashMap;
 
+use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
-use super::rules::Largest;
-use super::{AuditStopped, CheckName, Evidence, Findings, Posteriors, TableFigures, content};
+use super::rules::Counts;
+use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet, Codes, MAX_ATTRIBUTES};
-use crate::publication::{Guarantee, Protected, PublishedTable, Standing};
+use crate::microdata::{AttrSet, Codes, MAX_ATTRIBUTES};
+use crate::publication::{Guarantee, HeldBy, Protected, PublishedTable, Standing};
 use crate::with_codes;
 
 /// What the tables show together.
 pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
-    pub(super) largest: Vec<Option<Largest>>,
+    pub(super) counts: Vec<Option<Counts>>,
 }
 
 /// Reads and checks every table.
@@ -24,9 +27,9 @@ pub(super) fn check(
     control: &Control,
     findings: &mut Findings,
 ) -> Result<Tables, AuditStopped> {
-    let mut tables = Tables { figures: Vec::new(), largest: vec![None; MAX_ATTRIBUTES] };
+    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES] };
     for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, &mut tables.largest, findings)?;
+        let figures = table(evidence, control, index, &mut tables.counts, findings)?;
         tables.figures.push(figures);
     }
     lengths(evidence, &tables, findings);
@@ -54,7 +57,7 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    largest: &mut [Option<Largest>],
+    counts: &mut [Option<Counts>],
     findings: &mut Findings,
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
@@ -65,9 +68,11 @@ fn table(
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
         for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
-            let count = count_largest(column);
-            let known = &mut largest[column.attribute.index()];
-            *known = (*known).max(Some((count, part.rows as u64)));
+            let shown = count(column);
+            let known = &mut counts[column.attribute.index()];
+            if known.as_ref().is_none_or(|known| known.iter().max() < shown.iter().max()) {
+                *known = Some(shown);
+            }
         }
         if position == 0 {
             figures.rows = part.rows as u64;
@@ -82,7 +87,7 @@ fn table(
             }
             (Some(_), Some(buckets)) => {
                 control.check()?;
-                promises(evidence, table, &part, buckets, (&mut figures, &mut kept), findings);
+                promises(evidence, table, &part, buckets, (&mut figures, &mut kept), findings, control)?;
             }
         }
         if evidence.original.is_some() {
@@ -113,16 +118,16 @@ fn table(
     Ok(figures)
 }
 
-fn count_largest(column: &ReadColumn) -> u64 {
+fn count(column: &ReadColumn) -> Counts {
     let mut counts = vec![0_u64; column.size];
     with_codes!(&column.codes, codes => for &code in codes {
         counts[code as usize] += 1;
     });
-    counts.into_iter().max().unwrap_or(0)
+    counts
 }
 
 /// The seals whose protected attribute stands in this part: every bucket keeps each guarantee (versatile publishing,
-/// section 2: no value takes more than 1/l of a bucket).
+/// section 2), and what the rules that lean on this table ask for is measured.
 fn promises(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
@@ -130,62 +135,112 @@ fn promises(
     buckets: &Buckets,
     (figures, kept): (&mut TableFigures, &mut AttrSet),
     findings: &mut Findings,
-) {
-    let Standing::Sealed(seals) = &table.standing else { return };
+    control: &Control,
+) -> Result<(), AuditStopped> {
+    let Standing::Sealed(seals) = &table.standing else { return Ok(()) };
     for seal in seals {
         let Protected::Attribute(sensitive) = seal.protects else {
             findings.fail(CheckName::Guarantee, format!("table {}: a combination cannot be checked", table.name));
             continue;
         };
-        let Some(tallies) = tallies(part, sensitive, buckets) else { continue };
+        let Some(column) = part.columns.iter().find(|column| column.attribute == sensitive) else { continue };
+        let Some(codes) = by_bucket(part, column, buckets) else { continue };
+        let leaning = |held_by: &HeldBy| matches!(held_by, HeldBy::Guardian { table: t, .. } | HeldBy::Table(t) if *t == table.name);
+        let rules = evidence.publication.rules.iter().enumerate();
+        let rules = rules.filter(|(_, rule)| leaning(&rule.held_by) && rule.protects.attributes().contains(sensitive));
+        let measured: Vec<(usize, Guarantee)> =
+            rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
         *kept = kept.with(sensitive);
-        for guarantee in &seal.guarantees {
-            let Guarantee::LDiversity { l } = *guarantee;
-            let breaks =
-                tallies.iter().filter(|((count, size), _)| u128::from(*count) * u128::from(l) > u128::from(*size));
-            let buckets: u64 = breaks.map(|(_, buckets)| buckets).sum();
-            if buckets > 0 {
-                let name = evidence.name(sensitive);
-                let detail = format!("table {}: {buckets} buckets are less than {l}-diverse in {name}", table.name);
-                findings.fail(CheckName::Guarantee, detail);
-            }
+        let seen = Seen::read(&codes, buckets, column, &seal.guarantees, &measured, control)?;
+        for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
+            let (name, word) = (evidence.name(sensitive), guarantee.word());
+            let detail = format!("table {}: {broken} buckets do not keep {word} of {name}", table.name);
+            findings.fail(CheckName::Guarantee, detail);
         }
-        if let Some(posteriors) = posteriors(tallies) {
+        figures.measures.extend(seen.measures);
+        if let Some(posteriors) = posteriors(seen.tallies) {
             figures.posteriors.insert(sensitive, posteriors);
         }
     }
+    Ok(())
+}
+
+/// The codes of a column, bucket after bucket.
+fn by_bucket<'a>(part: &ReadPart, column: &'a ReadColumn, buckets: &Buckets) -> Option<Cow<'a, Codes>> {
+    let labels = part.labels.as_ref()?;
+    if labels.is_sorted() {
+        return Some(Cow::Borrowed(&column.codes));
+    }
+    let mut codes: Vec<u32> = vec![0; part.rows];
+    let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
+    for (&label, code) in labels.iter().zip(column.codes.iter()) {
+        let place = &mut next[label as usize - 1];
+        codes[*place] = code;
+        *place += 1;
+    }
+    Some(Cow::Owned(Codes::U32(codes)))
 }
 
 /// Per (count of the most frequent value, size): how many buckets are so.
 type Tallies = AHashMap<(u64, u64), u64>;
 
-fn tallies(part: &ReadPart, sensitive: Attr, buckets: &Buckets) -> Option<Tallies> {
-    let column = part.columns.iter().find(|column| column.attribute == sensitive)?;
-    let labels = part.labels.as_ref()?;
-    let scattered;
-    let codes = if labels.is_sorted() {
-        &column.codes
-    } else {
-        let mut codes: Vec<u32> = vec![0; part.rows];
-        let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-        for (&label, code) in labels.iter().zip(column.codes.iter()) {
-            let place = &mut next[label as usize - 1];
-            codes[*place] = code;
-            *place += 1;
+/// What the buckets of a part show of its sensitive attribute.
+struct Seen {
+    tallies: Tallies,
+    /// Per guarantee, how many buckets break it.
+    broken: Vec<u64>,
+    /// Per rule, its worst bucket.
+    measures: Vec<(usize, Measure)>,
+}
+
+impl Seen {
+    fn read(
+        codes: &Codes,
+        buckets: &Buckets,
+        column: &ReadColumn,
+        guarantees: &[Guarantee],
+        measured: &[(usize, Guarantee)],
+        control: &Control,
+    ) -> Result<Self, AuditStopped> {
+        let overall = count(column);
+        let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
+        let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
+        // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
+        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. });
+        let compared = !measured.is_empty() || !guarantees.iter().all(plain);
+        let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
+        let mut bucket: Vec<u32> = Vec::new();
+        for range in buckets.ranges().filter(|range| !range.is_empty()) {
+            bucket.clear();
+            bucket.extend(range.map(|row| codes.get(row)));
+            bucket.sort_unstable();
+            let runs = bucket.chunk_by(|a, b| a == b);
+            let most = runs.clone().map(<[u32]>::len).max().unwrap_or(0);
+            *seen.tallies.entry((most as u64, bucket.len() as u64)).or_default() += 1;
+            if compared {
+                *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
+            }
         }
-        scattered = Codes::U32(codes);
-        &scattered
-    };
-    let mut tallies = Tallies::new();
-    let mut bucket: Vec<u32> = Vec::new();
-    for range in buckets.ranges().filter(|range| !range.is_empty()) {
-        bucket.clear();
-        bucket.extend(range.map(|row| codes.get(row)));
-        bucket.sort_unstable();
-        let count = bucket.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
-        *tallies.entry((count as u64, bucket.len() as u64)).or_default() += 1;
+        for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees) {
+            if let Guarantee::LDiversity { l } = *guarantee {
+                let breaks = |(count, size): (u64, u64)| u128::from(count) * u128::from(l) > u128::from(size);
+                *broken = seen.tallies.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
+            }
+        }
+        for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
+            control.check()?;
+            let shares = Shares::of(&kind, &overall);
+            for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
+                *broken += if shares.keep(*guarantee) { 0 } else { number };
+            }
+            for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
+                let here = Measure::of(*guarantee, &shares);
+                *worst = if first { here } else { Measure::worse(*worst, here) };
+            }
+        }
+        seen.measures = measured.iter().zip(worst).filter_map(|((rule, _), worst)| Some((*rule, worst?))).collect();
+        Ok(seen)
     }
-    Some(tallies)
 }
 
 fn posteriors(tallies: Tallies) -> Option<Posteriors> {

@@ -187,16 +187,33 @@ fn implied_and_derived_rules_say_why() {
     assert_eq!(imply(&[0], "/method/rules/2", 2), []);
     assert_eq!(imply(&[0], "/method/rules/1", 2), [CheckName::Gnf]);
     assert_eq!(imply(&[0, 2], "/method/rules/2", 2), [CheckName::Gnf]);
-    let derive = |known: &'static [u8], sensitive| {
+    // hospital determines race: whoever knows age and icd9 must not learn the hospital either
+    let derive = |determinant: &'static [u8], known: &'static [u8], sensitive| {
         after(move |w| {
+            w.dependencies.push((determinant.iter().map(|&a| Attr(a)).collect(), AttrSet::one(Attr(4))));
             let mut standing = standing(&rule(3, known, sensitive, 2), HeldBy::Unreachable);
             standing.origin = Origin::FromDependency;
             standing.pointer = None;
             w.publication.rules.push(standing);
         })
     };
-    assert_eq!(derive(&[1], 0), []);
-    assert_eq!(derive(&[1], 5), [CheckName::Gnf]);
+    assert_eq!(derive(&[0], &[1, 5], 0), []);
+    assert_eq!(derive(&[1, 0], &[1, 5], 0), [], "age is known");
+    assert_eq!(derive(&[0], &[1], 0), [CheckName::Gnf], "it follows for age and icd9 together");
+    assert_eq!(derive(&[0], &[1, 5], 2), [CheckName::Gnf], "gender tells nothing");
+    assert_eq!(derive(&[5], &[1, 5], 0), [CheckName::Gnf], "icd9 tells race");
+}
+
+#[test]
+fn what_follows_from_a_dependency_is_asked_for_unlisted_too() {
+    let with = |determinant: u8, dependent: u8| {
+        after(move |w| w.dependencies.push((AttrSet::one(Attr(determinant)), AttrSet::one(Attr(dependent)))))
+    };
+    assert_eq!(with(0, 4), []);
+    // gender and icd9 must not tell the zip code, and so not the hospital, which stands beside gender
+    assert_eq!(with(0, 3), [CheckName::Gnf]);
+    // an attribute that is not published tells nobody
+    assert_eq!(with(9, 3), []);
 }
 
 #[test]
@@ -222,6 +239,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
     let evidence = |parts| Evidence {
         publication: &world.publication,
         submitted: &world.submitted,
+        dependencies: &[],
         parts,
         original: None,
         witness: None,
@@ -246,6 +264,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
         let evidence = Evidence {
             publication: &world.publication,
             submitted: &world.submitted,
+            dependencies: &[],
             parts: &parts,
             original: None,
             witness: None,
@@ -310,6 +329,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
     let evidence = Evidence {
         publication: &world.publication,
         submitted: &[],
+        dependencies: &[],
         parts: &parts,
         original: None,
         witness: None,

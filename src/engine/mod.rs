@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{AttrSet, Counts, Table};
-use crate::privacy::{self, Effect, Rule};
+use crate::privacy::{self, Dependency, Rule};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{self, Design, DesignedRule, Input, Refusal};
-use crate::report::Notice;
-use crate::spec::{MethodSpec, Specification};
+use crate::publish::{self, Design, Input, Refusal};
+use crate::report::{Dependencies, Notice};
+use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use need::{ColumnSize, memory};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
@@ -76,32 +76,40 @@ impl Stopped {
 struct Prepared {
     design: Design,
     union: Union,
+    dependencies: Known,
 }
 
 /// Plans a specification against counts and the ledger. The design may be infeasible.
-fn prepare(specification: &Specification, counts: &dyn Counts, earlier: &Earlier) -> Result<Prepared, Refusal> {
-    let union = Union::new(&specification.names, earlier).map_err(|TooManyAttributes(found)| {
+fn prepare(
+    specification: &Specification,
+    counts: &dyn Counts,
+    earlier: &Earlier,
+    dependencies: Known,
+) -> Result<Prepared, Refusal> {
+    let mut union = Union::new(&specification.names, earlier).map_err(|TooManyAttributes(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
         let detail = "the job and the earlier releases of the same dataset together have too many attributes";
         Refusal(vec![
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
+    union.assume(&dependencies.all);
     let input = Input {
         counts,
         published_names: &specification.published_names,
         earlier: &union.schemas,
         standing_rules: &union.rules,
+        dependencies: &dependencies.all,
     };
     let design = publish::plan(&specification.method, &input)?;
-    Ok(Prepared { design, union })
+    Ok(Prepared { design, union, dependencies })
 }
 
 impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
-        let rules: Vec<(String, Rule)> =
-            self.design.rules.iter().map(|rule| (rule.submitted.pointer.clone(), rule.rule)).collect();
+        let rules: Vec<(Option<String>, Rule)> =
+            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.rule)).collect();
         self.union.check(&self.design.schemas(), &rules)
     }
 }
@@ -109,44 +117,87 @@ impl Prepared {
 /// The faults that counts alone can show: rules that the data cannot satisfy.
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
-    match prepare(specification, counts, &Earlier::default()) {
+    match prepare(specification, counts, &Earlier::default(), Known::declared(specification)) {
         Err(Refusal(faults)) => faults,
-        Ok(prepared) => prepared.design.feasible().err().map_or_else(Vec::new, |Refusal(faults)| faults),
+        Ok(prepared) => {
+            let feasible = prepared.design.feasible(&attribute_names(specification));
+            feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
+        }
     }
 }
 
-/// The faults that dependencies in the data make of rules. What they would add to the rules is not enforced by this version,
-/// so a release that needs it is refused.
-fn dependency_faults(
-    design: &Design,
-    names: &[String],
-    table: &Table,
-    control: &Control,
-) -> Result<Vec<Fault>, Cancelled> {
-    let dependencies = privacy::discover_dependencies(table, control)?;
-    let rules: Vec<Rule> = design.rules.iter().map(|rule| rule.rule).collect();
-    let fault = |designed: &DesignedRule| {
-        let effect = privacy::effect_of_dependencies(&designed.rule, &rules, &dependencies)?;
-        let (Effect::Impossible(dependency) | Effect::Unprotected(dependency)) = effect;
-        let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-        let (determinant, dependent) = (named(dependency.determinant), named(AttrSet::one(dependency.dependent)));
-        let (kind, detail) = match effect {
-            Effect::Impossible(_) => {
-                (Kind::RuleImpossible, "the known attributes determine the sensitive one in the data".to_owned())
-            }
-            Effect::Unprotected(_) => (
-                Kind::GuaranteeUnsupported,
-                format!(
-                    "in the data {} determines {}; drop one side, or protect the determinant by a rule of its own",
-                    determinant.join(", "),
-                    dependent.join(", ")
-                ),
-            ),
+/// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
+fn attribute_names(specification: &Specification) -> Vec<String> {
+    specification.published_names.iter().chain(&specification.dropped_names).cloned().collect()
+}
+
+/// The dependencies that the adversary is taken to know.
+#[derive(Clone, Default)]
+struct Known {
+    /// Declared ones first.
+    all: Vec<Dependency>,
+    /// How many of them are declared.
+    declared: usize,
+}
+
+impl Known {
+    fn declared(specification: &Specification) -> Self {
+        let single = |stated: &StatedDependency| {
+            let StatedDependency { determinant, dependent } = *stated;
+            dependent.iter().map(move |dependent| Dependency { determinant, dependent }).collect::<Vec<_>>()
         };
-        let member = serde_json::json!({ "determinant": determinant, "dependent": dependent });
-        Some(Fault::new(&designed.submitted.pointer, kind, detail).with("dependency", member))
-    };
-    Ok(design.rules.iter().filter_map(fault).collect())
+        let all: Vec<Dependency> = specification.method.declared().iter().flat_map(single).collect();
+        Self { declared: all.len(), all }
+    }
+
+    /// Declared ones, and those that hold in the data, but for those that are assumed unknown.
+    fn of(specification: &Specification, table: &Table, control: &Control) -> Result<Self, Cancelled> {
+        let mut known = Self::declared(specification);
+        let unknown = |found: &Dependency| {
+            let stated = specification.method.assumed_unknown();
+            stated.iter().any(|(d, _)| d.determinant == found.determinant && d.dependent.contains(found.dependent))
+        };
+        for found in privacy::discover_dependencies(table, control)? {
+            if !known.all.contains(&found) && !unknown(&found) {
+                known.all.push(found);
+            }
+        }
+        Ok(known)
+    }
+
+    /// As they stand in plans and manifests: of those that were discovered only the ones that changed a rule.
+    fn in_json(&self, relied_on: &[Dependency], specification: &Specification) -> Dependencies {
+        let names = attribute_names(specification);
+        let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
+        let stated = |d: &StatedDependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(d.dependent) });
+        let found = |d: &Dependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(AttrSet::one(d.dependent)) });
+        Dependencies {
+            declared: specification.method.declared().iter().map(stated).collect(),
+            discovered: self.all[self.declared..].iter().filter(|d| relied_on.contains(d)).map(found).collect(),
+            assumed_unknown: specification
+                .method
+                .assumed_unknown()
+                .iter()
+                .map(|(dependency, reason)| {
+                    let mut written = stated(dependency);
+                    written["reason"] = reason.as_str().into();
+                    written
+                })
+                .collect(),
+        }
+    }
+
+    /// What a reader should know where rules hold in spite of dependencies.
+    fn notices(&self, relied_on: &[Dependency]) -> Option<Notice> {
+        (self.declared > 0 || !relied_on.is_empty()).then(|| Notice {
+            r#type: "dependency-necessary-only".to_owned(),
+            pointer: None,
+            detail:
+                "what determines a protected attribute is protected too; that is necessary, and no proof that nothing \
+                     else follows from the dependencies"
+                    .to_owned(),
+        })
+    }
 }
 
 /// The dry run. `faults` are those of the specification itself; with any of them a job is refused.
@@ -160,8 +211,8 @@ pub fn dry_run(
     mut faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, Stopped> {
-    let prepared = plan_or_refuse(specification, table, earlier, &mut faults)?;
-    faults.extend(dependency_faults(&prepared.design, &specification.published_names, table, control)?);
+    let dependencies = Known::of(specification, table, control)?;
+    let prepared = plan_or_refuse(specification, table, earlier, dependencies, &mut faults)?;
     Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
 }
 
@@ -176,7 +227,7 @@ pub fn dry_run_from_counts(
     mut faults: Vec<Fault>,
     problem: &Problem,
 ) -> Result<Plan, Stopped> {
-    let prepared = plan_or_refuse(specification, counts, earlier, &mut faults)?;
+    let prepared = plan_or_refuse(specification, counts, earlier, Known::declared(specification), &mut faults)?;
     Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
@@ -184,9 +235,10 @@ fn plan_or_refuse(
     specification: &Specification,
     counts: &dyn Counts,
     earlier: &Earlier,
+    dependencies: Known,
     faults: &mut Vec<Fault>,
 ) -> Result<Prepared, Stopped> {
-    prepare(specification, counts, earlier).map_err(|Refusal(more)| {
+    prepare(specification, counts, earlier, dependencies).map_err(|Refusal(more)| {
         faults.extend(more);
         Refusal(std::mem::take(faults)).into()
     })
@@ -200,7 +252,7 @@ fn judged(
     mut faults: Vec<Fault>,
     mut problems: Vec<Value>,
 ) -> Plan {
-    if let Err(Refusal(ineligible)) = prepared.design.feasible() {
+    if let Err(Refusal(ineligible)) = prepared.design.feasible(&attribute_names(specification)) {
         faults.extend(ineligible);
     }
     if !faults.is_empty() {
@@ -214,7 +266,13 @@ fn judged(
         composition.violations = violations.iter().map(violation_in_json).collect();
         problems.push(composition_problem(&violations).to_json("about:blank"));
     }
-    plan::in_words(&prepared.design, &specification.published_names, composition, problems, notices_of(specification))
+    let relied_on = &prepared.design.relied_on;
+    let mut warnings = notices_of(specification);
+    warnings.extend(prepared.dependencies.notices(relied_on));
+    Plan {
+        dependencies: prepared.dependencies.in_json(relied_on, specification),
+        ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
+    }
 }
 
 /// The remarks of a specification, for the one who plans.

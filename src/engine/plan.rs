@@ -5,8 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::microdata::AttrSet;
-use crate::privacy::Status;
-use crate::publication::{Guarantee, TableName};
+use crate::privacy::{Dependency, Status};
+use crate::publication::{Guarantee, Protected, TableName};
 use crate::publish::{Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice};
 
@@ -113,10 +113,15 @@ pub(super) fn in_words(
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
         standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.map(|b| named(AttrSet::one(b.sensitive))),
+        sensitive: table.bucketized.as_ref().map(|b| named(AttrSet::one(b.sensitive))),
     });
+    let dependency = |dependency: Dependency| {
+        serde_json::json!({
+            "determinant": named(dependency.determinant), "dependent": named(AttrSet::one(dependency.dependent)),
+        })
+    };
     let rule = |designed: &DesignedRule| {
-        let refused = designed.ineligible.is_some();
+        let refused = designed.is_refused();
         let (held_by, violated_by, paths) = match &designed.status {
             _ if refused => (None, None, Vec::new()),
             Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
@@ -136,15 +141,19 @@ pub(super) fn in_words(
             (false, None) => "kept",
         };
         PlanRule {
-            pointer: Some(designed.submitted.pointer.clone()),
-            origin: "submitted".to_owned(),
+            pointer: designed.pointer.clone(),
+            origin: if designed.follows_from.is_some() { "from_dependency" } else { "submitted" }.to_owned(),
             quasi_identifiers: named(designed.rule.known),
-            sensitive: named(AttrSet::one(designed.rule.sensitive)),
-            combination: false,
+            sensitive: named(designed.protects.attributes()),
+            combination: matches!(designed.protects, Protected::Joint(_)),
             guarantee: designed.rule.guarantee,
             status: status.to_owned(),
-            because: designed.implied_by.map(|by| serde_json::json!({ "rule": design.rules[by].submitted.pointer })),
-            eligible: !refused,
+            because: designed.impossible.or(designed.follows_from).map(dependency).or_else(|| {
+                let by = &design.rules[designed.implied_by?];
+                let rule = by.pointer.as_ref().map(|pointer| serde_json::json!({ "rule": pointer }));
+                rule.or_else(|| by.follows_from.map(dependency))
+            }),
+            eligible: designed.ineligible.is_none(),
             largest_l: designed.largest_l,
             held_by,
             violated_by,

@@ -1,19 +1,16 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Prepared, Stopped, composition_problem, dependency_faults, method_name, prepare};
-use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage};
+use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare};
+use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
-use crate::problem::Problem;
-use crate::publication::{Publication, TableName, Witness};
-use crate::publish::{self, Input};
+use crate::publication::{HeldBy, Publication, Witness};
+use crate::publish::{self, Design, Input};
 use crate::random::Streams;
-use crate::report::{
-    Achieved, AuditSummary, BucketSizes, CheckResult, HeldByText, Manifest, Notice, Provenance, Ratio, manifest,
-};
+use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -47,12 +44,9 @@ pub struct Released {
 pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) -> Result<Released, Stopped> {
     let Order { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
-    let prepared = prepare(specification, *table, order.earlier)?;
-    prepared.design.feasible()?;
-    let dependencies = dependency_faults(&prepared.design, &specification.published_names, table, control)?;
-    if !dependencies.is_empty() {
-        return Err(Stopped::Refused(Problem::of_faults(dependencies)));
-    }
+    let dependencies = Known::of(specification, table, control)?;
+    let prepared = prepare(specification, *table, order.earlier, dependencies)?;
+    prepared.design.feasible(&attribute_names(specification))?;
     // the decomposition promises normal form; a design that breaks it is a bug, not an answer
     if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
         return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
@@ -62,9 +56,12 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     let (publication, witness, written) = publish_and_write(order, &prepared, store, control)?;
 
     control.begin(Phase::Audit, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
+    let known: Vec<(AttrSet, AttrSet)> =
+        prepared.dependencies.all.iter().map(|d| (d.determinant, AttrSet::one(d.dependent))).collect();
     let evidence = Evidence {
         publication: &publication,
         submitted: specification.method.rules(),
+        dependencies: &known,
         parts: &*store,
         original: Some(table),
         witness: Some(&witness),
@@ -86,7 +83,9 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         return Err(Stopped::bug(format!("the audit of the written parts failed: {}", failed.join("; "))));
     }
 
-    let achieved = |table: &TableName| achieved(&audit, &publication, table);
+    let mut warnings = stated_choices(specification);
+    warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let manifest = manifest(
         order.provenance,
         method_name(&specification.method),
@@ -96,12 +95,13 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         summary(&audit),
         bucket_sizes(&audit, &publication),
         &achieved,
-        stated_choices(specification),
+        prepared.dependencies.in_json(&prepared.design.relied_on, specification),
+        warnings,
     );
     Ok(Released {
         manifest,
         disclosures: ledger::disclosures(&publication, &specification.names),
-        rules: ledger::standing_rules(specification.method.rules(), &specification.names),
+        rules: standing_rules(&prepared.design, &specification.names),
     })
 }
 
@@ -122,6 +122,7 @@ fn publish_and_write(
         published_names: &specification.published_names,
         earlier: &prepared.union.schemas,
         standing_rules: &prepared.union.rules,
+        dependencies: &prepared.dependencies.all,
     };
     let published = publish::publish(&specification.method, &prepared.design, &input, &permuted, streams, control)?;
 
@@ -173,16 +174,41 @@ const fn check_name(check: CheckName) -> &'static str {
     }
 }
 
-/// What the buckets of a table achieve, from the parts as the audit read them.
-fn achieved(audit: &Audit, publication: &Publication, table: &TableName) -> Option<Achieved> {
-    let index = publication.tables.iter().position(|published| published.name == *table)?;
-    let posterior = audit.tables[index].posteriors.values().next()?;
+/// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
+/// protection protects it. What is implied stands with what implies it.
+fn standing_rules(design: &Design, names: &[String]) -> Vec<StandingRule> {
+    let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
+        pointer: designed.pointer.clone(),
+        quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
+        sensitive: names[designed.rule.sensitive.index()].clone(),
+        guarantee: designed.rule.guarantee,
+    });
+    standing.collect()
+}
+
+/// What the buckets that hold a rule achieve, from the parts as the audit read them.
+fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Achieved> {
+    let standing = publication.rules.get(rule)?;
+    let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
+    let index = publication.tables.iter().position(|published| published.name == *guard)?;
+    let figures = &audit.tables[index];
+    let posterior = standing.protects.attributes().iter().find_map(|attr| figures.posteriors.get(&attr))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
-    Some(Achieved {
+    let mut achieved = Achieved {
         worst_posterior: ratio(posterior.worst),
         median_posterior: ratio(posterior.median),
         smallest_bucket: posterior.smallest_bucket,
-    })
+        ..Achieved::default()
+    };
+    match figures.measures.get(&rule) {
+        None => {}
+        Some(Measure::DistinctValues(values)) => achieved.distinct_values = Some(*values),
+        Some(Measure::EntropyL(l)) => achieved.entropy_l = Some(*l),
+        Some(Measure::RecursiveC(c)) => achieved.recursive_c = Some(*c),
+        Some(Measure::Distance(distance)) => achieved.distance = Some(*distance),
+        Some(Measure::Gain(gain)) => achieved.gain = Some(*gain),
+    }
+    Some(achieved)
 }
 
 fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
@@ -194,14 +220,8 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
 
 /// Whether every figure of a manifest is the one that the audit read from the parts.
 pub(super) fn figures(audit: &Audit, publication: &Publication, manifest: &Manifest) -> bool {
-    let guard_of = |rule: &crate::report::ManifestRule| match &rule.held_by {
-        HeldByText::Guardian { guardian: table, .. } | HeldByText::Table { table } => {
-            achieved(audit, publication, &TableName(table.clone()))
-        }
-        HeldByText::Unreachable { .. } => None,
-    };
     manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
-        && manifest.rules.iter().all(|rule| rule.achieved == guard_of(rule))
+        && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
 }
 
 /// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Stopped;
@@ -10,7 +11,7 @@ use super::write::hex;
 use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
-use crate::microdata::{AttrSet, AttributeType, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::publication::{Origin, PublishedBytes, SubmittedRule};
 use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of};
 
@@ -50,13 +51,15 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         claim.manifest.tables.iter().flat_map(|table| &table.parts).find_map(|part| part.types.get(name).copied())
     };
     let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
+    let (names, dependencies) = dependencies(claim);
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
+        dependencies: &dependencies,
         parts,
         original: claim.original,
         witness: None,
-        names: claim.names,
+        names: &names,
         kinds: &kinds,
         accounted: AttrSet::first(claim.names.len()),
     };
@@ -74,6 +77,26 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
+}
+
+/// The dependencies that a manifest states. Attributes that it publishes nothing of come behind all others.
+fn dependencies(claim: &Claim<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
+    let mut names = claim.names.to_vec();
+    let mut side = |side: &Value| -> AttrSet {
+        let named = side.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let attr = |name: &str| {
+            let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            // what no set can hold is beyond every published attribute
+            (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
+        };
+        named.filter_map(attr).collect()
+    };
+    let stated = claim.manifest.dependencies.declared.iter().chain(&claim.manifest.dependencies.discovered);
+    let dependencies = stated.map(|stated| (side(&stated["determinant"]), side(&stated["dependent"]))).collect();
+    (names, dependencies)
 }
 
 /// Whether every part has the digest that the manifest states.

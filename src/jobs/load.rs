@@ -143,6 +143,10 @@ impl Counts for ProfileCounts<'_> {
         // a column beyond counting is refused before it is planned with
         self.profile(attr).codes().unwrap_or(u64::MAX)
     }
+
+    fn of_values(&self, _: Attr) -> Option<Vec<u64>> {
+        None
+    }
 }
 
 /// Loads the columns that a specification uses, one at a time.

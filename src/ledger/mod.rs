@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
-use crate::privacy::{self, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, Standing, SubmittedRule};
+use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
+use crate::publication::{Guarantee, Protected, Publication, Standing};
+
+/// So many rules may follow from a standing rule.
+const MAX_FOLLOWED: usize = 10_000;
 
 /// What the ledger keeps of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -50,8 +53,8 @@ pub struct KeptSeal {
 /// A rule that a release promised.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StandingRule {
-    /// Where its specification stated it.
-    pub pointer: String,
+    /// Where its specification stated it; `None` for one that follows from a dependency.
+    pub pointer: Option<String>,
     /// The quasi-identifiers.
     pub quasi_identifiers: Vec<String>,
     /// The sensitive attribute.
@@ -73,7 +76,7 @@ pub struct Earlier {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The rule that would break: its release (`None`: the new one) and pointer.
-    pub rule: (Option<Uuid>, String),
+    pub rule: (Option<Uuid>, Option<String>),
     /// The earlier release that stands in the way.
     pub release: Uuid,
     /// A path from known attributes to the sensitive one: release (`None`: the new one), table, the attributes through which
@@ -96,7 +99,9 @@ pub struct Union {
     /// The rules that stand.
     pub rules: Vec<Rule>,
     tables: Vec<(Uuid, String, bool)>,
-    pointers: Vec<(Uuid, String)>,
+    pointers: Vec<(Uuid, Option<String>)>,
+    /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
+    followed: Vec<(Uuid, Option<String>, Demand)>,
 }
 
 impl Union {
@@ -130,6 +135,19 @@ impl Union {
         Ok(union)
     }
 
+    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
+    /// rule protects is to stay protected too.
+    pub fn assume(&mut self, dependencies: &[Dependency]) {
+        for ((release, pointer), rule) in self.pointers.iter().zip(&self.rules) {
+            let demand =
+                Demand { known: rule.known, protects: AttrSet::one(rule.sensitive), guarantee: rule.guarantee };
+            // what is impossible, or too much to follow, was for the earlier release to refuse
+            let expansion = privacy::expand(&[demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
+            let followed = expansion.derived.iter().map(|derived| (*release, pointer.clone(), derived.demand));
+            self.followed.extend(followed);
+        }
+    }
+
     fn attribute(&mut self, name: &str) -> Result<Attr, TooManyAttributes> {
         let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -150,7 +168,7 @@ impl Union {
     ///
     /// # Errors
     /// Every violation.
-    pub fn check(&self, tables: &[Schema], rules: &[(String, Rule)]) -> Result<(), Vec<Violation>> {
+    pub fn check(&self, tables: &[Schema], rules: &[(Option<String>, Rule)]) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
         for ((release, table, unsealed), schema) in self.tables.iter().zip(&self.schemas) {
@@ -174,9 +192,18 @@ impl Union {
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
         let standing =
             self.pointers.iter().zip(&self.rules).map(|((release, pointer), rule)| (Some(*release), pointer, rule));
-        let new = rules.iter().map(|(pointer, rule)| (None, pointer, rule));
-        for (release, pointer, rule) in standing.chain(new) {
-            let Status::Violated(violation) = privacy::judge(&all, rule) else { continue };
+        let new = rules.iter().map(|(pointer, rule)| (None, pointer, *rule));
+        let standing = standing.map(|(release, pointer, rule)| (release, pointer, *rule));
+        // of a combination one attribute that is protected is enough
+        let followed = self.followed.iter().filter_map(|(release, pointer, demand)| {
+            let rule = |sensitive| Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
+            let violated = |rule: &Rule| matches!(privacy::judge(&all, rule), Status::Violated(_));
+            let rules: Vec<Rule> = demand.protects.iter().map(rule).collect();
+            let first = rules.iter().all(violated).then(|| rules.first().copied()).flatten()?;
+            Some((Some(*release), pointer, first))
+        });
+        for (release, pointer, rule) in standing.chain(followed).chain(new) {
+            let Status::Violated(violation) = privacy::judge(&all, &rule) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.named(via)),
                 Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
@@ -196,12 +223,12 @@ impl Union {
     fn without_path(
         &self,
         release: Uuid,
-        rules: &[(String, Rule)],
+        rules: &[(Option<String>, Rule)],
         sensitive: Option<Attr>,
         detail: String,
     ) -> Violation {
         let concerned = rules.iter().find(|(_, rule)| Some(rule.sensitive) == sensitive).or_else(|| rules.first());
-        let pointer = concerned.map_or_else(|| "/method".to_owned(), |(pointer, _)| pointer.clone());
+        let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
         Violation { rule: (None, pointer), release, path: Vec::new(), detail }
     }
 }
@@ -235,23 +262,6 @@ pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosur
         .collect()
 }
 
-/// The rules that will stand once the release is published.
-#[must_use]
-pub fn standing_rules(submitted: &[SubmittedRule], names: &[String]) -> Vec<StandingRule> {
-    let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
-    let each = |rule: &SubmittedRule| {
-        let known = named(rule.known);
-        let (pointer, guarantee) = (rule.pointer.clone(), rule.guarantee);
-        named(rule.protects.attributes()).into_iter().map(move |sensitive| StandingRule {
-            pointer: pointer.clone(),
-            quasi_identifiers: known.clone(),
-            sensitive,
-            guarantee,
-        })
-    };
-    submitted.iter().flat_map(each).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,7 +290,7 @@ mod tests {
 
     fn rule(known: &str, sensitive: &str) -> StandingRule {
         StandingRule {
-            pointer: "/method/rules/0".into(),
+            pointer: Some("/method/rules/0".to_owned()),
             quasi_identifiers: names(known),
             sensitive: sensitive.into(),
             guarantee: Guarantee::LDiversity { l: 2 },
@@ -312,7 +322,7 @@ mod tests {
         let violations = union.check(&[raw(&[0, 1])], &[]).unwrap_err();
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].release, Uuid::from_u128(7));
-        assert_eq!(violations[0].rule, (Some(Uuid::from_u128(7)), "/method/rules/0".to_owned()));
+        assert_eq!(violations[0].rule, (Some(Uuid::from_u128(7)), Some("/method/rules/0".to_owned())));
         let path = [(Some(Uuid::from_u128(7)), "t1".to_owned(), names("age")), (None, "t1".to_owned(), names("ward"))];
         assert_eq!(violations[0].path, path);
     }
@@ -340,8 +350,8 @@ mod tests {
         let again =
             Schema { attributes: AttrSet::first(2), guards: vec![Guard { known, sensitive: Attr(1), guarantee }] };
         let new = Rule { known, sensitive: Attr(1), guarantee };
-        let violations = union.check(&[again], &[("/method/rules/3".to_owned(), new)]).unwrap_err();
-        assert_eq!(violations[0].rule, (None, "/method/rules/3".to_owned()));
+        let violations = union.check(&[again], &[(Some("/method/rules/3".to_owned()), new)]).unwrap_err();
+        assert_eq!(violations[0].rule, (None, Some("/method/rules/3".to_owned())));
         assert!(violations[0].path.is_empty());
     }
 

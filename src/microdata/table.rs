@@ -199,6 +199,8 @@ pub trait Counts {
     fn largest(&self, attr: Attr) -> u64;
     /// How many distinct values `attr` has, a missing value counted as one.
     fn distinct(&self, attr: Attr) -> u64;
+    /// How often each value of `attr` occurs, values in their order; `None` where that is not kept.
+    fn of_values(&self, attr: Attr) -> Option<Vec<u64>>;
 }
 
 impl Counts for Table {
@@ -216,5 +218,9 @@ impl Counts for Table {
 
     fn distinct(&self, attr: Attr) -> u64 {
         self.column(attr).domain.len() as u64
+    }
+
+    fn of_values(&self, attr: Attr) -> Option<Vec<u64>> {
+        Some(self.column(attr).counts())
     }
 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::rule::Rule;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::with_codes;
@@ -25,19 +24,10 @@ const FEW: u64 = 16;
 /// `determinant` determines `dependent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dependency {
-    /// One or two attributes.
+    /// What is known; one or two attributes where it was discovered.
     pub determinant: AttrSet,
     /// The attribute they determine.
     pub dependent: Attr,
-}
-
-/// What a dependency does to a rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Effect {
-    /// The known side determines the sensitive attribute: nothing can be published under the rule.
-    Impossible(Dependency),
-    /// The rule can hold only if the determinant is protected from the same known side too, which no rule does.
-    Unprotected(Dependency),
 }
 
 /// The minimal dependencies with one or two determinants that hold exactly in `table`, with at least 20 rows per determinant
@@ -192,7 +182,7 @@ impl<'a> Whole<'a> {
 }
 
 /// Everything that `known` determines, itself included.
-fn closure(known: AttrSet, dependencies: &[Dependency]) -> AttrSet {
+pub(super) fn closure(known: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     let mut determined = known;
     loop {
         let wider = dependencies
@@ -206,30 +196,12 @@ fn closure(known: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     }
 }
 
-/// What `dependencies` do to `rule`, given all `rules`: whoever may not learn S may not learn what determines S either.
-#[must_use]
-pub fn effect(rule: &Rule, rules: &[Rule], dependencies: &[Dependency]) -> Option<Effect> {
-    let determines = || dependencies.iter().filter(|dependency| dependency.dependent == rule.sensitive);
-    if closure(rule.known, dependencies).contains(rule.sensitive) {
-        return determines().next().copied().map(Effect::Impossible);
-    }
-    determines()
-        .find(|dependency| {
-            // protecting one attribute of the determinant protects their combination
-            let mut unknown = dependency.determinant.minus(rule.known).iter();
-            !unknown.any(|sensitive| rules.iter().any(|other| other.implies(&Rule { sensitive, ..*rule })))
-        })
-        .copied()
-        .map(Effect::Unprotected)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
-    use crate::publication::Guarantee;
 
     fn table(columns: &[&dyn Fn(u32) -> u32]) -> Table {
         let column = |f: &&dyn Fn(u32) -> u32| {
@@ -315,23 +287,5 @@ mod tests {
             found.sort_by_key(order);
             assert_eq!(found, expected, "{sample}");
         }
-    }
-
-    #[test]
-    fn effects_on_rules() {
-        let rule = |known: &[u8], sensitive| Rule {
-            known: known.iter().map(|&a| Attr(a)).collect(),
-            sensitive: Attr(sensitive),
-            guarantee: Guarantee::LDiversity { l: 2 },
-        };
-        let dependencies = [dependency(&[0], 1), dependency(&[1, 2], 3)];
-        let impossible = rule(&[0, 4], 1);
-        assert_eq!(effect(&impossible, &[impossible], &dependencies), Some(Effect::Impossible(dependencies[0])));
-        let through_a_chain = rule(&[0, 2], 3);
-        assert!(matches!(effect(&through_a_chain, &[], &dependencies), Some(Effect::Impossible(_))));
-        let open = rule(&[4], 1);
-        assert_eq!(effect(&open, &[open], &dependencies), Some(Effect::Unprotected(dependencies[0])));
-        assert_eq!(effect(&open, &[open, rule(&[4, 5], 0)], &dependencies), None);
-        assert_eq!(effect(&rule(&[0], 4), &[], &dependencies), None);
     }
 }

@@ -1,12 +1,279 @@
-//! The strength order of guarantees and their predicate on counts.
+//! Guarantees: their strength order and their predicates on counts, in integers wherever the definition allows it.
 
-use crate::publication::Guarantee;
+use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
 
-/// Whether everything that satisfies `stronger` satisfies `weaker` (the order in which rules imply each other and guards
-/// serve rules).
-#[must_use]
-pub const fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
-    match (stronger, weaker) {
-        (Guarantee::LDiversity { l: strong }, Guarantee::LDiversity { l: weak }) => strong >= weak,
+/// Computed distances may exceed their bound by so much, relatively: rounding, not meaning.
+const TOLERANCE: f64 = 1e-9;
+
+/// The sensitive attribute over the whole table: how often each value occurs, in the order of values.
+#[derive(Clone, Debug)]
+pub struct Population {
+    counts: Vec<u64>,
+    rows: u64,
+}
+
+impl Population {
+    /// From the count of every value. Values that do not occur are no values.
+    #[must_use]
+    pub fn new(counts: Vec<u64>) -> Self {
+        let rows = counts.iter().sum();
+        Self { counts, rows }
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How often the most frequent value occurs.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        self.counts.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The whole table as one bucket.
+    #[must_use]
+    pub fn as_bucket(&self) -> Vec<(u32, u64)> {
+        let occurring = self.counts.iter().zip(0..).filter(|(count, _)| **count > 0);
+        occurring.map(|(&count, code)| (code, count)).collect()
+    }
+
+    /// How often each value occurs, values in their order.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
     }
 }
+
+/// Whether everything that satisfies `stronger` satisfies `weaker`: the order in which rules imply each other and guards serve
+/// rules.
+#[must_use]
+pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
+    use Guarantee as G;
+    match (stronger, weaker) {
+        (G::LDiversity { l: strong }, G::LDiversity { l: weak } | G::DistinctLDiversity { l: weak })
+        | (G::DistinctLDiversity { l: strong }, G::DistinctLDiversity { l: weak }) => strong >= weak,
+        // the largest share is at most 1/l, so that the entropy is at least ln l
+        (G::LDiversity { l: strong }, G::EntropyLDiversity { l: weak }) => whole(strong) >= Some(weak),
+        (G::EntropyLDiversity { l: strong }, G::EntropyLDiversity { l: weak }) => strong >= weak,
+        // what stands behind the l - 1 most frequent values is at least 1/l, and so at least the most frequent
+        (G::LDiversity { l: strong }, G::RecursiveLDiversity { c, l: weak }) => c > Ratio::ONE && strong >= weak,
+        (G::RecursiveLDiversity { c: strong, l: at }, G::RecursiveLDiversity { c: weak, l: of }) => {
+            strong <= weak && at >= of
+        }
+        (G::LDiversity { l }, G::AlphaK { alpha, k }) => {
+            u128::from(alpha.numerator()) * u128::from(l) >= u128::from(alpha.denominator()) && k <= l
+        }
+        (G::AlphaK { alpha: strong, k: many }, G::AlphaK { alpha: weak, k: few }) => strong <= weak && many >= few,
+        (G::TCloseness { t: strong, distance: a }, G::TCloseness { t: weak, distance: b }) => a == b && strong <= weak,
+        (G::Rho { rho1: a, rho2: strong, mode }, G::Rho { rho1: b, rho2: weak, mode: other }) => {
+            a == b && mode == other && strong <= weak
+        }
+        (G::Delta { distance: a, b: strong, prior }, G::Delta { distance: b, b: weak, prior: other }) => {
+            a == b && prior == other && strong <= weak
+        }
+        _ => false,
+    }
+}
+
+/// The guarantees of which no other one implies them; of equal ones the first.
+#[must_use]
+pub fn strongest(guarantees: impl IntoIterator<Item = Guarantee>) -> Vec<Guarantee> {
+    let mut kept: Vec<Guarantee> = Vec::new();
+    for guarantee in guarantees {
+        if !kept.iter().any(|&other| implies(other, guarantee)) {
+            kept.retain(|&other| !implies(guarantee, other));
+            kept.push(guarantee);
+        }
+    }
+    kept
+}
+
+fn whole(number: u64) -> Option<Ratio> {
+    Ratio::new(number, 1).ok()
+}
+
+/// The fewest rows of pairwise distinct values that keep `guarantee` in every bucket, whatever the values are; `None` where
+/// that depends on the values.
+#[must_use]
+pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
+    match guarantee {
+        Guarantee::LDiversity { l } | Guarantee::DistinctLDiversity { l } => Some(l),
+        Guarantee::EntropyLDiversity { l } => Some(l.ceil()),
+        // 1 < c (L - l + 1)
+        Guarantee::RecursiveLDiversity { c, l } => {
+            c.denominator().checked_div(c.numerator())?.checked_add(l.checked_sub(1)?)?.checked_add(1)
+        }
+        Guarantee::AlphaK { alpha, k } => Some(k.max(alpha.denominator().div_ceil(alpha.numerator().max(1)))),
+        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => None,
+    }
+}
+
+/// No bucket of fewer rows keeps `guarantee`.
+#[must_use]
+pub fn fewest_rows(guarantee: Guarantee) -> u64 {
+    match guarantee {
+        Guarantee::LDiversity { l }
+        | Guarantee::DistinctLDiversity { l }
+        | Guarantee::RecursiveLDiversity { l, .. } => l,
+        Guarantee::EntropyLDiversity { l } => l.ceil(),
+        Guarantee::AlphaK { alpha, k } => k.max(alpha.denominator().div_ceil(alpha.numerator().max(1))),
+        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => 1,
+    }
+}
+
+/// Whether a bucket keeps `guarantee`. `bucket` holds each value that occurs in it once, with its count, values rising.
+#[must_use]
+pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+    let size: u64 = bucket.iter().map(|(_, count)| count).sum();
+    let largest = bucket.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    match guarantee {
+        Guarantee::LDiversity { l } => u128::from(largest) * u128::from(l) <= u128::from(size),
+        Guarantee::DistinctLDiversity { l } => bucket.len() as u64 >= l,
+        Guarantee::EntropyLDiversity { l } => entropy(bucket, size) >= l.to_f64().ln() * (1.0 - TOLERANCE),
+        Guarantee::RecursiveLDiversity { c, l } => is_recursive(bucket, c, l),
+        Guarantee::AlphaK { alpha, k } => {
+            let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
+            u128::from(largest) * of <= share * u128::from(size) && size >= k
+        }
+        Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
+        Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),
+        Guarantee::Rho { rho1, rho2, mode } => match mode {
+            RhoMode::Single => bucket.iter().all(|&value| !breaches(&[value], size, population, rho1, rho2)),
+            RhoMode::Exact => no_event_breaches(bucket, size, population, rho1, rho2),
+            RhoMode::Amplification => is_amplified_within(bucket, size, population, rho1, rho2),
+        },
+        Guarantee::Delta { distance, b, .. } => match distance {
+            Divergence::TotalVariation => total_variation(bucket, size, population, b),
+            Divergence::Max => largest_difference(bucket, size, population, b),
+            Divergence::Emd => ordered_distance(bucket, size, population, b),
+            Divergence::Kl => kl(bucket, size, population) <= b.to_f64() * (1.0 + TOLERANCE) + TOLERANCE,
+            Divergence::LogRatio => log_ratio(bucket, size, population) <= b.to_f64() * (1.0 + TOLERANCE) + TOLERANCE,
+        },
+    }
+}
+
+/// In nats. Values rising, so that the sum has one order.
+fn entropy(bucket: &[(u32, u64)], size: u64) -> f64 {
+    let size = size as f64;
+    bucket.iter().map(|&(_, count)| count as f64 / size).map(|share| -share * share.ln()).sum()
+}
+
+fn is_recursive(bucket: &[(u32, u64)], c: Ratio, l: u64) -> bool {
+    let mut falling: Vec<u64> = bucket.iter().map(|(_, count)| *count).collect();
+    falling.sort_unstable_by(|a, b| b.cmp(a));
+    let (Some(&most), Ok(rank)) = (falling.first(), usize::try_from(l)) else { return false };
+    let Some(tail) = rank.checked_sub(1).and_then(|skipped| falling.get(skipped..)) else { return false };
+    let tail: u64 = tail.iter().sum();
+    u128::from(most) * u128::from(c.denominator()) < u128::from(c.numerator()) * u128::from(tail)
+}
+
+/// The difference of a value's shares in the bucket and in the table, times the product of both sizes.
+fn difference(count: u64, size: u64, overall: u64, rows: u64) -> i128 {
+    i128::from(count) * i128::from(rows) - i128::from(overall) * i128::from(size)
+}
+
+/// The differences of all values, in their order.
+fn differences<'a>(bucket: &'a [(u32, u64)], size: u64, population: &'a Population) -> impl Iterator<Item = i128> + 'a {
+    let mut next = bucket.iter().peekable();
+    population.counts.iter().zip(0u32..).map(move |(&overall, code)| {
+        let count = next.next_if(|(of, _)| *of == code).map_or(0, |(_, count)| *count);
+        difference(count, size, overall, population.rows)
+    })
+}
+
+/// Whether `sum`, in units of one by size times rows times `parts`, is at most `bound`. What is too large to say is not.
+fn is_within(sum: u128, parts: u64, size: u64, population: &Population, bound: Ratio) -> bool {
+    let unit = u128::from(size).checked_mul(u128::from(population.rows)).and_then(|u| u.checked_mul(u128::from(parts)));
+    let left = sum.checked_mul(u128::from(bound.denominator()));
+    let right = unit.and_then(|unit| unit.checked_mul(u128::from(bound.numerator())));
+    matches!((left, right), (Some(left), Some(right)) if left <= right)
+}
+
+fn total_variation(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
+    // only values of the bucket gain: what they gain together is what all others lose
+    let gained: i128 = bucket
+        .iter()
+        .map(|&(code, count)| difference(count, size, population.counts[code as usize], population.rows))
+        .filter(|gain| *gain > 0)
+        .sum();
+    is_within(gained.unsigned_abs(), 1, size, population, bound)
+}
+
+fn largest_difference(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
+    let largest = differences(bucket, size, population).map(i128::unsigned_abs).max().unwrap_or(0);
+    is_within(largest, 1, size, population, bound)
+}
+
+fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
+    // values that do not occur are no values: there is no step between them
+    let occurring = population.counts.iter().filter(|count| **count > 0).count() as u64;
+    if occurring < 2 {
+        return true;
+    }
+    let (mut carried, mut work) = (0i128, 0u128);
+    for (difference, overall) in differences(bucket, size, population).zip(&population.counts) {
+        carried += difference;
+        if *overall > 0 {
+            work = work.saturating_add(carried.unsigned_abs());
+        }
+    }
+    is_within(work, occurring - 1, size, population, bound)
+}
+
+/// Whether an event of some values is at most `rho1` likely in the table and more than `rho2` in the bucket.
+fn breaches(event: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
+    let inside: u64 = event.iter().map(|(_, count)| count).sum();
+    let overall: u64 = event.iter().map(|(code, _)| population.counts[*code as usize]).sum();
+    let unlikely = u128::from(overall) * u128::from(rho1.denominator())
+        <= u128::from(rho1.numerator()) * u128::from(population.rows);
+    unlikely && u128::from(inside) * u128::from(rho2.denominator()) > u128::from(rho2.numerator()) * u128::from(size)
+}
+
+/// Every event of values that occur in the bucket; others only make an event likelier beforehand.
+fn no_event_breaches(bucket: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
+    if bucket.len() > RhoMode::EXACT_VALUES {
+        return false;
+    }
+    let mut event = Vec::with_capacity(bucket.len());
+    (1u32..1 << bucket.len()).all(|members| {
+        event.clear();
+        event.extend(bucket.iter().enumerate().filter(|(index, _)| members >> index & 1 == 1).map(|(_, value)| *value));
+        !breaches(&event, size, population, rho1, rho2)
+    })
+}
+
+fn is_amplified_within(bucket: &[(u32, u64)], size: u64, population: &Population, rho1: Ratio, rho2: Ratio) -> bool {
+    // count/size <= (rho2/rho1) overall/rows
+    let left = u128::from(population.rows) * u128::from(rho1.numerator()) * u128::from(rho2.denominator());
+    let right = u128::from(size) * u128::from(rho2.numerator()) * u128::from(rho1.denominator());
+    bucket.iter().all(|&(code, count)| {
+        let overall = u128::from(population.counts[code as usize]);
+        matches!((left.checked_mul(u128::from(count)), right.checked_mul(overall)), (Some(a), Some(b)) if a <= b)
+    })
+}
+
+fn kl(bucket: &[(u32, u64)], size: u64, population: &Population) -> f64 {
+    let term = |&(code, count): &(u32, u64)| {
+        let share = count as f64 / size as f64;
+        let overall = population.counts[code as usize] as f64 / population.rows as f64;
+        share * (share / overall).ln()
+    };
+    bucket.iter().map(term).sum()
+}
+
+fn log_ratio(bucket: &[(u32, u64)], size: u64, population: &Population) -> f64 {
+    let occurring = population.counts.iter().filter(|count| **count > 0).count();
+    if bucket.len() < occurring {
+        return f64::INFINITY;
+    }
+    let term = |&(code, count): &(u32, u64)| {
+        let overall = population.counts[code as usize] as f64 / population.rows as f64;
+        (count as f64 / size as f64 / overall).ln().abs()
+    };
+    bucket.iter().map(term).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,14 @@
 
 mod dependencies;
 mod eligibility;
+mod expansion;
 mod gnf;
 mod guarantee;
 mod rule;
 
-pub use dependencies::{Dependency, Effect, discover as discover_dependencies, effect as effect_of_dependencies};
+pub use dependencies::{Dependency, discover as discover_dependencies};
 pub use eligibility::{Ineligible, check as check_eligibility};
+pub use expansion::{Derived, Expansion, TooManyRules, expand};
 pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all};
-pub use guarantee::implies;
-pub use rule::{Rule, reduce};
+pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
+pub use rule::{Demand, Rule, reduce};

@@ -4,7 +4,7 @@ use super::guarantee::implies;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Guarantee;
 
-/// Whoever knows `known` must not learn `sensitive` beyond `guarantee`.
+/// Whoever knows `known` must not learn `sensitive` beyond `guarantee`: a rule as Guardian Normal Form judges it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
     /// The quasi-identifiers; may be empty.
@@ -15,12 +15,25 @@ pub struct Rule {
     pub guarantee: Guarantee,
 }
 
-impl Rule {
-    /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule.
+/// Whoever knows `known` must not learn the combination of `protects` beyond `guarantee`: a rule as it is stated, or follows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Demand {
+    /// The quasi-identifiers; may be empty.
+    pub known: AttrSet,
+    /// The sensitive side, apart from `known`; of several attributes their joint value.
+    pub protects: AttrSet,
+    /// The bound.
+    pub guarantee: Guarantee,
+}
+
+impl Demand {
+    /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule, and so is
+    /// the smaller sensitive one where the guarantee bounds combinations (Theorem 3.1 holds for no other).
     #[must_use]
     pub fn implies(&self, other: &Self) -> bool {
+        let combines = self.guarantee.covers_combinations() && self.protects.is_subset(other.protects);
         other.known.is_subset(self.known)
-            && self.sensitive == other.sensitive
+            && (self.protects == other.protects || combines)
             && implies(self.guarantee, other.guarantee)
     }
 }
@@ -28,7 +41,7 @@ impl Rule {
 /// For each rule, the rule that makes it superfluous: `None` for those that are kept. Of equal rules the first is kept, and
 /// the implying rule named is itself a kept one.
 #[must_use]
-pub fn reduce(rules: &[Rule]) -> Vec<Option<usize>> {
+pub fn reduce(rules: &[Demand]) -> Vec<Option<usize>> {
     let beats = |j: usize, i: usize| j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i);
     let kept: Vec<bool> = (0..rules.len()).map(|i| !(0..rules.len()).any(|j| beats(j, i))).collect();
     (0..rules.len())
@@ -39,29 +52,37 @@ pub fn reduce(rules: &[Rule]) -> Vec<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::publication::{Ground, Ratio};
 
-    fn rule(known: &[u8], sensitive: u8, l: u64) -> Rule {
-        Rule {
-            known: known.iter().map(|&a| Attr(a)).collect(),
-            sensitive: Attr(sensitive),
-            guarantee: Guarantee::LDiversity { l },
-        }
+    fn rule(known: &[u8], protects: &[u8], l: u64) -> Demand {
+        let set = |attrs: &[u8]| attrs.iter().map(|&a| Attr(a)).collect();
+        Demand { known: set(known), protects: set(protects), guarantee: Guarantee::LDiversity { l } }
     }
 
     #[test]
     fn the_larger_known_side_implies_the_smaller() {
-        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1, 2], 3, 2)]), [Some(1), None]);
+        assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1, 2], &[3], 2)]), [Some(1), None]);
     }
 
     #[test]
     fn a_weaker_guarantee_on_a_larger_side_implies_nothing() {
-        assert_eq!(reduce(&[rule(&[1], 3, 3), rule(&[1, 2], 3, 2)]), [None, None]);
-        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1, 2], 3, 3)]), [Some(1), None]);
+        assert_eq!(reduce(&[rule(&[1], &[3], 3), rule(&[1, 2], &[3], 2)]), [None, None]);
+        assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1, 2], &[3], 3)]), [Some(1), None]);
     }
 
     #[test]
     fn equal_rules_are_kept_once_and_chains_end_at_a_kept_rule() {
-        assert_eq!(reduce(&[rule(&[1], 3, 2), rule(&[1], 3, 2)]), [None, Some(0)]);
-        assert_eq!(reduce(&[rule(&[], 3, 2), rule(&[1], 3, 2), rule(&[1, 2], 3, 2)]), [Some(2), Some(2), None]);
+        assert_eq!(reduce(&[rule(&[1], &[3], 2), rule(&[1], &[3], 2)]), [None, Some(0)]);
+        let chain = [rule(&[], &[3], 2), rule(&[1], &[3], 2), rule(&[1, 2], &[3], 2)];
+        assert_eq!(reduce(&chain), [Some(2), Some(2), None]);
+    }
+
+    #[test]
+    fn a_value_protects_its_combinations_but_no_distance_does() {
+        assert_eq!(reduce(&[rule(&[1], &[3, 4], 2), rule(&[1], &[3], 2)]), [Some(1), None]);
+        let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: Ground::Equal };
+        let of = |protects: &[u8]| Demand { guarantee: close, ..rule(&[1], protects, 2) };
+        assert_eq!(reduce(&[of(&[3, 4]), of(&[3])]), [None, None]);
+        assert_eq!(reduce(&[of(&[3]), of(&[3])]), [None, Some(0)]);
     }
 }

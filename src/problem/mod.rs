@@ -118,6 +118,8 @@ catalogue! {
         "ask for at most largest_l, or drop the sensitive attribute";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
+    DependencyExpansionLimit, "dependency-expansion-limit", 422, "too many rules follow from the dependencies",
+        "declare fewer dependencies, or protect fewer attributes";
     VacuousGuarantee, "vacuous-guarantee", 422, "a guarantee that every table satisfies",
         "ask for a guarantee that protects, such as l of at least 2, and for at least one rule";
     GuaranteeUnsupported, "guarantee-unsupported", 422, "not supported here",

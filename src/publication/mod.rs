@@ -5,12 +5,14 @@
 
 mod contents;
 mod guarantee;
+mod ratio;
 mod rule;
 mod table;
 mod witness;
 
 pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
-pub use guarantee::Guarantee;
+pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
+pub use ratio::{NotARatio, Ratio};
 pub use rule::{Because, HeldBy, Origin, RuleStanding, SubmittedRule};
 pub use table::{
     Cells, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal, Standing, TableName,

@@ -3,6 +3,7 @@
 use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
+use crate::privacy::{self, Demand, Dependency};
 use crate::random::Streams;
 use crate::spec::AnatomySpec;
 
@@ -14,12 +15,13 @@ impl Method for Anatomy {
     type Plan = Design;
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>) -> Result<Design, Refusal> {
-        let rule = DesignedRule::new(&spec.rule, input).map_err(|fault| Refusal(vec![fault]))?;
-        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantee: rule.rule.guarantee };
+        let mut rule = DesignedRule::submitted(&spec.rule, input);
+        rule.impossible = tells(&rule, input);
+        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantees: vec![rule.rule.guarantee] };
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
         let table = DesignedTable { attributes, bucketized: Some(bucketized) };
-        let mut design = Design { tables: vec![table], rules: vec![rule] };
+        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on: Vec::new() };
         design.judge();
         Ok(design)
     }
@@ -33,4 +35,14 @@ impl Method for Anatomy {
     ) -> Result<Published, Cancelled> {
         plan.execute(input, true, table, streams, control)
     }
+}
+
+/// A dependency by which the published attributes tell the sensitive one: what follows from it could hold only if what
+/// determines it were not published.
+fn tells(rule: &DesignedRule, input: &Input<'_>) -> Option<Dependency> {
+    let published = AttrSet::first(input.counts.attributes()).without(rule.rule.sensitive);
+    let demand =
+        Demand { known: published, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
+    let expansion = privacy::expand(&[demand], input.dependencies, usize::MAX).ok()?;
+    expansion.impossible.first().map(|(_, dependency)| *dependency)
 }

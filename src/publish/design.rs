@@ -1,12 +1,14 @@
 //! A design: which tables come out and how every rule stands in them, decided before rows are touched. And its execution,
 //! shared by the methods whose tables are raw projections or bucketized on one attribute.
 
-use super::assign::{Labels, largest_l};
+use std::cmp::Reverse;
+
+use super::assign::{Labels, assign};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{Attr, AttrSet, Column, Table};
-use crate::privacy::{self, Guard, Ineligible, Rule, Schema, Status};
+use crate::privacy::{self, Demand, Dependency, Guard, Ineligible, Rule, Schema, Status};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     Because, BucketColumn, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected,
@@ -20,8 +22,10 @@ use crate::random::Streams;
 pub struct Design {
     /// The tables; table `i` is named `t{i+1}`.
     pub tables: Vec<DesignedTable>,
-    /// The submitted rules, in their order.
+    /// The submitted rules, in their order, then those that follow from dependencies.
     pub rules: Vec<DesignedRule>,
+    /// The dependencies that changed a rule.
+    pub relied_on: Vec<Dependency>,
 }
 
 /// A table to publish.
@@ -34,23 +38,29 @@ pub struct DesignedTable {
 }
 
 /// The protection of a bucketized table: whoever knows all its other attributes learns `sensitive` within `guarantee`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucketized {
     /// The attribute in the sensitive part.
     pub sensitive: Attr,
-    /// What every bucket holds.
-    pub guarantee: Guarantee,
+    /// What every bucket keeps; all of them.
+    pub guarantees: Vec<Guarantee>,
 }
 
-/// A submitted rule in a design.
+/// A rule in a design: a submitted one, or one that follows from a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DesignedRule {
-    /// The rule as submitted.
-    pub submitted: SubmittedRule,
-    /// The same rule, as it is judged.
+    /// Where the specification states it; `None` for one that follows.
+    pub pointer: Option<String>,
+    /// What it protects.
+    pub protects: Protected,
+    /// The rule as it is judged: of a combination, the one attribute whose protection protects it.
     pub rule: Rule,
+    /// The dependency it follows from.
+    pub follows_from: Option<Dependency>,
     /// The rule, by index, that implies it.
     pub implied_by: Option<usize>,
+    /// The dependency by which the known side determines the sensitive one.
+    pub impossible: Option<Dependency>,
     /// Why the data cannot satisfy it.
     pub ineligible: Option<Ineligible>,
     /// The largest diversity that the data allows for its sensitive attribute.
@@ -63,35 +73,67 @@ impl DesignedTable {
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let guard = |b: Bucketized| Guard {
-            known: self.attributes.without(b.sensitive),
-            sensitive: b.sensitive,
-            guarantee: b.guarantee,
-        };
-        Schema { attributes: self.attributes, guards: self.bucketized.map(guard).into_iter().collect() }
+        let guards = self.bucketized.iter().flat_map(|b| {
+            let known = self.attributes.without(b.sensitive);
+            b.guarantees.iter().map(move |&guarantee| Guard { known, sensitive: b.sensitive, guarantee })
+        });
+        Schema { attributes: self.attributes, guards: guards.collect() }
     }
 }
 
 impl DesignedRule {
-    /// A rule not yet judged in any tables.
-    ///
-    /// # Errors
-    /// A fault when the rule protects a combination, which no design enforces.
-    pub fn new(submitted: &SubmittedRule, input: &Input<'_>) -> Result<Self, Fault> {
-        let Protected::Attribute(sensitive) = submitted.protects else {
-            let detail = "protecting a combination of attributes is not supported";
-            return Err(Fault::new(&submitted.pointer, Kind::GuaranteeUnsupported, detail));
-        };
-        let rule = Rule { known: submitted.known, sensitive, guarantee: submitted.guarantee };
-        Ok(Self {
-            submitted: submitted.clone(),
-            rule,
-            implied_by: None,
-            ineligible: privacy::check_eligibility(&rule, input.counts).err(),
-            largest_l: input.counts.rows() / input.counts.largest(sensitive).max(1),
-            status: Status::Unreachable,
-        })
+    /// A submitted rule, not yet judged in any tables.
+    #[must_use]
+    pub fn submitted(submitted: &SubmittedRule, input: &Input<'_>) -> Self {
+        let demand = demand(submitted);
+        Self::new(Some(submitted.pointer.clone()), &demand, &[], input)
     }
+
+    /// A rule not yet judged in any tables. Of a combination that attribute is to be protected which is protected most often
+    /// in `others` already, of those that the data allows; of equally many the one whose most frequent value is rarest.
+    pub(super) fn new(pointer: Option<String>, demand: &Demand, others: &[Demand], input: &Input<'_>) -> Self {
+        let judged = |sensitive: Attr| {
+            let rule = Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
+            (rule, privacy::check_eligibility(&rule, input.counts).err())
+        };
+        let protected = |attr: Attr| others.iter().filter(|other| other.protects == AttrSet::one(attr)).count();
+        let rank = |(rule, ineligible): &(Rule, Option<Ineligible>)| {
+            let largest = input.counts.largest(rule.sensitive);
+            (ineligible.is_some(), Reverse(protected(rule.sensitive)), largest, rule.sensitive)
+        };
+        let mut candidates = demand.protects.iter().map(judged);
+        // Unwrap safety: a rule protects at least one attribute, by its construction
+        #[expect(clippy::unwrap_used)]
+        let first = candidates.next().unwrap();
+        let (rule, ineligible) = candidates.fold(first, |a, b| if rank(&b) < rank(&a) { b } else { a });
+        let protects = match demand.protects.len() {
+            1 => Protected::Attribute(rule.sensitive),
+            _ => Protected::Joint(demand.protects),
+        };
+        Self {
+            pointer,
+            protects,
+            rule,
+            follows_from: None,
+            implied_by: None,
+            impossible: None,
+            ineligible,
+            largest_l: input.counts.rows() / input.counts.largest(rule.sensitive).max(1),
+            status: Status::Unreachable,
+        }
+    }
+
+    /// Whether no publication satisfies it.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.ineligible.is_some() || self.impossible.is_some()
+    }
+}
+
+/// A submitted rule in the terms of reduction.
+pub(super) fn demand(submitted: &SubmittedRule) -> Demand {
+    let SubmittedRule { known, protects, guarantee, .. } = submitted;
+    Demand { known: *known, protects: protects.attributes(), guarantee: *guarantee }
 }
 
 impl Design {
@@ -109,23 +151,38 @@ impl Design {
         }
     }
 
-    /// The faults for which nothing is published: rules that the data cannot satisfy.
+    /// The faults for which nothing is published: rules that the data cannot satisfy, or that a dependency makes impossible.
+    /// `names` are those of the attributes.
     ///
     /// # Errors
     /// [`Refusal`] when there are any.
-    pub fn feasible(&self) -> Result<(), Refusal> {
-        let faults: Vec<Fault> = self.rules.iter().filter_map(ineligible_fault).collect();
+    pub fn feasible(&self, names: &[String]) -> Result<(), Refusal> {
+        let impossible = |rule: &DesignedRule| {
+            let detail = "the known attributes determine the sensitive one";
+            Some(dependency_fault(rule.pointer.as_deref()?, Kind::RuleImpossible, rule.impossible?, detail, names))
+        };
+        // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
+        let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
+        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
 
     /// How the rules stand, in the words of a publication.
     fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
+        let by = |index: usize| match &self.rules[index] {
+            DesignedRule { pointer: Some(pointer), .. } => Some(Because::Rule(pointer.clone())),
+            other => other.follows_from.map(because_of),
+        };
         let standing = |designed: &DesignedRule| RuleStanding {
-            pointer: Some(designed.submitted.pointer.clone()),
-            origin: if designed.implied_by.is_some() { Origin::ImpliedBy } else { Origin::Submitted },
-            because: designed.implied_by.map(|i| Because::Rule(self.rules[i].submitted.pointer.clone())),
+            pointer: designed.pointer.clone(),
+            origin: match (designed.follows_from, designed.implied_by) {
+                (Some(_), _) => Origin::FromDependency,
+                (None, Some(_)) => Origin::ImpliedBy,
+                (None, None) => Origin::Submitted,
+            },
+            because: designed.follows_from.map(because_of).or_else(|| designed.implied_by.and_then(by)),
             known: designed.rule.known,
-            protects: designed.submitted.protects,
+            protects: designed.protects,
             guarantee: designed.rule.guarantee,
             held_by: match designed.status {
                 Status::Guardian { table, .. } if single_table => HeldBy::Table(TableName::at(table)),
@@ -155,7 +212,7 @@ impl Design {
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
             let maker = Maker { table, published_names: input.published_names, control };
-            let (parts, standing, witness) = match designed.bucketized {
+            let (parts, standing, witness) = match &designed.bucketized {
                 None => maker.raw(designed.attributes)?,
                 Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
@@ -179,15 +236,52 @@ impl Design {
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
-    let pointer = &rule.submitted.pointer;
-    let detail = match largest_l {
-        0 | 1 => format!(
-            "one value of the sensitive attribute is too frequent for any diversity; l = {requested} was asked for"
-        ),
-        _ => format!("the data allows l of at most {largest_l} here; {requested} was asked for"),
+    let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
+    let asked = match requested {
+        Guarantee::LDiversity { l }
+        | Guarantee::DistinctLDiversity { l }
+        | Guarantee::RecursiveLDiversity { l, .. } => l.to_string(),
+        Guarantee::EntropyLDiversity { l } => l.to_string(),
+        Guarantee::AlphaK { alpha, .. } => alpha.to_string(),
+        Guarantee::TCloseness { t, .. } => t.to_string(),
+        Guarantee::Rho { rho2, .. } => rho2.to_string(),
+        Guarantee::Delta { b, .. } => b.to_string(),
+    };
+    let detail = match (requested, largest_l) {
+        (Guarantee::LDiversity { l }, 0 | 1) => {
+            format!("one value of the sensitive attribute is too frequent for any diversity; l = {l} was asked for")
+        }
+        (Guarantee::LDiversity { l }, _) => format!("the data allows l of at most {largest_l} here; {l} was asked for"),
+        _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
+    };
+    let detail = match (rule.protects, rule.follows_from) {
+        (Protected::Joint(_), _) => format!("no attribute of the combination can be protected by itself: {detail}"),
+        (_, Some(_)) => format!("by a dependency the rules protect one more attribute: {detail}"),
+        _ => detail,
     };
     let fault = Fault::new(pointer, Kind::RuleIneligible, detail);
-    Some(fault.with("requested", requested.to_string()).with("largest_l", largest_l))
+    Some(fault.with("requested", asked).with("largest_l", largest_l))
+}
+
+fn because_of(dependency: Dependency) -> Because {
+    Because::Dependency { determinant: dependency.determinant, dependent: AttrSet::one(dependency.dependent) }
+}
+
+/// A fault that a dependency makes of a rule.
+pub(super) fn dependency_fault(
+    pointer: &str,
+    kind: Kind,
+    dependency: Dependency,
+    detail: &str,
+    names: &[String],
+) -> Fault {
+    let named = |set: AttrSet| -> Vec<&str> {
+        set.iter().map(|attr| names.get(attr.index()).map_or("a dropped attribute", String::as_str)).collect()
+    };
+    let (determinant, dependent) = (named(dependency.determinant), named(AttrSet::one(dependency.dependent)));
+    let detail = format!("{detail}: {} determines {}", determinant.join(", "), dependent.join(", "));
+    let member = serde_json::json!({ "determinant": determinant, "dependent": dependent });
+    Fault::new(pointer, kind, detail).with("dependency", member)
 }
 
 type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
@@ -209,13 +303,13 @@ impl Maker<'_> {
     fn bucketized(
         &self,
         attributes: AttrSet,
-        Bucketized { sensitive, guarantee }: Bucketized,
+        Bucketized { sensitive, guarantees }: &Bucketized,
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let Guarantee::LDiversity { l } = guarantee;
+        let sensitive = *sensitive;
         let mut stream = streams.stream(&format!("{name}/assign"));
-        let assignment = largest_l(self.table.column(sensitive), l, &mut stream, self.control)?;
+        let assignment = assign(self.table.column(sensitive), guarantees, &mut stream, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
         let labels_of_rows = labels.of_rows(assignment);
@@ -227,7 +321,7 @@ impl Maker<'_> {
             Ok(self.part(part, &attrs, columns, Some(Labels::column(groups.sizes()))))
         });
         let parts = parts.into_iter().collect::<Result<_, _>>()?;
-        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: vec![guarantee] };
+        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: guarantees.clone() };
         Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
     }
 

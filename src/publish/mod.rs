@@ -10,7 +10,7 @@ pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Counts, Table};
-use crate::privacy::{Rule, Schema};
+use crate::privacy::{Dependency, Rule, Schema};
 use crate::problem::Fault;
 use crate::publication::{Contents, Publication, Witness};
 use crate::random::Streams;
@@ -26,6 +26,8 @@ pub struct Input<'a> {
     pub earlier: &'a [Schema],
     /// The rules that stand since earlier releases.
     pub standing_rules: &'a [Rule],
+    /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
+    pub dependencies: &'a [Dependency],
 }
 
 /// The caller's answer: why nothing can be published.

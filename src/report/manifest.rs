@@ -116,7 +116,7 @@ pub enum HeldByText {
 }
 
 /// An exact ratio.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Ratio {
     /// The numerator.
     pub count: u64,
@@ -125,7 +125,7 @@ pub struct Ratio {
 }
 
 /// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Achieved {
     /// The largest posterior of any bucket.
     pub worst_posterior: Ratio,
@@ -133,6 +133,21 @@ pub struct Achieved {
     pub median_posterior: Ratio,
     /// The size of the smallest bucket.
     pub smallest_bucket: u64,
+    /// The fewest values of a bucket; for distinct l-diversity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_values: Option<u64>,
+    /// The least number of equally frequent values that have a bucket's entropy; for entropy l-diversity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_l: Option<f64>,
+    /// The largest quotient of a bucket's most frequent value and all from the l-th on; for recursive l-diversity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recursive_c: Option<f64>,
+    /// The largest distance of a bucket from the whole table; for t-closeness and delta.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<f64>,
+    /// How many times likelier a value is in a bucket than in the whole table, at most; for rho.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
 }
 
 /// A published table.
@@ -283,7 +298,7 @@ pub struct WrittenPart {
 }
 
 /// Builds the manifest. `names` are the published names; `written` follows the tables and parts of the publication;
-/// `achieved` gives what the buckets of a table achieve for its sensitive attribute.
+/// `achieved` gives what the buckets that hold a rule, by its index, achieve.
 #[must_use]
 #[expect(clippy::too_many_arguments)]
 pub fn manifest(
@@ -294,7 +309,8 @@ pub fn manifest(
     written: &[Vec<WrittenPart>],
     audit: AuditSummary,
     bucket_sizes: Vec<BucketSizes>,
-    achieved: &dyn Fn(&TableName) -> Option<Achieved>,
+    achieved: &dyn Fn(usize) -> Option<Achieved>,
+    dependencies: Dependencies,
     warnings: Vec<Notice>,
 ) -> Manifest {
     let writer = Writer { names, achieved };
@@ -309,19 +325,19 @@ pub fn manifest(
         composition: provenance.composition.to_owned(),
         status: "published".to_owned(),
         reproducible: provenance.reproducible,
-        rules: publication.rules.iter().map(|rule| writer.rule(rule)).collect(),
+        rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
         particulars: None,
         utility: Utility { bucket_sizes },
-        dependencies: Dependencies::default(),
+        dependencies,
         warnings,
     }
 }
 
 struct Writer<'a> {
     names: &'a [String],
-    achieved: &'a dyn Fn(&TableName) -> Option<Achieved>,
+    achieved: &'a dyn Fn(usize) -> Option<Achieved>,
 }
 
 impl Writer<'_> {
@@ -329,19 +345,19 @@ impl Writer<'_> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    fn rule(&self, rule: &RuleStanding) -> ManifestRule {
+    fn rule(&self, index: usize, rule: &RuleStanding) -> ManifestRule {
         let because = rule.because.as_ref().map(|because| match because {
             Because::Rule(pointer) => serde_json::json!({ "rule": pointer }),
             Because::Dependency { determinant, dependent } => {
                 serde_json::json!({ "determinant": self.named(*determinant), "dependent": self.named(*dependent) })
             }
         });
-        let (held_by, guard) = match &rule.held_by {
-            HeldBy::Unreachable => (HeldByText::Unreachable { unreachable: true }, None),
+        let held_by = match &rule.held_by {
+            HeldBy::Unreachable => HeldByText::Unreachable { unreachable: true },
             HeldBy::Guardian { table, known } => {
-                (HeldByText::Guardian { guardian: table.0.clone(), known: self.named(*known) }, Some(table))
+                HeldByText::Guardian { guardian: table.0.clone(), known: self.named(*known) }
             }
-            HeldBy::Table(table) => (HeldByText::Table { table: table.0.clone() }, Some(table)),
+            HeldBy::Table(table) => HeldByText::Table { table: table.0.clone() },
         };
         ManifestRule {
             pointer: rule.pointer.clone(),
@@ -352,7 +368,7 @@ impl Writer<'_> {
             guarantee: rule.guarantee,
             because,
             held_by,
-            achieved: guard.and_then(|table| (self.achieved)(table)),
+            achieved: (self.achieved)(index),
         }
     }
 

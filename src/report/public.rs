@@ -62,12 +62,10 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
 }
 
 fn sentence(rule: &ManifestRule) -> String {
-    let Guarantee::LDiversity { l } = rule.guarantee;
     let known =
         if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
     let sensitive = rule.sensitive.join(", ");
-    let promise =
-        format!("whoever knows {known} of a person learns each value of {sensitive} with probability at most 1/{l}");
+    let promise = format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive));
     let reason = match &rule.held_by {
         HeldByText::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
         HeldByText::Guardian { guardian, .. } => format!("table {guardian} stands between"),
@@ -79,5 +77,38 @@ fn sentence(rule: &ManifestRule) -> String {
             let worst = achieved.worst_posterior;
             format!("{promise}: {reason}, and its worst bucket gives {} of {}", worst.count, worst.of)
         }
+    }
+}
+
+/// What a guarantee promises of an attribute.
+fn promised(guarantee: Guarantee, sensitive: &str) -> String {
+    match guarantee {
+        Guarantee::LDiversity { l } => format!("each value of {sensitive} with probability at most 1/{l}"),
+        Guarantee::DistinctLDiversity { l } => format!("of {sensitive} no more than that it is one of {l} values"),
+        Guarantee::EntropyLDiversity { l } => {
+            format!("no more of {sensitive} than leaves the uncertainty of {l} equally likely values")
+        }
+        Guarantee::RecursiveLDiversity { c, l } => format!(
+            "{sensitive} so that the likeliest value is less than {c} times as likely as all from the {l}th likeliest on"
+        ),
+        Guarantee::AlphaK { alpha, k } => {
+            format!("each value of {sensitive} with probability at most {alpha}, among at least {k} rows")
+        }
+        Guarantee::TCloseness { t, .. } => {
+            format!("a distribution of {sensitive} that is within {t} of that of the whole table")
+        }
+        Guarantee::Rho { rho1, rho2, .. } => {
+            format!("nothing of {sensitive} with probability above {rho2} that has at most {rho1} in the whole table")
+        }
+        Guarantee::Delta { b, distance, .. } => format!(
+            "a distribution of {sensitive} that is within {b} of that of the whole table ({})",
+            match distance {
+                crate::publication::Divergence::TotalVariation => "total variation",
+                crate::publication::Divergence::Max => "largest difference",
+                crate::publication::Divergence::Kl => "nats of relative entropy",
+                crate::publication::Divergence::Emd => "earth mover's distance",
+                crate::publication::Divergence::LogRatio => "log ratio",
+            }
+        ),
     }
 }

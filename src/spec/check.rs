@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::attributes::{Columns, Stated};
+use super::dependencies::DraftDependency;
 use super::document::General;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
 use super::rules::DraftRule;
-use super::types::{AnatomySpec, MethodSpec, SpecWarning, Specification, VersatileSpec};
+use super::types::{AnatomySpec, MethodSpec, SpecWarning, Specification, StatedDependency, VersatileSpec};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
@@ -46,11 +47,21 @@ pub(super) fn resolve(
     let method = method?;
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
-    let attrs: HashMap<usize, Attr> = used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
+    let mut attrs: HashMap<usize, Attr> =
+        used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
+    let dropped = named_by_dependencies(&method, &used);
+    if used.len() + dropped.len() > MAX_ATTRIBUTES {
+        let detail = format!("a job uses at most {MAX_ATTRIBUTES} attributes, with those that dependencies name");
+        let fault = Fault::new("/method/functional_dependencies", Kind::TooManyAttributes, detail);
+        faults.push(fault.with("limit", MAX_ATTRIBUTES).with("found", used.len() + dropped.len()));
+        return None;
+    }
+    attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
+        dropped_names: dropped.iter().map(|&column| columns.name(column).to_owned()).collect(),
         attributes: AttrSet::first(used.len()),
         overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
         method: match method {
@@ -147,23 +158,46 @@ fn published_names(columns: &Columns<'_>, stated: &[Stated], used: &[usize], fau
 }
 
 fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVersatile) -> VersatileSpec {
+    let set = |columns: &BTreeSet<usize>| columns.iter().map(|column| attrs[column]).collect::<AttrSet>();
     let each = |rule: &DraftRule| -> Vec<SubmittedRule> {
-        let known: AttrSet = rule.known.iter().map(|column| attrs[column]).collect();
-        // the counts of a column that overflows are not there to be judged
-        let sensitive = rule.sensitive.iter().filter(|column| !columns.facts[**column].overflow);
-        let submitted = |column: &usize| SubmittedRule {
+        let submitted = |protects: Protected| SubmittedRule {
             pointer: rule.pointer.clone(),
-            known,
-            protects: Protected::Attribute(attrs[column]),
+            known: set(&rule.known),
+            protects,
             guarantee: rule.guarantee,
         };
-        sensitive.map(submitted).collect()
+        // the counts of a column that overflows are not there to be judged
+        let counted = |column: &&usize| !columns.facts[**column].overflow;
+        if rule.joint {
+            let all = rule.sensitive.iter().all(|column| counted(&column));
+            return all.then(|| submitted(Protected::Joint(set(&rule.sensitive)))).into_iter().collect();
+        }
+        let sensitive = rule.sensitive.iter().filter(counted);
+        sensitive.map(|column| submitted(Protected::Attribute(attrs[column]))).collect()
+    };
+    let dependency = |draft: &DraftDependency| StatedDependency {
+        determinant: set(&draft.determinant),
+        dependent: set(&draft.dependent),
     };
     VersatileSpec {
         rules: draft.rules.iter().flat_map(each).collect(),
+        declared: draft.declared.iter().map(dependency).collect(),
+        assumed_unknown: draft
+            .assumed_unknown
+            .iter()
+            .map(|draft| (dependency(draft), draft.reason.clone().unwrap_or_default()))
+            .collect(),
         saturate: draft.saturate,
         no_rules: draft.no_rules,
     }
+}
+
+/// The columns that stated dependencies name and that are not published, in their order.
+fn named_by_dependencies(method: &DraftMethod, used: &[usize]) -> Vec<usize> {
+    let DraftMethod::Versatile(draft) = method else { return Vec::new() };
+    let stated = draft.declared.iter().chain(&draft.assumed_unknown);
+    let named: BTreeSet<usize> = stated.flat_map(|d| d.determinant.union(&d.dependent)).copied().collect();
+    named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
 }
 
 fn anatomy(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: &DraftAnatomy) -> Option<AnatomySpec> {

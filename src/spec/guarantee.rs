@@ -2,50 +2,216 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Members};
+use super::reader::{Faults, Members, integer};
 use crate::problem::{Fault, Kind};
-use crate::publication::Guarantee;
+use crate::publication::{Divergence, Ground, Guarantee, Prior, Ratio, RhoMode};
 
-/// Guarantees of the contract that this version does not enforce.
-const UNSUPPORTED: &[&str] = &[
+/// Guarantees of rules over quasi-identifiers and a sensitive attribute.
+const SUPPORTED: &[&str] = &[
+    "l_diversity",
     "distinct_l_diversity",
     "entropy_l_diversity",
     "recursive_l_diversity",
     "alpha_k",
-    "k_anonymity",
     "t_closeness",
     "rho",
     "delta",
-    "thresholds",
 ];
 
+/// Guarantees of the contract that belong to other methods.
+const ELSEWHERE: &[&str] = &["k_anonymity", "thresholds"];
+
 const DIVERSITY: &str = "an integer of at least 2";
+const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 
 /// Reads a guarantee; `None` after a fault.
 pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Guarantee> {
-    let mut members = Members::open(value, pointer, faults)?;
-    match members.take("type").map(Value::as_str) {
-        Some(Some("l_diversity")) => {}
-        Some(Some(name)) if UNSUPPORTED.contains(&name) => {
-            faults.unsupported(members.at("type"), format!("{name} is not enforced by this version; use l_diversity"));
+    let members = Members::open(value, pointer, faults)?;
+    let mut reader = Reader { members, faults };
+    let read = match reader.members.take("type").map(Value::as_str) {
+        Some(Some("l_diversity")) => reader.diversity().map(|l| Guarantee::LDiversity { l }),
+        Some(Some("distinct_l_diversity")) => reader.diversity().map(|l| Guarantee::DistinctLDiversity { l }),
+        Some(Some("entropy_l_diversity")) => reader.entropy(),
+        Some(Some("recursive_l_diversity")) => reader.recursive(),
+        Some(Some("alpha_k")) => reader.alpha_k(),
+        Some(Some("t_closeness")) => reader.t_closeness(),
+        Some(Some("rho")) => reader.rho(),
+        Some(Some("delta")) => reader.delta(),
+        Some(Some(name)) if ELSEWHERE.contains(&name) => {
+            let detail = format!("{name} is no guarantee of this method; it takes {}", SUPPORTED.join(", "));
+            faults_at(&mut reader, "type", |faults, pointer| faults.unsupported(pointer, detail));
             return None;
         }
         _ => {
-            faults.range(members.at("type"), "\"l_diversity\"");
+            let allowed = super::reader::one_of(SUPPORTED);
+            faults_at(&mut reader, "type", |faults, pointer| faults.range(pointer, &allowed));
             return None;
         }
-    }
-    let l = match members.take("l") {
-        Some(_) => members.integer("l", 1..=i128::from(u64::MAX), DIVERSITY, faults),
-        None => {
-            faults.range(members.at("l"), DIVERSITY);
-            None
-        }
     };
-    if l == Some(1) {
-        let detail = "every table is 1-diverse: ask for l of at least 2";
-        faults.push(Fault::new(members.at("l"), Kind::VacuousGuarantee, detail));
-    }
+    let Reader { members, faults } = reader;
     members.finish(faults);
-    l.filter(|l| *l > 1).and_then(|l| u64::try_from(l).ok()).map(|l| Guarantee::LDiversity { l })
+    read
+}
+
+fn faults_at(reader: &mut Reader<'_, '_>, member: &str, report: impl FnOnce(&mut Faults, String)) {
+    let pointer = reader.members.at(member);
+    report(reader.faults, pointer);
+}
+
+struct Reader<'a, 'f> {
+    members: Members<'a>,
+    faults: &'f mut Faults,
+}
+
+impl Reader<'_, '_> {
+    /// A guarantee that every table keeps protects nothing.
+    fn vacuous(&mut self, member: &str, detail: &str) {
+        self.faults.push(Fault::new(self.members.at(member), Kind::VacuousGuarantee, detail));
+    }
+
+    /// A required fraction in a range.
+    fn ratio(&mut self, member: &'static str, allowed: &str, accept: impl Fn(Ratio) -> bool) -> Option<Ratio> {
+        let read = self.members.take(member).and_then(|value| match value {
+            Value::String(text) => text.parse().ok(),
+            other => integer(other).and_then(|whole| Ratio::new(u64::try_from(whole).ok()?, 1).ok()),
+        });
+        let read = read.filter(|ratio| accept(*ratio));
+        if read.is_none() {
+            self.faults.range(self.members.at(member), allowed);
+        }
+        read
+    }
+
+    /// A required whole number of at least 1.
+    fn whole(&mut self, member: &'static str, allowed: &str) -> Option<u64> {
+        match self.members.take(member) {
+            Some(_) => {
+                let read = self.members.integer(member, WHOLE, allowed, self.faults)?;
+                u64::try_from(read).ok()
+            }
+            None => {
+                self.faults.range(self.members.at(member), allowed);
+                None
+            }
+        }
+    }
+
+    fn diversity(&mut self) -> Option<u64> {
+        let l = self.whole("l", DIVERSITY)?;
+        if l == 1 {
+            self.vacuous("l", "every table is 1-diverse: ask for l of at least 2");
+            return None;
+        }
+        Some(l)
+    }
+
+    fn entropy(&mut self) -> Option<Guarantee> {
+        let l = self.ratio("l", "a number above 1, such as \"2.5\"", |l| l.numerator() > 0)?;
+        if l <= Ratio::ONE {
+            self.vacuous("l", "every table has the entropy of one value: ask for l above 1");
+            return None;
+        }
+        Some(Guarantee::EntropyLDiversity { l })
+    }
+
+    fn recursive(&mut self) -> Option<Guarantee> {
+        let c = self.ratio("c", "a number above 0, such as \"1.5\"", |c| c.numerator() > 0);
+        let l = self.whole("l", DIVERSITY);
+        if l == Some(1) {
+            self.vacuous("l", "from the first value on stand all: ask for l of at least 2");
+            return None;
+        }
+        Some(Guarantee::RecursiveLDiversity { c: c?, l: l? })
+    }
+
+    fn alpha_k(&mut self) -> Option<Guarantee> {
+        let is_share = |alpha: Ratio| alpha.numerator() > 0 && alpha <= Ratio::ONE;
+        let alpha = self.ratio("alpha", "a number above 0 and at most 1, such as \"0.3\"", is_share);
+        let k = self.whole("k", "an integer of at least 1");
+        let (alpha, k) = (alpha?, k?);
+        if alpha == Ratio::ONE && k == 1 {
+            self.vacuous("alpha", "every table keeps alpha = 1 and k = 1: ask for less than 1, or for more rows");
+            return None;
+        }
+        Some(Guarantee::AlphaK { alpha, k })
+    }
+
+    fn t_closeness(&mut self) -> Option<Guarantee> {
+        let t = self.ratio("t", "a number of at least 0, such as \"0.2\"", |_| true);
+        let ground = self.members.choice("distance", &["equal", "ordered", "hierarchical"], self.faults);
+        if ground == Some("hierarchical") {
+            let pointer = self.members.at("distance");
+            self.faults.unsupported(
+                pointer,
+                "distances over a taxonomy are not enforced by this version; use equal or ordered",
+            );
+            return None;
+        }
+        let distance = match (ground, self.members.take("distance")) {
+            (Some("ordered"), _) => Ground::Ordered,
+            (Some(_), _) => Ground::Equal,
+            (None, None) => Ground::Equal,
+            (None, Some(_)) => return None,
+        };
+        let t = t?;
+        if t >= Ratio::ONE {
+            self.vacuous("t", "no bucket is farther than 1 from the table: ask for less");
+            return None;
+        }
+        Some(Guarantee::TCloseness { t, distance })
+    }
+
+    fn rho(&mut self) -> Option<Guarantee> {
+        let is_share = |rho: Ratio| rho <= Ratio::ONE;
+        let rho1 = self.ratio("rho1", "a number above 0 and below rho2", |rho| rho.numerator() > 0 && is_share(rho));
+        let rho2 = self.ratio("rho2", "a number above rho1 and at most 1", is_share);
+        let mode = self.members.choice("mode", &["single", "exact", "amplification"], self.faults);
+        let mode = match (mode, self.members.take("mode")) {
+            (Some("single"), _) => RhoMode::Single,
+            (Some("exact"), _) => RhoMode::Exact,
+            (Some(_), _) | (None, None) => RhoMode::Amplification,
+            (None, Some(_)) => return None,
+        };
+        let (rho1, rho2) = (rho1?, rho2?);
+        if rho2 == Ratio::ONE {
+            self.vacuous("rho2", "nothing is more than certain: ask for less than 1");
+            return None;
+        }
+        if rho1 >= rho2 {
+            let pointer = self.members.at("rho2");
+            self.faults.range(pointer, "a number above rho1 and at most 1");
+            return None;
+        }
+        Some(Guarantee::Rho { rho1, rho2, mode })
+    }
+
+    fn delta(&mut self) -> Option<Guarantee> {
+        let words = ["total_variation", "max", "kl", "emd", "log_ratio"];
+        let distance = self.members.choice("distance", &words, self.faults);
+        let b = self.ratio("b", "a number of at least 0, such as \"0.3\"", |_| true);
+        let prior = self.members.choice("prior", &["global"], self.faults);
+        if prior.is_none() && self.members.take("prior").is_some() {
+            return None;
+        }
+        let distance = match distance {
+            Some("total_variation") => Divergence::TotalVariation,
+            Some("max") => Divergence::Max,
+            Some("kl") => Divergence::Kl,
+            Some("emd") => Divergence::Emd,
+            Some(_) => Divergence::LogRatio,
+            None => {
+                if self.members.take("distance").is_none() {
+                    let pointer = self.members.at("distance");
+                    self.faults.range(pointer, &super::reader::one_of(&words));
+                }
+                return None;
+            }
+        };
+        let b = b?;
+        if distance.is_at_most_one() && b >= Ratio::ONE {
+            self.vacuous("b", "no two distributions are farther apart than 1: ask for less");
+            return None;
+        }
+        Some(Guarantee::Delta { distance, b, prior: Prior::Global })
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attributes::{Columns, Stated};
+use super::dependencies::{self, DraftDependency};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
@@ -25,6 +26,8 @@ pub(super) struct DraftVersatile {
     pub(super) mentioned: BTreeSet<usize>,
     /// Columns that may have been meant where a fault hides what was.
     pub(super) guessed: BTreeSet<usize>,
+    pub(super) declared: Vec<DraftDependency>,
+    pub(super) assumed_unknown: Vec<DraftDependency>,
     pub(super) saturate: bool,
     pub(super) try_all: bool,
     pub(super) fill: bool,
@@ -114,14 +117,8 @@ fn versatile(
         Some(value) => guarantee(value, &members.at("default_guarantee"), faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
-    for (name, detail) in [
-        ("functional_dependencies", "this version takes no dependencies into account"),
-        ("assume_unknown", "this version discovers no dependencies that could be assumed unknown"),
-    ] {
-        if members.list(name, "an array", faults).is_some_and(|list| !list.is_empty()) {
-            faults.unsupported(members.at(name), detail);
-        }
-    }
+    let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
+    let assumed_unknown = dependencies::read(&mut members, "assume_unknown", true, columns, faults);
     let correlated = members.choice("correlated", &["together", "separate"], faults).unwrap_or("together");
     let saturate = members.object("uad", faults).and_then(|mut uad| {
         let saturate = uad.flag("saturate", faults);
@@ -155,6 +152,8 @@ fn versatile(
         rules,
         mentioned: reader.mentioned,
         guessed: reader.guessed,
+        declared,
+        assumed_unknown,
         saturate: saturate.unwrap_or(false),
         try_all: try_all.unwrap_or(false),
         fill: fill.unwrap_or(false),

@@ -8,6 +8,7 @@
 
 mod attributes;
 mod check;
+mod dependencies;
 mod document;
 mod duration;
 pub mod grammar;
@@ -30,5 +31,6 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use types::{
-    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, VersatileSpec,
+    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, StatedDependency,
+    VersatileSpec,
 };

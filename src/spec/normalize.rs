@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::attributes::{Columns, Stated};
+use super::dependencies::DraftDependency;
 use super::document::General;
 use super::duration;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
@@ -88,18 +89,27 @@ fn method(parts: &Parts<'_>) -> Value {
     match parts.method {
         DraftMethod::Versatile(draft) => {
             let rule = |rule: &super::rules::DraftRule| {
+                let protected = if rule.joint { "sensitive_combination" } else { "sensitive" };
                 json!({
                     "quasi_identifiers": names(&rule.known),
-                    "sensitive": names(&rule.sensitive),
+                    protected: names(&rule.sensitive),
                     "guarantee": rule.guarantee,
                 })
+            };
+            let dependency = |stated: &DraftDependency| {
+                let mut written =
+                    json!({"determinant": names(&stated.determinant), "dependent": names(&stated.dependent)});
+                if let Some(reason) = &stated.reason {
+                    written["reason"] = reason.as_str().into();
+                }
+                written
             };
             json!({
                 "type": "versatile",
                 "algorithm": "uad",
                 "rules": draft.rules.iter().map(rule).collect::<Vec<_>>(),
-                "functional_dependencies": [],
-                "assume_unknown": [],
+                "functional_dependencies": draft.declared.iter().map(dependency).collect::<Vec<_>>(),
+                "assume_unknown": draft.assumed_unknown.iter().map(dependency).collect::<Vec<_>>(),
                 "correlated": draft.correlated,
                 "uad": {"saturate": draft.saturate, "addback": false},
                 "gd": {"try_all": draft.try_all, "fill": draft.fill},

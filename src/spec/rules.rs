@@ -20,6 +20,8 @@ pub(super) struct DraftRule {
     pub(super) pointer: String,
     pub(super) known: BTreeSet<usize>,
     pub(super) sensitive: BTreeSet<usize>,
+    /// Whether only the combination of `sensitive`, which are several, is protected.
+    pub(super) joint: bool,
     pub(super) guarantee: Guarantee,
 }
 
@@ -78,12 +80,10 @@ impl RuleReader<'_, '_> {
         let (known, sensitive) = (written(&rule.known, &pointer), written(&rule.sensitive, &pointer));
         let sides = self.resolve(&known, &sensitive, &pointer);
         let combined = rule.combination && rule.sensitive.len() > 1;
-        if combined {
-            self.faults.unsupported(pointer.as_str(), COMBINATION);
-        }
         let guarantee = self.default_guarantee(&pointer);
-        let (known, sensitive) = sides.filter(|_| !combined)?;
-        Some(DraftRule { pointer, known, sensitive, guarantee: guarantee? })
+        let guarantee = self.combines(guarantee, combined, &pointer);
+        let (known, sensitive) = sides?;
+        Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
     }
 
     fn read_object(&mut self, rule: &Value, pointer: String) -> Option<DraftRule> {
@@ -101,13 +101,11 @@ impl RuleReader<'_, '_> {
         let joint = self.names(&mut members, "sensitive_combination");
         let combined = joint.as_ref().is_some_and(|names| names.len() > 1);
         let unreadable = self.faults.len() > before;
-        let mut sound = !unreadable && !combined;
+        let mut sound = !unreadable;
         if each.is_some() && joint.is_some() {
             sound = false;
             let detail = "state sensitive or sensitive_combination, not both";
             self.faults.push(Fault::new(pointer.as_str(), Kind::RuleMalformed, detail));
-        } else if combined {
-            self.faults.unsupported(members.at("sensitive_combination"), COMBINATION);
         }
         let sensitive: Vec<_> = each.into_iter().chain(joint).flatten().collect();
         if sensitive.is_empty() && !unreadable {
@@ -121,8 +119,9 @@ impl RuleReader<'_, '_> {
             None => self.default_guarantee(&pointer),
         };
         members.finish(self.faults);
+        let guarantee = self.combines(guarantee, combined, &pointer);
         let (known, sensitive) = sides.filter(|_| sound)?;
-        Some(DraftRule { pointer, known, sensitive, guarantee: guarantee? })
+        Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
     }
 
     fn names<'n>(&mut self, members: &mut Members<'n>, name: &'static str) -> Option<Vec<Mention<'n>>> {
@@ -139,6 +138,17 @@ impl RuleReader<'_, '_> {
                 None
             }
         }
+    }
+
+    /// The guarantee, unless it says nothing of a combination that it is asked for.
+    fn combines(&mut self, guarantee: Option<Guarantee>, combined: bool, pointer: &str) -> Option<Guarantee> {
+        let guarantee = guarantee?;
+        if combined && !guarantee.covers_combinations() {
+            let detail = format!("{} bounds single attributes, not combinations", guarantee.word());
+            self.faults.unsupported(pointer, detail);
+            return None;
+        }
+        Some(guarantee)
     }
 
     /// The columns of both sides, when there is nothing wrong with them.
@@ -184,8 +194,6 @@ impl RuleReader<'_, '_> {
 }
 
 pub(super) const NAMES: &str = "an array of names of attributes";
-const COMBINATION: &str =
-    "this version protects single attributes, which is stronger: write \"b, c\" instead of the combination \"(b & c)\"";
 
 /// The names of one side of a shorthand.
 fn written<'n>(names: &'n [grammar::Name], pointer: &str) -> Vec<Mention<'n>> {

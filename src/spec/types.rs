@@ -88,6 +88,8 @@ pub struct Specification {
     pub names: Vec<String>,
     /// The published names of the attributes.
     pub published_names: Vec<String>,
+    /// The names of columns that are dropped and that stated dependencies name: as attributes they come behind all others.
+    pub dropped_names: Vec<String>,
     /// All attributes.
     pub attributes: AttrSet,
     /// How the release is made.
@@ -129,6 +131,24 @@ impl MethodSpec {
         }
     }
 
+    /// The dependencies that the adversary is stated to know.
+    #[must_use]
+    pub fn declared(&self) -> &[StatedDependency] {
+        match self {
+            Self::Versatile(spec) => &spec.declared,
+            Self::Anatomy(_) => &[],
+        }
+    }
+
+    /// The dependencies that the adversary is stated not to know.
+    #[must_use]
+    pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
+        match self {
+            Self::Versatile(spec) => &spec.assumed_unknown,
+            Self::Anatomy(_) => &[],
+        }
+    }
+
     /// The rules, in the order of the document; one that protects several attributes each gives one for each.
     #[must_use]
     pub fn rules(&self) -> &[SubmittedRule] {
@@ -144,10 +164,23 @@ impl MethodSpec {
 pub struct VersatileSpec {
     /// The rules.
     pub rules: Vec<SubmittedRule>,
+    /// Dependencies that the adversary knows.
+    pub declared: Vec<StatedDependency>,
+    /// Dependencies that the adversary is taken not to know though the data has them, each with the reason.
+    pub assumed_unknown: Vec<(StatedDependency, String)>,
     /// Whether sub-tables take up attributes that break no rule.
     pub saturate: bool,
     /// Why there are no rules, when there are none.
     pub no_rules: Option<String>,
+}
+
+/// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatedDependency {
+    /// What is known.
+    pub determinant: AttrSet,
+    /// What it determines.
+    pub dependent: AttrSet,
 }
 
 /// Anatomy.

@@ -103,6 +103,15 @@ async fn every_kind_is_reached() {
         note(&server.job(dataset, document).await.json());
     }
 
+    let rules: Vec<String> = (0..20).map(|known| format!("c{known} -> c100")).collect();
+    let pairs = (20..70).flat_map(|a| (a + 1..70).map(move |b| (a, b))).take(1000);
+    let dependencies: Vec<Value> =
+        pairs.map(|(a, b)| json!({"determinant": [format!("c{a}"), format!("c{b}")], "dependent": ["c100"]})).collect();
+    let mut endless = json!({"unlisted": "drop", "method": versatile(&[])});
+    endless["method"]["rules"] = json!(rules);
+    endless["method"]["functional_dependencies"] = json!(dependencies);
+    note(&server.job(&attributes, endless).await.json());
+
     for body in ["a\n1\n", "a\n2\n"] {
         let answer = server.upload_with("", body, &[("idempotency-key", "k")]).await;
         if answer.status >= 400 {

@@ -46,7 +46,6 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (rule("age race"), "/method/rules/0", "rule-malformed", json!({})),
         (rule("age -> "), "/method/rules/0", "rule-malformed", json!({})),
         (rule(""), "/method/rules/0", "rule-malformed", json!({"position": 0})),
-        (rule("age -> (race & icd9)"), "/method/rules/0", "guarantee-unsupported", json!({})),
         (changed("/method/rules/0", json!(7)), "/method/rules/0", "parameter-range", json!({})),
         (changed("/method/rules", json!([])), "/method/rules", "vacuous-guarantee", json!({})),
         (
@@ -83,7 +82,7 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (changed("/method", json!({"type": "slicing"})), "/method/type", "guarantee-unsupported", json!({})),
         (changed("/method/algorithm", json!("gd")), "/method/algorithm", "guarantee-unsupported", json!({})),
         (
-            changed("/method/default_guarantee", json!({"type": "t_closeness", "t": "0.2"})),
+            changed("/method/default_guarantee", json!({"type": "k_anonymity", "k": 2})),
             "/method/default_guarantee/type",
             "guarantee-unsupported",
             json!({}),

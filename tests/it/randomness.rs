@@ -79,8 +79,13 @@ fn draw(job: &Job, random: &mut Random) -> Vec<Outcome> {
 /// The same from the method itself, before anything is written: a tenth of the time.
 fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     let Job { specification, table } = job;
-    let input =
-        Input { counts: table, published_names: &specification.published_names, earlier: &[], standing_rules: &[] };
+    let input = Input {
+        counts: table,
+        published_names: &specification.published_names,
+        earlier: &[],
+        standing_rules: &[],
+        dependencies: &[],
+    };
     let design = publish::plan(&specification.method, &input).unwrap();
     let control = Control::default();
     let mut draw = || {

@@ -16,12 +16,20 @@ const PARAMETERS: &str = include_str!("parameters.json");
 
 /// Members of answers that are left out when there is nothing to say; all others are always written.
 const OPTIONAL: &[(&str, &str)] = &[
+    ("Achieved", "distance"),
+    ("Achieved", "distinct_values"),
+    ("Achieved", "entropy_l"),
+    ("Achieved", "gain"),
+    ("Achieved", "recursive_c"),
     ("CheckResult", "detail"),
+    ("DeltaGuarantee", "prior"),
     ("Manifest", "reproducible"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
     ("MethodName", "algorithm"),
     ("Problem", "errors"),
+    ("RhoGuarantee", "mode"),
+    ("TClosenessGuarantee", "distance"),
 ];
 
 /// Bodies that are bytes, not text.

@@ -3,12 +3,12 @@
 
 use crate::problem::Kind;
 use Kind::{
-    BadColumns, CompositionViolated, Conflict, DigestMismatch, EmptyTable, Forbidden, ForeignOrigin, Gone,
-    GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal, InvalidSpecification,
-    MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota, ReservedName, RuleImpossible,
-    RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes, TooManyColumns, TooManyRequests,
-    Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute, UnknownField, UnknownPolicy,
-    UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
+    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
+    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota,
+    ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
+    TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
+    UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,
     BadColumns,

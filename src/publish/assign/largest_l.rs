@@ -86,7 +86,7 @@ pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control
 }
 
 /// The rows grouped by sensitive value, in random order inside a value, and where each group ends.
-fn lists_of_equal_values(
+pub(super) fn lists_of_equal_values(
     column: &Column,
     size: &[usize],
     stream: &mut Stream,

@@ -5,13 +5,17 @@ mod uad;
 
 pub use uad::{Selected, decompose};
 
+use super::design::{demand, dependency_fault};
 use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{self, Rule, Status};
-use crate::publication::Guarantee;
+use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
+use crate::problem::{Fault, Kind};
 use crate::random::Streams;
 use crate::spec::VersatileSpec;
+
+/// So many rules may follow from dependencies.
+const MAX_DERIVED_RULES: usize = 10_000;
 
 /// The method `versatile`, algorithm `uad`.
 pub struct Versatile;
@@ -20,28 +24,15 @@ impl Method for Versatile {
     type Spec = VersatileSpec;
     type Plan = Design;
 
-    /// Reduces the rules, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
+    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
     /// depends on the rules alone.
     fn plan(spec: &VersatileSpec, input: &Input<'_>) -> Result<Design, Refusal> {
-        let (mut rules, mut faults) = (Vec::new(), Vec::new());
-        for submitted in &spec.rules {
-            match DesignedRule::new(submitted, input) {
-                Ok(rule) => rules.push(rule),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        if !faults.is_empty() {
-            return Err(Refusal(faults));
-        }
-        let all: Vec<Rule> = rules.iter().map(|designed: &DesignedRule| designed.rule).collect();
-        for (designed, implied_by) in rules.iter_mut().zip(privacy::reduce(&all)) {
-            designed.implied_by = implied_by;
-        }
+        let (rules, relied_on) = designed_rules(spec, input)?;
         let kept: Vec<Rule> = rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
         let attributes = AttrSet::first(input.counts.attributes());
         let selected = decompose(attributes, &kept, spec.saturate);
         let tables = selected.iter().map(|table| designed_table(table, &kept, input.standing_rules)).collect();
-        let mut design = Design { tables, rules };
+        let mut design = Design { tables, rules, relied_on };
         release_idle(&mut design, &kept, input);
         design.judge();
         Ok(design)
@@ -58,18 +49,66 @@ impl Method for Versatile {
     }
 }
 
-/// A selected table under the strongest guarantee of all rules, of this job or standing, into its sensitive attribute whose
+/// The rules as they are to hold: with those that follow from dependencies, each judged by itself, superfluous ones marked.
+fn designed_rules(spec: &VersatileSpec, input: &Input<'_>) -> Result<(Vec<DesignedRule>, Vec<Dependency>), Refusal> {
+    let submitted: Vec<Demand> = spec.rules.iter().map(demand).collect();
+    let Ok(expansion) = privacy::expand(&submitted, input.dependencies, MAX_DERIVED_RULES) else {
+        let detail = format!("more than {MAX_DERIVED_RULES} rules follow from the dependencies");
+        return Err(Refusal(vec![Fault::new("/method/rules", Kind::DependencyExpansionLimit, detail)]));
+    };
+    if !expansion.unsupported.is_empty() {
+        let detail = "the guarantee says nothing of combinations, and so cannot be kept beside a dependency";
+        let fault = |(index, dependency): &(usize, Dependency)| {
+            let pointer = &spec.rules[*index].pointer;
+            dependency_fault(pointer, Kind::GuaranteeUnsupported, *dependency, detail, input.published_names)
+        };
+        return Err(Refusal(expansion.unsupported.iter().map(fault).collect()));
+    }
+    // what protects an attribute that is not published holds by itself
+    let published = AttrSet::first(input.counts.attributes());
+    let derived: Vec<Derived> =
+        expansion.derived.into_iter().filter(|derived| derived.demand.protects.is_subset(published)).collect();
+    let all: Vec<Demand> = submitted.iter().copied().chain(derived.iter().map(|derived| derived.demand)).collect();
+    let implied_by = privacy::reduce(&all);
+    let others: Vec<Demand> =
+        all.iter().zip(&implied_by).filter(|(_, implied)| implied.is_none()).map(|(demand, _)| *demand).collect();
+    let mut rules: Vec<DesignedRule> = Vec::with_capacity(all.len());
+    for (index, demand) in all.iter().enumerate() {
+        let pointer = spec.rules.get(index).map(|rule| rule.pointer.clone());
+        let mut rule = DesignedRule::new(pointer, demand, &others, input);
+        rule.implied_by = implied_by[index];
+        rule.follows_from = index.checked_sub(submitted.len()).map(|index| derived[index].because);
+        rule.impossible = expansion.impossible.iter().find(|(at, _)| *at == index).map(|(_, by)| *by);
+        rules.push(rule);
+    }
+    Ok((listed(rules), expansion.used))
+}
+
+/// Without rules that follow from a dependency and are implied: they are nobody's.
+fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
+    let drop = |rule: &DesignedRule| rule.follows_from.is_some() && rule.implied_by.is_some();
+    let mut next = 0;
+    let place = |rule: &DesignedRule| {
+        next += usize::from(!drop(rule));
+        next - usize::from(!drop(rule))
+    };
+    let places: Vec<usize> = rules.iter().map(place).collect();
+    let mut listed: Vec<DesignedRule> = rules.into_iter().filter(|rule| !drop(rule)).collect();
+    for rule in &mut listed {
+        // the implying rule is a kept one
+        rule.implied_by = rule.implied_by.map(|by| places[by]);
+    }
+    listed
+}
+
+/// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
 /// known side meets the table.
 fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> DesignedTable {
     let bucketized = selected.sensitive.and_then(|sensitive| {
         let rest = selected.attributes.without(sensitive);
-        let strongest = kept
-            .iter()
-            .chain(standing)
-            .filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest))
-            .map(|rule| rule.guarantee)
-            .reduce(|a, b| if privacy::implies(a, b) { a } else { b });
-        strongest.map(|guarantee: Guarantee| Bucketized { sensitive, guarantee })
+        let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
+        let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
+        (!guarantees.is_empty()).then_some(Bucketized { sensitive, guarantees })
     });
     DesignedTable { attributes: selected.attributes, bucketized }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::microdata::{Attr, Counts};
-use crate::publication::{Protected, SubmittedRule};
+use crate::publication::{Guarantee, Protected, Ratio, SubmittedRule};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -86,6 +86,9 @@ impl Counts for Even {
     fn distinct(&self, _: Attr) -> u64 {
         10
     }
+    fn of_values(&self, _: Attr) -> Option<Vec<u64>> {
+        Some(vec![10; 10])
+    }
 }
 
 fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRule {
@@ -100,8 +103,13 @@ fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRu
 fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
     let counts = Even(attributes);
-    let input = Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[] };
-    Versatile::plan(&VersatileSpec { rules, saturate, no_rules: None }, &input).unwrap()
+    let input =
+        Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[], dependencies: &[] };
+    Versatile::plan(
+        &VersatileSpec { rules, declared: Vec::new(), assumed_unknown: Vec::new(), saturate, no_rules: None },
+        &input,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -110,7 +118,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     let rules = vec![submitted(0, &[1, 5], 4, 2), submitted(1, &[2, 5], 3, 2), submitted(2, &[0, 4], 3, 2)];
     let design = plan(6, rules, false);
     let set = |attrs: &[u8]| attrs.iter().map(|&a| Attr(a)).collect::<AttrSet>();
-    let bucketized = Bucketized { sensitive: Attr(3), guarantee: Guarantee::LDiversity { l: 2 } };
+    let bucketized = Bucketized { sensitive: Attr(3), guarantees: vec![Guarantee::LDiversity { l: 2 }] };
     assert_eq!(
         design.tables,
         [
@@ -127,7 +135,18 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
 #[test]
 fn a_table_holds_the_strongest_guarantee_into_its_sensitive_attribute() {
     let design = plan(3, vec![submitted(0, &[0], 2, 2), submitted(1, &[1], 2, 5)], false);
-    assert_eq!(design.tables[0].bucketized.map(|b| b.guarantee), Some(Guarantee::LDiversity { l: 5 }));
+    assert_eq!(guarantees(&design), [Guarantee::LDiversity { l: 5 }]);
+    let share = |alpha: &str, k| Guarantee::AlphaK { alpha: alpha.parse::<Ratio>().unwrap(), k };
+    let with = |rule: SubmittedRule, guarantee| SubmittedRule { guarantee, ..rule };
+    // neither implies the other: every bucket keeps both
+    let design = plan(3, vec![submitted(0, &[0], 2, 4), with(submitted(1, &[1], 2, 2), share("0.5", 6))], false);
+    assert_eq!(guarantees(&design), [Guarantee::LDiversity { l: 4 }, share("0.5", 6)]);
+    let design = plan(3, vec![submitted(0, &[0], 2, 4), with(submitted(1, &[1], 2, 2), share("0.5", 3))], false);
+    assert_eq!(guarantees(&design), [Guarantee::LDiversity { l: 4 }]);
+}
+
+fn guarantees(design: &Design) -> Vec<Guarantee> {
+    design.tables[0].bucketized.as_ref().map(|b| b.guarantees.clone()).unwrap_or_default()
 }
 
 #[test]

@@ -107,8 +107,40 @@ fn methods() {
         ("/method/type", json!(null), &[("/method/type", Range)]),
         ("/method/algorithm", json!("gd"), &[("/method/algorithm", Unsupported)]),
         ("/method/algorithm", json!("best"), &[("/method/algorithm", Range)]),
-        ("/method/functional_dependencies", json!([{}]), &[("/method/functional_dependencies", Unsupported)]),
-        ("/method/assume_unknown", json!([{}]), &[("/method/assume_unknown", Unsupported)]),
+        (
+            "/method/functional_dependencies",
+            json!([{}]),
+            &[
+                ("/method/functional_dependencies/0/dependent", Range),
+                ("/method/functional_dependencies/0/determinant", Range),
+            ],
+        ),
+        (
+            "/method/functional_dependencies",
+            json!([{"determinant": ["zipcode"], "dependent": ["race", "age"]}, {"determinant": ["x"], "dependent": []}]),
+            &[
+                ("/method/functional_dependencies/1/dependent", Range),
+                ("/method/functional_dependencies/1/determinant/0", UnknownAttribute),
+            ],
+        ),
+        (
+            "/method/functional_dependencies",
+            json!([{"determinant": ["race"], "dependent": ["race"], "reason": "why"}]),
+            &[
+                ("/method/functional_dependencies/0/dependent", BadColumns),
+                ("/method/functional_dependencies/0/reason", UnknownField),
+            ],
+        ),
+        (
+            "/method/assume_unknown",
+            json!([{"determinant": ["zipcode"], "dependent": ["race"]}]),
+            &[("/method/assume_unknown/0/reason", Range)],
+        ),
+        (
+            "/method/assume_unknown",
+            json!([{"determinant": ["zipcode"], "dependent": ["race"], "reason": "nobody has such a list"}]),
+            &[],
+        ),
         ("/method/correlated", json!("apart"), &[("/method/correlated", Range)]),
         (
             "/method/uad",
@@ -137,7 +169,7 @@ fn guarantees() {
         ("/method/default_guarantee/type", json!("magic"), &[("/method/default_guarantee/type", Range)]),
         (
             "/method/default_guarantee",
-            json!({"type": "alpha_k", "k": 1}),
+            json!({"type": "k_anonymity", "k": 2}),
             &[("/method/default_guarantee/type", Unsupported)],
         ),
         ("/method/default_guarantee/l", json!(null), &[("/method/default_guarantee/l", Range)]),
@@ -159,6 +191,66 @@ fn guarantees() {
 }
 
 #[test]
+fn guarantees_of_every_family() {
+    let at = "/method/default_guarantee";
+    let good = [
+        json!({"type": "distinct_l_diversity", "l": 3}),
+        json!({"type": "entropy_l_diversity", "l": "2.5"}),
+        json!({"type": "entropy_l_diversity", "l": 2}),
+        json!({"type": "recursive_l_diversity", "c": "1.5", "l": 3}),
+        json!({"type": "alpha_k", "alpha": "0.3", "k": 5}),
+        json!({"type": "alpha_k", "alpha": 1, "k": 5}),
+        json!({"type": "t_closeness", "t": "0.2", "distance": "ordered"}),
+        json!({"type": "t_closeness", "t": "1/3"}),
+        json!({"type": "rho", "rho1": "0.1", "rho2": "0.4", "mode": "exact"}),
+        json!({"type": "rho", "rho1": "0.1", "rho2": "0.4"}),
+        json!({"type": "delta", "distance": "kl", "b": "0.3", "prior": "global"}),
+        json!({"type": "delta", "distance": "log_ratio", "b": 3}),
+    ];
+    let good = good.map(|guarantee| (at, guarantee, &[] as &[_]));
+    check(&good, &hospital_document());
+    let cases: &[Case<'_>] = &[
+        (at, json!({"type": "distinct_l_diversity", "l": 1}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "entropy_l_diversity", "l": "1.0"}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "entropy_l_diversity", "l": 2.5}), &[("/method/default_guarantee/l", Range)]),
+        (at, json!({"type": "entropy_l_diversity"}), &[("/method/default_guarantee/l", Range)]),
+        (
+            at,
+            json!({"type": "recursive_l_diversity"}),
+            &[("/method/default_guarantee/c", Range), ("/method/default_guarantee/l", Range)],
+        ),
+        (at, json!({"type": "recursive_l_diversity", "c": 0, "l": 2}), &[("/method/default_guarantee/c", Range)]),
+        (at, json!({"type": "recursive_l_diversity", "c": 2, "l": 1}), &[("/method/default_guarantee/l", Vacuous)]),
+        (at, json!({"type": "alpha_k", "k": 1}), &[("/method/default_guarantee/alpha", Range)]),
+        (at, json!({"type": "alpha_k", "alpha": "1.1", "k": 2}), &[("/method/default_guarantee/alpha", Range)]),
+        (at, json!({"type": "alpha_k", "alpha": "1", "k": 1}), &[("/method/default_guarantee/alpha", Vacuous)]),
+        (at, json!({"type": "t_closeness", "t": "1"}), &[("/method/default_guarantee/t", Vacuous)]),
+        (at, json!({"type": "t_closeness", "t": "-0.1"}), &[("/method/default_guarantee/t", Range)]),
+        (
+            at,
+            json!({"type": "t_closeness", "t": "0.1", "distance": "hierarchical"}),
+            &[("/method/default_guarantee/distance", Unsupported)],
+        ),
+        (
+            at,
+            json!({"type": "t_closeness", "t": "0.1", "distance": 3}),
+            &[("/method/default_guarantee/distance", Range)],
+        ),
+        (at, json!({"type": "rho", "rho1": "0.4", "rho2": "0.4"}), &[("/method/default_guarantee/rho2", Range)]),
+        (at, json!({"type": "rho", "rho1": "0.4", "rho2": 1}), &[("/method/default_guarantee/rho2", Vacuous)]),
+        (at, json!({"type": "rho", "rho1": 0, "rho2": "0.4"}), &[("/method/default_guarantee/rho1", Range)]),
+        (at, json!({"type": "delta", "b": "0.4"}), &[("/method/default_guarantee/distance", Range)]),
+        (at, json!({"type": "delta", "distance": "max", "b": 1}), &[("/method/default_guarantee/b", Vacuous)]),
+        (
+            at,
+            json!({"type": "delta", "distance": "max", "b": "0.1", "prior": "local", "c": 1}),
+            &[("/method/default_guarantee/c", UnknownField), ("/method/default_guarantee/prior", Range)],
+        ),
+    ];
+    check(cases, &hospital_document());
+}
+
+#[test]
 fn rules() {
     let one = "/method/rules/0";
     let object = |known: Value, sensitive: Value| json!({"quasi_identifiers": known, "sensitive": sensitive});
@@ -169,7 +261,7 @@ fn rules() {
         (one, json!("age, icd9 -> age"), &[(one, Malformed)]),
         (one, json!("age, icd9 ->"), &[(one, Malformed)]),
         (one, json!("age, icd -> race"), &[(one, UnknownAttribute)]),
-        (one, json!("age, icd9 -> (race & zipcode)"), &[(one, Unsupported)]),
+        (one, json!("age, icd9 -> (race & zipcode)"), &[]),
         (one, json!("age, icd9 -> (race)"), &[]),
         (one, object(json!(["age"]), json!(["race"])), &[]),
         (one, object(json!([]), json!(["race", "age"])), &[]),
@@ -191,10 +283,12 @@ fn rules() {
             json!({"quasi_identifiers": ["age"], "sensitive": ["race"], "sensitive_combination": ["zipcode"]}),
             &[(one, Malformed)],
         ),
+        (one, json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"]}), &[]),
         (
             one,
-            json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"]}),
-            &[("/method/rules/0/sensitive_combination", Unsupported)],
+            json!({"quasi_identifiers": ["age"], "sensitive_combination": ["zipcode", "race"],
+                   "guarantee": {"type": "t_closeness", "t": "0.2"}}),
+            &[(one, Unsupported)],
         ),
         (
             one,

@@ -1,0 +1,218 @@
+//! What a guarantee demands of a bucket, by its definition, and which guarantee bounds more than another.
+
+use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
+
+/// Rounding of computed logarithms, which is no breach.
+const ROUNDING: f64 = 1e-9;
+
+/// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
+pub(super) struct Shares {
+    values: Vec<(u64, u64)>,
+    size: u64,
+    rows: u64,
+}
+
+impl Shares {
+    /// A bucket with `counts` of each code, in a column that has `overall` of it.
+    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64]) -> Self {
+        let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
+        for &(code, count) in counts {
+            values[code as usize].0 = count;
+        }
+        // a value that does not occur is none
+        values.retain(|&(_, rows)| rows > 0);
+        let size = values.iter().map(|(count, _)| count).sum();
+        let rows = values.iter().map(|(_, rows)| rows).sum();
+        Self { values, size, rows }
+    }
+
+    fn most(&self) -> u64 {
+        self.values.iter().map(|(count, _)| *count).max().unwrap_or(0)
+    }
+
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.size as f64
+    }
+
+    fn prior(&self, rows: u64) -> f64 {
+        rows as f64 / self.rows as f64
+    }
+
+    /// How many values the bucket has.
+    pub(super) fn distinct(&self) -> u64 {
+        self.values.iter().filter(|(count, _)| *count > 0).count() as u64
+    }
+
+    /// As many equally frequent values have the same entropy.
+    pub(super) fn entropy_l(&self) -> f64 {
+        let shares = self.values.iter().filter(|(count, _)| *count > 0).map(|(count, _)| self.share(*count));
+        shares.map(|share| -share * share.ln()).sum::<f64>().exp()
+    }
+
+    /// The most frequent value's count, and that of all from the l-th most frequent on; `None` when there is no l-th.
+    pub(super) fn recursive(&self, l: u64) -> Option<(u64, u64)> {
+        let mut falling: Vec<u64> = self.values.iter().map(|(count, _)| *count).filter(|count| *count > 0).collect();
+        falling.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+        let tail: u64 = falling.get(usize::try_from(l).ok()?.checked_sub(1)?..)?.iter().sum();
+        (tail > 0).then(|| (falling[0], tail))
+    }
+
+    /// Per value, its share of the bucket less its share of the column, in units of one by both sizes multiplied.
+    fn gaps(&self) -> impl Iterator<Item = i128> {
+        let gap = |&(count, rows): &(u64, u64)| {
+            i128::from(count) * i128::from(self.rows) - i128::from(rows) * i128::from(self.size)
+        };
+        self.values.iter().map(gap)
+    }
+
+    /// Earth mover's distance from the column, as a fraction.
+    pub(super) fn distance(&self, ground: Ground) -> (u128, u128) {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        match ground {
+            Ground::Equal => (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit),
+            Ground::Ordered => {
+                let mut carried = 0;
+                let work = self.gaps().map(|gap| {
+                    carried += gap;
+                    carried.unsigned_abs()
+                });
+                (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
+            }
+        }
+    }
+
+    /// The largest difference of a share in the bucket and in the column, as a fraction.
+    fn largest_gap(&self) -> (u128, u128) {
+        (self.gaps().map(i128::unsigned_abs).max().unwrap_or(0), u128::from(self.size) * u128::from(self.rows))
+    }
+
+    /// The distance of the bucket from the column.
+    pub(super) fn divergence(&self, divergence: Divergence) -> f64 {
+        let mut shares = self.values.iter().map(|&(count, rows)| (self.share(count), self.prior(rows)));
+        match divergence {
+            Divergence::TotalVariation => real(self.distance(Ground::Equal)),
+            Divergence::Emd => real(self.distance(Ground::Ordered)),
+            Divergence::Max => real(self.largest_gap()),
+            Divergence::Kl => {
+                shares.filter(|(share, _)| *share > 0.0).map(|(share, prior)| share * (share / prior).ln()).sum()
+            }
+            Divergence::LogRatio => {
+                shares.by_ref().map(|(share, prior)| (share / prior).ln().abs()).fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// How many times likelier a value is in the bucket than in the column, at most.
+    pub(super) fn gain(&self) -> f64 {
+        self.values.iter().map(|&(count, rows)| self.share(count) / self.prior(rows)).fold(0.0, f64::max)
+    }
+
+    /// The likeliest event of the bucket among those that are at most `rho1` likely in the column.
+    fn likeliest(&self, rho1: Ratio, events: &[Vec<usize>]) -> Option<u64> {
+        let rare = |event: &&Vec<usize>| {
+            let rows: u64 = event.iter().map(|&value| self.values[value].1).sum();
+            u128::from(rows) * u128::from(rho1.denominator()) <= u128::from(self.rows) * u128::from(rho1.numerator())
+        };
+        events.iter().filter(rare).map(|event| event.iter().map(|&value| self.values[value].0).sum()).max()
+    }
+
+    /// Whether the bucket keeps `guarantee`.
+    pub(super) fn keep(&self, guarantee: Guarantee) -> bool {
+        match guarantee {
+            Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
+            Guarantee::DistinctLDiversity { l } => self.distinct() >= l,
+            Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - ROUNDING),
+            Guarantee::RecursiveLDiversity { c, l } => self.recursive(l).is_some_and(|(most, tail)| {
+                u128::from(most) * u128::from(c.denominator()) < u128::from(tail) * u128::from(c.numerator())
+            }),
+            Guarantee::AlphaK { alpha, k } => {
+                let (most, size) = (u128::from(self.most()), u128::from(self.size));
+                most * u128::from(alpha.denominator()) <= size * u128::from(alpha.numerator()) && self.size >= k
+            }
+            Guarantee::TCloseness { t, distance } => at_most(self.distance(distance), t),
+            Guarantee::Delta { distance, b, .. } => match distance {
+                Divergence::TotalVariation => at_most(self.distance(Ground::Equal), b),
+                Divergence::Emd => at_most(self.distance(Ground::Ordered), b),
+                Divergence::Max => at_most(self.largest_gap(), b),
+                Divergence::Kl | Divergence::LogRatio => {
+                    self.divergence(distance) <= b.to_f64() * (1.0 + ROUNDING) + ROUNDING
+                }
+            },
+            Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
+        }
+    }
+
+    fn bounded(&self, rho1: Ratio, rho2: Ratio, mode: RhoMode) -> bool {
+        let held: Vec<usize> = (0..self.values.len()).filter(|&value| self.values[value].0 > 0).collect();
+        let events: Vec<Vec<usize>> = match mode {
+            RhoMode::Amplification => {
+                return self.gain() * rho1.to_f64() <= rho2.to_f64() * (1.0 + ROUNDING);
+            }
+            RhoMode::Single => held.iter().map(|&value| vec![value]).collect(),
+            RhoMode::Exact if held.len() > RhoMode::EXACT_VALUES => return false,
+            RhoMode::Exact => subsets(&held),
+        };
+        let within = |inside: u64| {
+            u128::from(inside) * u128::from(rho2.denominator()) <= u128::from(self.size) * u128::from(rho2.numerator())
+        };
+        self.likeliest(rho1, &events).is_none_or(within)
+    }
+}
+
+fn real((numerator, denominator): (u128, u128)) -> f64 {
+    numerator as f64 / denominator as f64
+}
+
+/// Whether a fraction is at most a bound; not when the products are too large to say.
+fn at_most((numerator, denominator): (u128, u128), bound: Ratio) -> bool {
+    let left = numerator.checked_mul(u128::from(bound.denominator()));
+    let right = denominator.checked_mul(u128::from(bound.numerator()));
+    left.zip(right).is_some_and(|(left, right)| left <= right)
+}
+
+fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
+    let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+    for &value in of {
+        let with: Vec<Vec<usize>> = all.iter().map(|set| [set.as_slice(), &[value]].concat()).collect();
+        all.extend(with);
+    }
+    all
+}
+
+/// Whether `held` bounds posteriors at least as much as `wanted`.
+pub(super) fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
+    use Guarantee::{
+        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, LDiversity, RecursiveLDiversity, Rho, TCloseness,
+    };
+    match wanted {
+        LDiversity { l } => matches!(held, LDiversity { l: at } if at >= l),
+        DistinctLDiversity { l } => matches!(held, LDiversity { l: at } | DistinctLDiversity { l: at } if at >= l),
+        EntropyLDiversity { l } => match held {
+            LDiversity { l: at } => u128::from(at) * u128::from(l.denominator()) >= u128::from(l.numerator()),
+            EntropyLDiversity { l: at } => at >= l,
+            _ => false,
+        },
+        RecursiveLDiversity { c, l } => match held {
+            LDiversity { l: at } => c.numerator() > c.denominator() && at >= l,
+            RecursiveLDiversity { c: factor, l: at } => factor <= c && at >= l,
+            _ => false,
+        },
+        AlphaK { alpha, k } => match held {
+            // 1/l <= alpha
+            LDiversity { l } => {
+                u128::from(alpha.denominator()) <= u128::from(alpha.numerator()) * u128::from(l) && l >= k
+            }
+            AlphaK { alpha: share, k: rows } => share <= alpha && rows >= k,
+            _ => false,
+        },
+        TCloseness { t, distance } => {
+            matches!(held, TCloseness { t: at, distance: ground } if ground == distance && at <= t)
+        }
+        Rho { rho1, rho2, mode } => {
+            matches!(held, Rho { rho1: from, rho2: to, mode: same } if from == rho1 && to <= rho2 && same == mode)
+        }
+        Delta { distance, b, prior } => {
+            matches!(held, Delta { distance: same, b: at, prior: of } if same == distance && of == prior && at <= b)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What dependencies known to the adversary add to the rules (versatile publishing, Theorem 3.2): if X determines S, whoever
+//! may not learn S may not learn X either.
+
+use std::collections::VecDeque;
+
+use super::dependencies::{Dependency, closure};
+use super::rule::Demand;
+
+/// A rule that follows from another one and a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Derived {
+    /// The rule.
+    pub demand: Demand,
+    /// The rule that was submitted, by index, from which it follows in the end.
+    pub from: usize,
+    /// The dependency it follows from.
+    pub because: Dependency,
+}
+
+/// What dependencies do to rules.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Expansion {
+    /// Rules, by index, whose known side determines what they protect: nothing can be published under them.
+    pub impossible: Vec<(usize, Dependency)>,
+    /// Rules, by index, that a dependency touches and whose guarantee says nothing of combinations, which Theorem 3.2 needs.
+    pub unsupported: Vec<(usize, Dependency)>,
+    /// The rules that follow. Some may be implied by others.
+    pub derived: Vec<Derived>,
+    /// The dependencies that rules follow from, each once.
+    pub used: Vec<Dependency>,
+}
+
+/// More rules follow than the limit allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyRules;
+
+/// Adds the rules that follow from `dependencies`, to the end: for every X that determines what a rule protects, the rule that
+/// protects X from the same known side is implied by the result. A necessary condition, not a sufficient one.
+///
+/// # Errors
+/// [`TooManyRules`] when there would be more than `limit` of them.
+pub fn expand(rules: &[Demand], dependencies: &[Dependency], limit: usize) -> Result<Expansion, TooManyRules> {
+    let mut expansion = Expansion::default();
+    let mut kept: Vec<(Demand, Option<(usize, Dependency)>)> = Vec::new();
+    let mut todo: VecDeque<(Demand, usize, Option<Dependency>)> =
+        rules.iter().enumerate().map(|(index, rule)| (*rule, index, None)).collect();
+    while let Some((rule, from, because)) = todo.pop_front() {
+        let determined = closure(rule.known, dependencies);
+        if rule.protects.is_subset(determined) {
+            // what follows from a possible rule is possible
+            let by = dependencies
+                .iter()
+                .find(|d| rule.protects.contains(d.dependent) && d.determinant.is_subset(determined));
+            expansion.impossible.extend(by.map(|by| (from, *by)));
+            continue;
+        }
+        if kept.iter().any(|(other, _)| other.implies(&rule)) {
+            continue;
+        }
+        kept.push((rule, because.map(|because| (from, because))));
+        if kept.len() > limit {
+            return Err(TooManyRules);
+        }
+        if let Some(because) = because.filter(|because| !expansion.used.contains(because)) {
+            expansion.used.push(because);
+        }
+        for dependency in dependencies.iter().filter(|dependency| rule.protects.contains(dependency.dependent)) {
+            let protects = rule.protects.without(dependency.dependent).union(dependency.determinant).minus(rule.known);
+            if protects.is_empty() || rule.protects.is_subset(protects) {
+                continue;
+            }
+            if rule.guarantee.covers_combinations() {
+                todo.push_back((Demand { protects, ..rule }, from, Some(*dependency)));
+            } else {
+                expansion.unsupported.push((from, *dependency));
+            }
+        }
+    }
+    let derived = kept.into_iter().filter_map(|(demand, origin)| {
+        let (from, because) = origin?;
+        Some(Derived { demand, from, because })
+    });
+    expansion.derived = derived.collect();
+    Ok(expansion)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::rule::reduce;
+    use super::*;
+    use crate::microdata::{Attr, AttrSet};
+    use crate::publication::{Ground, Guarantee, Ratio};
+
+    fn set(attrs: &[u8]) -> AttrSet {
+        attrs.iter().map(|&a| Attr(a)).collect()
+    }
+
+    fn demand(known: AttrSet, protects: AttrSet) -> Demand {
+        Demand { known, protects, guarantee: Guarantee::LDiversity { l: 2 } }
+    }
+
+    /// All rules, reduced.
+    fn expanded(rules: &[Demand], dependencies: &[Dependency]) -> Vec<Demand> {
+        let expansion = expand(rules, dependencies, 10_000).unwrap();
+        let possible = |index: &usize| !expansion.impossible.iter().any(|(impossible, _)| impossible == index);
+        let all: Vec<Demand> = (0..rules.len())
+            .filter(possible)
+            .map(|index| rules[index])
+            .chain(expansion.derived.iter().map(|derived| derived.demand))
+            .collect();
+        let implied = reduce(&all);
+        all.into_iter().zip(implied).filter(|(_, by)| by.is_none()).map(|(rule, _)| rule).collect()
+    }
+
+    /// `fd` vectors: 40 rules under random dependencies.
+    #[test]
+    fn the_rules_of_the_vectors_follow() {
+        #[derive(serde::Deserialize)]
+        struct Rule {
+            lhs: Vec<String>,
+            rhs: Vec<String>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Vector {
+            fds: Vec<(Vec<String>, Vec<String>)>,
+            rule: Rule,
+            impossible: bool,
+            expanded: Vec<Rule>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Vectors {
+            fd: Vec<Vector>,
+        }
+        let vectors: Vectors = serde_json::from_str(include_str!("../../tests/vectors/gnf.json")).unwrap();
+        assert_eq!(vectors.fd.len(), 40);
+        let attrs = |names: &[String]| names.iter().map(|name| Attr(name.as_bytes()[0] - b'A')).collect::<AttrSet>();
+        let rule = |rule: &Rule| demand(attrs(&rule.lhs), attrs(&rule.rhs));
+        for (at, vector) in vectors.fd.iter().enumerate() {
+            let dependencies: Vec<Dependency> = vector
+                .fds
+                .iter()
+                .flat_map(|(determinant, dependent)| {
+                    let determinant = attrs(determinant);
+                    let free = attrs(dependent).minus(determinant);
+                    free.iter().map(move |dependent| Dependency { determinant, dependent }).collect::<Vec<_>>()
+                })
+                .collect();
+            let expansion = expand(&[rule(&vector.rule)], &dependencies, 10_000).unwrap();
+            assert_eq!(!expansion.impossible.is_empty(), vector.impossible, "vector {at}");
+            let key = |rule: &Demand| (rule.known.iter().collect::<Vec<_>>(), rule.protects.iter().collect::<Vec<_>>());
+            let mut found: Vec<_> = expanded(&[rule(&vector.rule)], &dependencies).iter().map(key).collect();
+            let mut expected: Vec<_> = vector.expanded.iter().map(|r| key(&rule(r))).collect();
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "vector {at}");
+        }
+    }
+
+    #[test]
+    fn distances_do_not_carry_over_to_combinations() {
+        let t = Ratio::new(1, 5).unwrap();
+        let close = Guarantee::TCloseness { t, distance: Ground::Equal };
+        let rule = Demand { known: set(&[0]), protects: set(&[1]), guarantee: close };
+        let dependency = Dependency { determinant: set(&[2]), dependent: Attr(1) };
+        let expansion = expand(&[rule], &[dependency], 10).unwrap();
+        assert_eq!(expansion.unsupported, [(0, dependency)]);
+        assert!(expansion.derived.is_empty());
+    }
+
+    #[test]
+    fn too_many_rules_are_too_many() {
+        let dependencies: Vec<Dependency> =
+            (1..20).map(|a| Dependency { determinant: set(&[a]), dependent: Attr(0) }).collect();
+        let rule = demand(set(&[30]), set(&[0]));
+        assert_eq!(expand(&[rule], &dependencies, 20).unwrap().derived.len(), 19);
+        assert_eq!(expand(&[rule], &dependencies, 19), Err(TooManyRules));
+    }
+
+    proptest! {
+        /// Every X that determines what a rule protects is protected from its known side.
+        #[test]
+        fn nothing_that_tells_a_secret_is_forgotten(
+            known in 0u8..64, sensitive in 0u8..6, dependencies in proptest::collection::vec((0u8..64, 0u8..6), 0..5)
+        ) {
+            let bits = |bits: u8| (0..6).filter(|a| bits >> a & 1 == 1).map(Attr).collect::<AttrSet>();
+            let rule = demand(bits(known).without(Attr(sensitive)), set(&[sensitive]));
+            let dependencies: Vec<Dependency> = dependencies
+                .into_iter()
+                .map(|(determinant, dependent)| (bits(determinant), Attr(dependent)))
+                .filter(|(determinant, dependent)| !determinant.contains(*dependent))
+                .map(|(determinant, dependent)| Dependency { determinant, dependent })
+                .collect();
+            let expansion = expand(&[rule], &dependencies, 10_000).unwrap();
+            let impossible = closure(rule.known, &dependencies).contains(Attr(sensitive));
+            prop_assert_eq!(!expansion.impossible.is_empty(), impossible);
+            if !impossible {
+                let all = expanded(&[rule], &dependencies);
+                for telling in (0..64).map(bits).filter(|x| closure(*x, &dependencies).contains(Attr(sensitive))) {
+                    let protects = telling.minus(rule.known);
+                    prop_assert!(all.iter().any(|kept| kept.implies(&demand(rule.known, protects))));
+                }
+            }
+        }
+    }
+}

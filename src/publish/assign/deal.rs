@@ -1,0 +1,132 @@
+//! Dealing: buckets that resemble the whole table, for guarantees that no bucket of distinct values keeps.
+//!
+//! Rows stand in the order of their sensitive values and are dealt like cards: the row at position i goes to bucket i mod K,
+//! so that every bucket has each value equally often, but for one (the bucketizer of versatile publishing for distances and
+//! events).
+
+use super::Assignment;
+use super::largest_l::lists_of_equal_values;
+use crate::control::{Cancelled, Control};
+use crate::microdata::Column;
+use crate::privacy::{self, Population};
+use crate::publication::Guarantee;
+use crate::random::Stream;
+
+/// Deals the rows into as many buckets as a search finds to keep all of `guarantees`, at most one per `fewest` rows. Which of
+/// the rows with equal value goes where is drawn from `stream`; how many buckets there are depends on the counts of values
+/// alone.
+///
+/// The caller has checked eligibility: the whole table as one bucket keeps the guarantees.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn deal(
+    column: &Column,
+    guarantees: &[Guarantee],
+    fewest: u64,
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    let rows = column.codes.len();
+    let counts = column.counts();
+    let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
+    let (lists, _) = lists_of_equal_values(column, &sizes, stream, control)?;
+    let sorted: Vec<u32> = sizes.iter().zip(0..).flat_map(|(&size, code)| std::iter::repeat_n(code, size)).collect();
+    let population = Population::new(counts);
+    let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
+
+    // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
+    let (mut kept, mut broken) = (1, rows / usize::try_from(fewest.max(2)).unwrap_or(usize::MAX) + 1);
+    while broken - kept.min(broken) > 1 {
+        let middle = kept + (broken - kept) / 2;
+        if trial.keeps(middle)? { kept = middle } else { broken = middle }
+    }
+    let mut bucket_of = vec![0; rows];
+    for (chunk, first) in lists.chunks(Control::STRIDE).zip((0..).step_by(Control::STRIDE)) {
+        control.advance(chunk.len() as u64)?;
+        for (&row, position) in chunk.iter().zip(first..) {
+            bucket_of[row as usize] = (position % kept) as u32;
+        }
+    }
+    Ok(Assignment { bucket_of, buckets: if rows == 0 { 0 } else { kept as u32 } })
+}
+
+struct Trial<'a> {
+    sorted: &'a [u32],
+    guarantees: &'a [Guarantee],
+    population: &'a Population,
+    control: &'a Control,
+}
+
+impl Trial<'_> {
+    /// Whether every one of so many buckets keeps the guarantees.
+    fn keeps(&self, buckets: usize) -> Result<bool, Cancelled> {
+        let (mut bucket, mut previous) = (Vec::new(), Vec::new());
+        for first in 0..buckets {
+            if first % (Control::STRIDE >> 6) == 0 {
+                self.control.check()?;
+            }
+            bucket.clear();
+            for &code in self.sorted.iter().skip(first).step_by(buckets) {
+                match bucket.last_mut() {
+                    Some((last, count)) if *last == code => *count += 1,
+                    _ => bucket.push((code, 1)),
+                }
+            }
+            // neighbours are often alike
+            if bucket != previous {
+                if !self.guarantees.iter().all(|&g| privacy::holds(g, &bucket, self.population)) {
+                    return Ok(false);
+                }
+                std::mem::swap(&mut bucket, &mut previous);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+    use crate::publication::{Ground, Ratio};
+    use crate::random::{ReleaseKey, Streams};
+
+    fn column(codes: &[u32]) -> Column {
+        let mut arena = Arena::default();
+        (0..6).for_each(|code| arena.push(format!("v{code}").as_bytes()));
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+        Column { domain, codes: Codes::collect(6, codes.iter().copied()) }
+    }
+
+    proptest! {
+        #[test]
+        fn every_bucket_keeps_the_guarantees(mut codes in proptest::collection::vec(0u32..6, 1..60), t in 1u64..9, seed: u8) {
+            // every code below the largest occurs
+            codes.extend(0..6);
+            let column = column(&codes);
+            let guarantees =
+                [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: Ground::Equal }];
+            let streams = Streams::Keyed(ReleaseKey::from_bytes([seed; 32]));
+            let dealt = deal(&column, &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
+            let population = Population::new(column.counts());
+            let mut counts = vec![vec![0u64; 6]; dealt.buckets as usize];
+            for (&bucket, &code) in dealt.bucket_of.iter().zip(&codes) {
+                counts[bucket as usize][code as usize] += 1;
+            }
+            for counts in &counts {
+                let bucket = Population::new(counts.clone()).as_bucket();
+                prop_assert!(privacy::holds(guarantees[0], &bucket, &population));
+                for (&here, &overall) in counts.iter().zip(population.counts()) {
+                    let even = overall / u64::from(dealt.buckets);
+                    prop_assert!(here == even || here == even + 1);
+                }
+            }
+            prop_assert!(t < 8 || dealt.buckets > 1, "a loose bound needs no single bucket");
+        }
+    }
+}
