@@ -27,7 +27,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
             answer. Beside them, a path that does not exist is answered 404 `not-found`, and a method that a path does not have 405 \
             `method-not-allowed`. No problem holds a value of the data.\n\n\
             Every answer has an `X-Request-Id`: the one that was sent, or a new one. Ids are UUIDs, times RFC 3339 in UTC. Lists \
-            come in pages: `next` of one is `cursor` of the following. Unknown members and parameters are refused. Every operation that \
+            come in pages: `next` of one is `cursor` of the following. Unknown members are refused. Every operation that \
             answers GET answers HEAD too.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
