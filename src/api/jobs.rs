@@ -16,9 +16,9 @@ use super::access::Who;
 use super::extract::{Document, Id, Query, idempotency_key};
 use super::gateway::Base;
 use super::listing::{self, Listing};
-use crate::control::Progress;
+use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
-use crate::jobs::{JobFilter, JobRecord, problem_of};
+use crate::jobs::{JobFilter, JobRecord, JobStatus, problem_of};
 use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
@@ -94,13 +94,21 @@ impl Job {
             started_at: record.started_at,
             finished_at: record.finished_at,
             attempt: record.attempt,
-            progress: record.progress,
+            progress: at_the_end(record.status, record.progress),
             specification,
             release: record.release,
             reused: record.reused,
             problem,
             links,
         }
+    }
+}
+
+/// A job that succeeded has done everything, whatever its worker last found time to note.
+fn at_the_end(status: JobStatus, noted: Option<Progress>) -> Option<Progress> {
+    match status {
+        JobStatus::Succeeded => Some(Progress { phase: Phase::Commit, done: 1, of: 1 }),
+        _ => noted,
     }
 }
 

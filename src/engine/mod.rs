@@ -14,7 +14,8 @@ use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{AttrSet, Counts, Table};
 use crate::privacy::{self, Dependency, Rule};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{self, Design, Input, Refusal};
+use crate::publish::{self, Design, Input, Refusal, Rows, Unplanned};
+use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
@@ -52,6 +53,15 @@ impl From<Refusal> for Stopped {
     }
 }
 
+impl From<Unplanned> for Stopped {
+    fn from(unplanned: Unplanned) -> Self {
+        match unplanned {
+            Unplanned::Refused(refusal) => refusal.into(),
+            Unplanned::Cancelled(cancelled) => cancelled.into(),
+        }
+    }
+}
+
 impl From<std::io::Error> for Stopped {
     fn from(error: std::io::Error) -> Self {
         let problem = match error.kind() {
@@ -79,13 +89,14 @@ struct Prepared {
     dependencies: Known,
 }
 
-/// Plans a specification against counts and the ledger. The design may be infeasible.
+/// Plans a specification against counts, rows where they are known, and the ledger. The design may be infeasible.
 fn prepare(
     specification: &Specification,
-    counts: &dyn Counts,
+    (counts, rows): (&dyn Counts, Option<Rows<'_>>),
     earlier: &Earlier,
     dependencies: Known,
-) -> Result<Prepared, Refusal> {
+    control: &Control,
+) -> Result<Prepared, Unplanned> {
     let mut union = Union::new(&specification.names, earlier).map_err(|TooManyAttributes(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
         let detail = "the job and the earlier releases of the same dataset together have too many attributes";
@@ -100,8 +111,9 @@ fn prepare(
         earlier: &union.schemas,
         standing_rules: &union.rules,
         dependencies: &dependencies.all,
+        rows,
     };
-    let design = publish::plan(&specification.method, &input)?;
+    let design = publish::plan(&specification.method, &input, control)?;
     Ok(Prepared { design, union, dependencies })
 }
 
@@ -117,8 +129,10 @@ impl Prepared {
 /// The faults that counts alone can show: rules that the data cannot satisfy.
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
-    match prepare(specification, counts, &Earlier::default(), Known::declared(specification)) {
-        Err(Refusal(faults)) => faults,
+    let dependencies = Known::declared(specification);
+    match prepare(specification, (counts, None), &Earlier::default(), dependencies, &Control::default()) {
+        Err(Unplanned::Refused(Refusal(faults))) => faults,
+        Err(Unplanned::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {
             let feasible = prepared.design.feasible(&attribute_names(specification));
             feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
@@ -200,19 +214,23 @@ impl Known {
     }
 }
 
-/// The dry run. `faults` are those of the specification itself; with any of them a job is refused.
+/// The dry run. `faults` are those of the specification itself; with any of them a job is refused. What looks at the data sees
+/// buckets drawn from `streams`, which are not those of any job.
 ///
 /// # Errors
 /// [`Stopped::Refused`] when the specification cannot even be planned.
 pub fn dry_run(
     specification: &Specification,
     table: &Table,
+    streams: &Streams,
     earlier: &Earlier,
     mut faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
-    let prepared = plan_or_refuse(specification, table, earlier, dependencies, &mut faults)?;
+    let permuted = table.reordered(&secret_order(table, streams));
+    let rows = Some(Rows { table: &permuted, streams });
+    let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
     Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
 }
 
@@ -227,21 +245,31 @@ pub fn dry_run_from_counts(
     mut faults: Vec<Fault>,
     problem: &Problem,
 ) -> Result<Plan, Stopped> {
-    let prepared = plan_or_refuse(specification, counts, earlier, Known::declared(specification), &mut faults)?;
+    let (dependencies, control) = (Known::declared(specification), Control::default());
+    let prepared = plan_or_refuse(specification, (counts, None), earlier, dependencies, &mut faults, &control)?;
     Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
 fn plan_or_refuse(
     specification: &Specification,
-    counts: &dyn Counts,
+    data: (&dyn Counts, Option<Rows<'_>>),
     earlier: &Earlier,
     dependencies: Known,
     faults: &mut Vec<Fault>,
+    control: &Control,
 ) -> Result<Prepared, Stopped> {
-    prepare(specification, counts, earlier, dependencies).map_err(|Refusal(more)| {
-        faults.extend(more);
-        Refusal(std::mem::take(faults)).into()
+    prepare(specification, data, earlier, dependencies, control).map_err(|unplanned| match unplanned {
+        Unplanned::Refused(Refusal(more)) => {
+            faults.extend(more);
+            Refusal(std::mem::take(faults)).into()
+        }
+        Unplanned::Cancelled(cancelled) => cancelled.into(),
     })
+}
+
+/// The secret order of the rows in which every method sees them.
+fn secret_order(table: &Table, streams: &Streams) -> Vec<u32> {
+    streams.stream("rows").permutation(table.rows() as u32)
 }
 
 /// The plan of a design with everything that stands in its way.
@@ -312,7 +340,7 @@ fn composition_problem(violations: &[Violation]) -> Problem {
 /// The method's name and algorithm, as a manifest states them.
 fn method_name(method: &MethodSpec) -> crate::report::MethodName {
     let (name, algorithm) = match method {
-        MethodSpec::Versatile(_) => ("versatile", Some("uad".to_owned())),
+        MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
     };
     crate::report::MethodName { r#type: name.to_owned(), algorithm }

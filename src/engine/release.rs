@@ -8,7 +8,7 @@ use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Publication, Witness};
-use crate::publish::{self, Design, Input};
+use crate::publish::{self, Design, Input, Rows};
 use crate::random::Streams;
 use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
@@ -45,7 +45,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     let Order { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
-    let prepared = prepare(specification, *table, order.earlier, dependencies)?;
+    let secret_order = super::secret_order(table, order.streams);
+    let permuted = table.reordered(&secret_order);
+    let rows = Some(Rows { table: &permuted, streams: order.streams });
+    let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
     // the decomposition promises normal form; a design that breaks it is a bug, not an answer
     if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
@@ -53,7 +56,9 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     }
     prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
 
-    let (publication, witness, written) = publish_and_write(order, &prepared, store, control)?;
+    let (publication, witness, written) = publish_and_write(order, &prepared, &permuted, store, control)?;
+    drop(permuted);
+    let witness = witness.unpermuted(&secret_order);
 
     control.begin(Phase::Audit, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
     let known: Vec<(AttrSet, AttrSet)> =
@@ -105,26 +110,26 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     })
 }
 
-/// Runs the method on the secretly permuted rows and writes every part. The witness speaks of the rows as uploaded.
+/// Runs the method on the secretly permuted rows, of which the witness speaks, and writes every part.
 fn publish_and_write(
     order: &Order<'_>,
     prepared: &Prepared,
+    permuted: &Table,
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
-    let Order { specification, table, streams, .. } = order;
+    let Order { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(|t| if t.bucketized.is_some() { 3 } else { 1 });
-    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * table.rows() as u64)?;
-    let secret_order = streams.stream("rows").permutation(table.rows() as u32);
-    let permuted = table.reordered(&secret_order);
+    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
     let input = Input {
-        counts: &permuted,
+        counts: permuted,
         published_names: &specification.published_names,
         earlier: &prepared.union.schemas,
         standing_rules: &prepared.union.rules,
         dependencies: &prepared.dependencies.all,
+        rows: Some(Rows { table: permuted, streams }),
     };
-    let published = publish::publish(&specification.method, &prepared.design, &input, &permuted, streams, control)?;
+    let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
@@ -136,7 +141,7 @@ fn publish_and_write(
         }
         written.push(parts);
     }
-    Ok((published.publication, published.witness.unpermuted(&secret_order), written))
+    Ok((published.publication, published.witness, written))
 }
 
 /// The audit in the words of a manifest.

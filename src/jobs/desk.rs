@@ -21,6 +21,7 @@ use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
+use crate::random::{ReleaseKey, Streams};
 use crate::report::Notice;
 use crate::spec::{self, Origin, Reading, Schema, Specification};
 use crate::vault::{Purpose, Secret, Vault, VaultError};
@@ -301,7 +302,11 @@ impl Desk {
                 LoadError::Cancelled => Stopped::Cancelled,
                 other => Stopped::Refused(unloaded(other)),
             })?;
-            engine::dry_run(&specification, &table, &earlier, faults, &control)
+            let key = ReleaseKey::draw().map_err(|error| Stopped::Failed {
+                problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
+                cause: error.to_string(),
+            })?;
+            engine::dry_run(&specification, &table, &Streams::Keyed(key), &earlier, faults, &control)
         });
         let planned =
             planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;

@@ -1,6 +1,6 @@
 //! Anatomy: one table, its sensitive attribute in a part of its own, tied to the rest by bucket.
 
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal};
+use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency};
@@ -14,7 +14,7 @@ impl Method for Anatomy {
     type Spec = AnatomySpec;
     type Plan = Design;
 
-    fn plan(spec: &AnatomySpec, input: &Input<'_>) -> Result<Design, Refusal> {
+    fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
         let mut rule = DesignedRule::submitted(&spec.rule, input);
         rule.impossible = tells(&rule, input);
         let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantees: vec![rule.rule.guarantee] };

@@ -308,7 +308,8 @@ impl Maker<'_> {
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
         let sensitive = *sensitive;
-        let mut stream = streams.stream(&format!("{name}/assign"));
+        // by the attribute, not the table: a plan that looks at buckets draws them before tables have names
+        let mut stream = streams.stream(&format!("assign/{}", sensitive.0));
         let assignment = assign(self.table.column(sensitive), guarantees, &mut stream, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;

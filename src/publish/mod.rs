@@ -28,6 +28,38 @@ pub struct Input<'a> {
     pub standing_rules: &'a [Rule],
     /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
+    /// The rows; `None` while only counts are known. What looks at the data then decides nothing.
+    pub rows: Option<Rows<'a>>,
+}
+
+/// Rows to plan with.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// The table, its rows already permuted secretly.
+    pub table: &'a Table,
+    /// The randomness that the release will be drawn from, so that a plan sees the very buckets that come out.
+    pub streams: &'a Streams,
+}
+
+/// Why nothing was planned.
+#[derive(Debug)]
+pub enum Unplanned {
+    /// The caller's answer.
+    Refused(Refusal),
+    /// It was told to stop.
+    Cancelled(Cancelled),
+}
+
+impl From<Refusal> for Unplanned {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Cancelled> for Unplanned {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Cancelled(cancelled)
+    }
 }
 
 /// The caller's answer: why nothing can be published.
@@ -51,11 +83,11 @@ pub trait Method {
     /// What is decided before rows are touched.
     type Plan;
 
-    /// Decides the tables and judges the rules. Reads counts only.
+    /// Decides the tables and judges the rules. Only what looks at the data reads rows.
     ///
     /// # Errors
-    /// [`Refusal`] with every fault that counts alone can show.
-    fn plan(spec: &Self::Spec, input: &Input<'_>) -> Result<Self::Plan, Refusal>;
+    /// [`Unplanned`] with every fault that can be shown, or when told to stop.
+    fn plan(spec: &Self::Spec, input: &Input<'_>, control: &Control) -> Result<Self::Plan, Unplanned>;
 
     /// Makes the tables. `table` has its rows already permuted secretly.
     ///
@@ -73,11 +105,11 @@ pub trait Method {
 /// Plans with the method of the specification.
 ///
 /// # Errors
-/// [`Refusal`] with every fault that counts alone can show.
-pub fn plan(method: &MethodSpec, input: &Input<'_>) -> Result<Design, Refusal> {
+/// [`Unplanned`] with every fault that can be shown, or when told to stop.
+pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
     match method {
-        MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input),
-        MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input),
+        MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
+        MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
     }
 }
 

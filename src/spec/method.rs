@@ -7,6 +7,7 @@ use super::dependencies::{self, DraftDependency};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
+use super::types::{Algorithm, Correlated};
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
@@ -28,10 +29,11 @@ pub(super) struct DraftVersatile {
     pub(super) guessed: BTreeSet<usize>,
     pub(super) declared: Vec<DraftDependency>,
     pub(super) assumed_unknown: Vec<DraftDependency>,
+    pub(super) algorithm: Algorithm,
     pub(super) saturate: bool,
     pub(super) try_all: bool,
     pub(super) fill: bool,
-    pub(super) correlated: &'static str,
+    pub(super) correlated: Correlated,
     pub(super) no_rules: Option<String>,
 }
 
@@ -119,7 +121,10 @@ fn versatile(
     };
     let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
     let assumed_unknown = dependencies::read(&mut members, "assume_unknown", true, columns, faults);
-    let correlated = members.choice("correlated", &["together", "separate"], faults).unwrap_or("together");
+    let correlated = match members.choice("correlated", &["together", "separate"], faults) {
+        Some("separate") => Correlated::Separate,
+        _ => Correlated::Together,
+    };
     let saturate = members.object("uad", faults).and_then(|mut uad| {
         let saturate = uad.flag("saturate", faults);
         if uad.flag("addback", faults) == Some(true) {
@@ -154,6 +159,7 @@ fn versatile(
         guessed: reader.guessed,
         declared,
         assumed_unknown,
+        algorithm: Algorithm::Uad,
         saturate: saturate.unwrap_or(false),
         try_all: try_all.unwrap_or(false),
         fill: fill.unwrap_or(false),

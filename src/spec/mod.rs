@@ -31,6 +31,6 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use types::{
-    AnatomySpec, ColumnFacts, MethodSpec, Origin, Reading, Schema, SpecWarning, Specification, StatedDependency,
-    VersatileSpec,
+    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, Reading, Schema, Score, SpecWarning,
+    Specification, StatedDependency, VersatileSpec,
 };

@@ -106,7 +106,7 @@ fn method(parts: &Parts<'_>) -> Value {
             };
             json!({
                 "type": "versatile",
-                "algorithm": "uad",
+                "algorithm": draft.algorithm,
                 "rules": draft.rules.iter().map(rule).collect::<Vec<_>>(),
                 "functional_dependencies": draft.declared.iter().map(dependency).collect::<Vec<_>>(),
                 "assume_unknown": draft.assumed_unknown.iter().map(dependency).collect::<Vec<_>>(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
@@ -168,10 +169,74 @@ pub struct VersatileSpec {
     pub declared: Vec<StatedDependency>,
     /// Dependencies that the adversary is taken not to know though the data has them, each with the reason.
     pub assumed_unknown: Vec<(StatedDependency, String)>,
-    /// Whether sub-tables take up attributes that break no rule.
+    /// How the tables are found.
+    pub algorithm: Algorithm,
+    /// Whether tables of UAD are begun with maximal independent sets of attributes.
     pub saturate: bool,
+    /// Whether attributes are added to the tables of UAD where that breaks no rule.
+    pub addback: bool,
+    /// Whether GD begins once with each rule.
+    pub try_all: bool,
+    /// Whether GD goes on adding attributes that gain nothing.
+    pub fill: bool,
+    /// What estimates of the original are compared by.
+    pub score: Score,
+    /// Whether sensitive attributes that tell each other share their buckets.
+    pub correlated: Correlated,
     /// Why there are no rules, when there are none.
     pub no_rules: Option<String>,
+}
+
+/// How versatile publishing finds its tables.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// Utility-aware decomposition: from the rules alone (Algorithm 2).
+    Uad,
+    /// Guardian decomposition: greedy, by what the tables tell of the original (Algorithm 1, corrected).
+    Gd,
+    /// One table per attribute.
+    SingleAttribute,
+    /// One table, bucketized on all sensitive attributes together (Algorithm 3).
+    MultiSa,
+    /// The best of UAD and GD within a budget of work.
+    Auto,
+}
+
+impl Algorithm {
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uad => "uad",
+            Self::Gd => "gd",
+            Self::SingleAttribute => "single_attribute",
+            Self::MultiSa => "multi_sa",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// What estimates of the original are compared by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Score {
+    /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
+    #[default]
+    Entropy,
+    /// Kullback and Leibler's divergence of the original from the estimate: tells of the original, so for reproductions only.
+    Kl,
+}
+
+/// What becomes of sensitive attributes that tell each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Correlated {
+    /// They share one table and its buckets.
+    #[default]
+    Together,
+    /// They are protected in tables of their own.
+    Separate,
 }
 
 /// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].

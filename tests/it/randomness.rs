@@ -85,8 +85,9 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
+        rows: None,
     };
-    let design = publish::plan(&specification.method, &input).unwrap();
+    let design = publish::plan(&specification.method, &input, &Control::default()).unwrap();
     let control = Control::default();
     let mut draw = || {
         let streams = Streams::Keyed(ReleaseKey::from_bytes(random.key()));

@@ -6,7 +6,7 @@ mod uad;
 pub use uad::{Selected, decompose};
 
 use super::design::{demand, dependency_fault};
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal};
+use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
@@ -26,7 +26,7 @@ impl Method for Versatile {
 
     /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
     /// depends on the rules alone.
-    fn plan(spec: &VersatileSpec, input: &Input<'_>) -> Result<Design, Refusal> {
+    fn plan(spec: &VersatileSpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
         let (rules, relied_on) = designed_rules(spec, input)?;
         let kept: Vec<Rule> = rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
         let attributes = AttrSet::first(input.counts.attributes());

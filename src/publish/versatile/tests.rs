@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::*;
 use crate::microdata::{Attr, Counts};
 use crate::publication::{Guarantee, Protected, Ratio, SubmittedRule};
+use crate::spec::{Algorithm, Correlated, Score};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -103,13 +104,28 @@ fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRu
 fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
     let counts = Even(attributes);
-    let input =
-        Input { counts: &counts, published_names: &names, earlier: &[], standing_rules: &[], dependencies: &[] };
-    Versatile::plan(
-        &VersatileSpec { rules, declared: Vec::new(), assumed_unknown: Vec::new(), saturate, no_rules: None },
-        &input,
-    )
-    .unwrap()
+    let input = Input {
+        counts: &counts,
+        published_names: &names,
+        earlier: &[],
+        standing_rules: &[],
+        dependencies: &[],
+        rows: None,
+    };
+    let spec = VersatileSpec {
+        rules,
+        declared: Vec::new(),
+        assumed_unknown: Vec::new(),
+        algorithm: Algorithm::Uad,
+        saturate,
+        addback: false,
+        try_all: false,
+        fill: false,
+        score: Score::Entropy,
+        correlated: Correlated::Together,
+        no_rules: None,
+    };
+    Versatile::plan(&spec, &input, &Control::default()).unwrap()
 }
 
 #[test]
