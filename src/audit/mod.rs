@@ -7,16 +7,21 @@
 //! Details name tables, parts, row numbers of parts, attributes and counts, never a value.
 
 mod claims;
+mod classes;
 mod content;
 mod dictionary;
+mod fit;
+mod given;
 mod gnf;
 mod guarantee;
+mod judge;
 mod keys;
 mod measure;
 mod part;
 mod reading;
 mod rules;
 mod tables;
+mod worlds;
 
 #[cfg(test)]
 mod fixture;
@@ -25,7 +30,11 @@ mod mutation;
 #[cfg(test)]
 mod tests;
 
+pub use classes::{Break, Breaks, Measured};
+pub use given::{Cell, GivenPart, GivenTable};
+pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
+pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,9 +1,11 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod attack;
 mod need;
 mod plan;
 mod release;
+mod verification;
 mod verify;
 mod write;
 
@@ -19,9 +21,14 @@ use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
+pub use attack::{Attacked, Finding, Findings};
 pub use need::{ColumnSize, memory};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
 pub use release::{Order, Released, release};
+pub use verification::{
+    BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
+    VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
+};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
 

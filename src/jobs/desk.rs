@@ -355,7 +355,8 @@ fn no_such_dataset() -> Problem {
     Problem::new(Kind::NotFound, "there is no such dataset")
 }
 
-struct StopWhenDropped(Control);
+/// Stops a computation when whoever waits for it goes away.
+pub struct StopWhenDropped(pub Control);
 
 impl Drop for StopWhenDropped {
     fn drop(&mut self) {

@@ -20,6 +20,7 @@ mod policy;
 pub mod reader;
 mod rules;
 mod types;
+mod verification;
 
 #[cfg(test)]
 mod tests;
@@ -33,4 +34,7 @@ pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, r
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, Reading, Schema, Score, SpecWarning,
     Specification, StatedDependency, VersatileSpec,
+};
+pub use verification::{
+    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
 };
