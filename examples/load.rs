@@ -4,6 +4,8 @@
 //! `load URL CLIENTS [ROWS] [PID]`: ROWS (1,000) a table; with PID the peak of resident memory of the server is read from
 //! `/proc`. Ends with 1 when a client did not come to its end, or anything but 2xx, 429 and 503 was answered.
 
+#![expect(clippy::print_stdout, reason = "it is a program")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
