@@ -3,6 +3,15 @@
 //!
 //! Whatever is computed here is computed from what is published alone.
 
+mod cells;
+mod messages;
+mod shape;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
+pub use cells::{Cells, Unread};
+pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
+pub use shape::{Factor, Joined, Route, Shape};
 pub use tree::{Edge, JoinTree, View, maximal, mixed_separator};
