@@ -5,7 +5,7 @@ use super::ground::{Draft, Ground, without_redundant};
 use super::score::Scorer;
 use super::{gd, uad};
 use crate::control::{Cancelled, Control};
-use crate::microdata::Attr;
+use crate::microdata::{Attr, AttrSet};
 use crate::publish::Choice;
 use crate::spec::{Algorithm, VersatileSpec};
 
@@ -62,6 +62,10 @@ fn auto(
     }
     let bounds = within(scorer);
     all.push(tried_gd(ground, scorer, spec.try_all, bounds, control)?);
+    // beside tables that are published already some may break rules
+    if all.iter().any(|tried| ground.holds(&tried.drafts)) {
+        all.retain(|tried| ground.holds(&tried.drafts));
+    }
     let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
     let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
     Ok((drafts, Some(Choice { winner, considered })))
@@ -70,6 +74,13 @@ fn auto(
 /// The one with the lowest score, the first of equal ones.
 fn best(tried: Vec<Tried>) -> Option<Tried> {
     tried.into_iter().reduce(|best, next| if next.score < best.score - super::addback::CLOSE { next } else { best })
+}
+
+/// Each attribute in a table of its own, to be bucketized once there is more in it.
+fn single_columns(ground: &Ground<'_>) -> Vec<Draft> {
+    let protected = ground.protected();
+    let alone = |attr| Draft { attributes: AttrSet::one(attr), sensitive: protected.contains(attr).then_some(attr) };
+    ground.attributes.iter().map(alone).collect()
 }
 
 fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
@@ -97,6 +108,10 @@ fn tried_gd(
     let mut starts: Vec<Vec<Draft>> = Vec::new();
     for first in firsts {
         let mut drafts = gd::decompose(ground, first, control)?;
+        if !ground.holds(&drafts) {
+            // in the way of what is published already; single columns connect nothing by themselves
+            drafts = single_columns(ground);
+        }
         if !ground.holds(&drafts) {
             // what is published already breaks rules: the tables keep theirs among themselves, and the union is refused
             drafts = gd::decompose(&ground.alone(), first, control)?;
