@@ -3,6 +3,7 @@
 
 mod need;
 mod plan;
+mod query;
 mod release;
 mod verify;
 mod write;
@@ -21,6 +22,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use need::{ColumnSize, memory};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
+pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
