@@ -7,6 +7,7 @@
 //! Details name tables, parts, row numbers of parts, attributes and counts, never a value.
 
 mod claims;
+mod classes;
 mod content;
 mod dictionary;
 mod gnf;
@@ -171,12 +172,15 @@ pub struct TableFigures {
     pub sizes: BTreeMap<u64, u64>,
     /// Per attribute that a seal protects: the posteriors of its buckets.
     pub posteriors: BTreeMap<Attr, Posteriors>,
+    /// The same per combination.
+    pub combined: BTreeMap<AttrSet, Posteriors>,
     /// Per rule (by its index in the publication) that leans on this table and asks for more than l-diversity: what its worst
     /// bucket shows.
     pub measures: BTreeMap<usize, Measure>,
 }
 
-/// The largest share that a value takes of a bucket, over the buckets of a table. Shares are `(count, of)`, not reduced.
+/// The largest share that a value takes of a bucket, over the buckets of a table; where something is known beside it in the
+/// same part, of the rows of a bucket that agree in that. Shares are `(count, of)`, not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Posteriors {
     /// Of the worst bucket; of equal ones the smallest.

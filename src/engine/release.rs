@@ -197,7 +197,10 @@ fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Ach
     let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
     let figures = &audit.tables[index];
-    let posterior = standing.protects.attributes().iter().find_map(|attr| figures.posteriors.get(&attr))?;
+    let sensitive = standing.protects.attributes();
+    let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
+    let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
+    let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     let mut achieved = Achieved {
         worst_posterior: ratio(posterior.worst),

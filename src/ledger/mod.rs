@@ -115,10 +115,15 @@ impl Union {
             let attributes = union.set(&disclosure.attributes)?;
             let mut guards = Vec::new();
             if let KeptStanding::Sealed(seals) = &disclosure.standing {
-                for seal in seals.iter().filter(|seal| !seal.joint) {
+                for seal in seals {
                     let known = union.set(&seal.quasi_identifiers)?;
-                    for sensitive in union.set(&seal.sensitive)?.iter() {
-                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, sensitive, guarantee }));
+                    let sensitive = union.set(&seal.sensitive)?;
+                    let protected: Vec<Protected> = match seal.joint {
+                        true => vec![Protected::Joint(sensitive)],
+                        false => sensitive.iter().map(Protected::Attribute).collect(),
+                    };
+                    for protects in protected {
+                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
                     }
                 }
             }
@@ -173,13 +178,16 @@ impl Union {
         let mut violations = Vec::new();
         for ((release, table, unsealed), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
-                let twice = |guard: &Guard| schema.guards.iter().any(|other| other.sensitive == guard.sensitive);
-                if let Some(guard) = new.guards.iter().find(|guard| twice(guard)) {
+                let sensitive = |schema: &Schema| -> AttrSet {
+                    schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
+                };
+                let twice = sensitive(schema).intersection(sensitive(new));
+                if let Some(twice) = twice.iter().next() {
                     let detail = format!(
                         "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
-                        self.names[guard.sensitive.index()]
+                        self.names[twice.index()]
                     );
-                    violations.push(self.without_path(*release, rules, Some(guard.sensitive), detail));
+                    violations.push(self.without_path(*release, rules, Some(twice), detail));
                 } else if *unsealed && schema.attributes.meets(new.attributes) {
                     let detail = format!(
                         "table {table} of the release is unsealed and shares attributes with table t{}",
@@ -347,8 +355,10 @@ mod tests {
         let union = Union::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
         let known = AttrSet::one(Attr(0));
-        let again =
-            Schema { attributes: AttrSet::first(2), guards: vec![Guard { known, sensitive: Attr(1), guarantee }] };
+        let again = Schema {
+            attributes: AttrSet::first(2),
+            guards: vec![Guard { known, protects: Protected::Attribute(Attr(1)), guarantee }],
+        };
         let new = Rule { known, sensitive: Attr(1), guarantee };
         let violations = union.check(&[again], &[(Some("/method/rules/3".to_owned()), new)]).unwrap_err();
         assert_eq!(violations[0].rule, (None, Some("/method/rules/3".to_owned())));

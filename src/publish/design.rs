@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::assign::{Labels, assign};
+use super::assign::{Assignment, Labels, Values, assign};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -33,17 +33,50 @@ pub struct Design {
 pub struct DesignedTable {
     /// All its attributes.
     pub attributes: AttrSet,
-    /// On what it is bucketized; `None`: raw tuples.
+    /// What stands in parts of its own; `None`: raw tuples.
     pub bucketized: Option<Bucketized>,
 }
 
-/// The protection of a bucketized table: whoever knows all its other attributes learns `sensitive` within `guarantee`.
+/// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
+///
+/// A seal says: in every bucket, among the rows of the part that holds what it protects, and for every combination of what it
+/// takes as known in that same part, the distribution of what it protects keeps the guarantees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucketized {
-    /// The attribute in the sensitive part.
-    pub sensitive: Attr,
-    /// What every bucket keeps; all of them.
-    pub guarantees: Vec<Guarantee>,
+    /// The attributes of each sensitive part, all apart from each other.
+    pub parts: Vec<AttrSet>,
+    /// What every bucket keeps.
+    pub seals: Vec<Seal>,
+}
+
+impl Bucketized {
+    /// Of a table of `attributes`: one sensitive part, protected from whoever knows all the others.
+    #[must_use]
+    pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
+        let part = protects.attributes();
+        Self { parts: vec![part], seals: vec![Seal { known: attributes.minus(part), protects, guarantees }] }
+    }
+
+    /// The same with one sensitive attribute.
+    #[must_use]
+    pub fn on(attributes: AttrSet, sensitive: Attr, guarantees: Vec<Guarantee>) -> Self {
+        Self::of(attributes, Protected::Attribute(sensitive), guarantees)
+    }
+
+    /// The attributes of all sensitive parts.
+    #[must_use]
+    pub fn sensitive(&self) -> AttrSet {
+        self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
+    }
+
+    /// The one sensitive attribute and what every bucket keeps of it, where that is all there is.
+    #[must_use]
+    pub fn single(&self) -> Option<(Attr, &[Guarantee])> {
+        match &self.seals[..] {
+            [Seal { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
+            _ => None,
+        }
+    }
 }
 
 /// A rule in a design: a submitted one, or one that follows from a dependency.
@@ -73,11 +106,23 @@ impl DesignedTable {
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let guards = self.bucketized.iter().flat_map(|b| {
-            let known = self.attributes.without(b.sensitive);
-            b.guarantees.iter().map(move |&guarantee| Guard { known, sensitive: b.sensitive, guarantee })
+        let seals = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let guards = seals.flat_map(|&Seal { known, protects, ref guarantees }| {
+            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
         Schema { attributes: self.attributes, guards: guards.collect() }
+    }
+}
+
+impl Bucketized {
+    /// Draws the bucket of each row.
+    ///
+    /// Streams are named by attributes, not by the table: a plan that looks at buckets draws them before tables have names.
+    pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
+        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        let mut stream = streams.stream(&format!("assign/{}", numbers.join("+")));
+        let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
+        assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
     }
 }
 
@@ -303,27 +348,26 @@ impl Maker<'_> {
     fn bucketized(
         &self,
         attributes: AttrSet,
-        Bucketized { sensitive, guarantees }: &Bucketized,
+        bucketized: &Bucketized,
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let sensitive = *sensitive;
-        // by the attribute, not the table: a plan that looks at buckets draws them before tables have names
-        let mut stream = streams.stream(&format!("assign/{}", sensitive.0));
-        let assignment = assign(self.table.column(sensitive), guarantees, &mut stream, self.control)?;
+        let Bucketized { parts: sensitive, seals } = bucketized;
+        let assignment = bucketized.draw(self.table, streams, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
         let labels_of_rows = labels.of_rows(assignment);
         let groups = arrange::Groups::new(&labels_of_rows, buckets);
-        let known = attributes.without(sensitive);
-        let parts = [("qi", known), ("sa", AttrSet::one(sensitive))].map(|(part, attributes)| {
+        let part = |name: String, attributes: AttrSet| {
             let attrs: Vec<Attr> = attributes.iter().collect();
             let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(part, &attrs, columns, Some(Labels::column(groups.sizes()))))
-        });
-        let parts = parts.into_iter().collect::<Result<_, _>>()?;
-        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: guarantees.clone() };
-        Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
+            Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
+        };
+        let known = attributes.minus(bucketized.sensitive());
+        let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
+        let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
+        let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
+        Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
     }
 
     fn part(

@@ -108,7 +108,7 @@ fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> Desi
         let rest = selected.attributes.without(sensitive);
         let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
         let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
-        (!guarantees.is_empty()).then_some(Bucketized { sensitive, guarantees })
+        (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
     });
     DesignedTable { attributes: selected.attributes, bucketized }
 }
