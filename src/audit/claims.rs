@@ -158,7 +158,7 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
         };
         let promised = table.is_some_and(|table| {
             let node = gnf::Node::of(table);
-            rule.protects.attributes().iter().any(|sensitive| node.holds(known, sensitive, rule.guarantee))
+            super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
         });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");

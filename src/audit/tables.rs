@@ -1,17 +1,17 @@
 //! Each published table, part by part: do its buckets agree, and does every bucket keep what the seals promise?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
-use super::classes::Classes;
+use super::classes::{Classes, Joint};
 use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
-use super::rules::Counts;
+use super::rules::{self, Counts};
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::MAX_ATTRIBUTES;
+use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, HeldBy, Protected, PublishedTable, Standing};
 use crate::with_codes;
 
@@ -20,6 +20,8 @@ pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) counts: Vec<Option<Counts>>,
+    /// The same per combination that a rule or seal speaks of and that stands in one part.
+    pub(super) combined: BTreeMap<AttrSet, Counts>,
 }
 
 /// Reads and checks every table.
@@ -28,13 +30,33 @@ pub(super) fn check(
     control: &Control,
     findings: &mut Findings,
 ) -> Result<Tables, AuditStopped> {
-    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES] };
+    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES], combined: BTreeMap::new() };
     for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, &mut tables.counts, findings)?;
+        let figures = table(evidence, control, index, &mut tables, findings)?;
         tables.figures.push(figures);
     }
     lengths(evidence, &tables, findings);
     Ok(tables)
+}
+
+impl Tables {
+    /// Counts what a part shows.
+    fn note(&mut self, evidence: &Evidence<'_>, part: &ReadPart) {
+        let more = |known: &Counts, shown: &Counts| known.iter().max() < shown.iter().max();
+        for column in &part.columns {
+            let shown = count(column);
+            let known = &mut self.counts[column.attribute.index()];
+            if known.as_ref().is_none_or(|known| more(known, &shown)) {
+                *known = Some(shown);
+            }
+        }
+        for attrs in rules::combinations(evidence) {
+            let Some(shown) = Joint::of(part, attrs).map(|joint| joint.counts()) else { continue };
+            if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
+                self.combined.insert(attrs, shown);
+            }
+        }
+    }
 }
 
 /// Every table holds every row.
@@ -58,7 +80,7 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    counts: &mut [Option<Counts>],
+    shown: &mut Tables,
     findings: &mut Findings,
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
@@ -68,12 +90,8 @@ fn table(
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
-        for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
-            let shown = count(column);
-            let known = &mut counts[column.attribute.index()];
-            if known.as_ref().is_none_or(|known| known.iter().max() < shown.iter().max()) {
-                *known = Some(shown);
-            }
+        if evidence.original.is_none() {
+            shown.note(evidence, &part);
         }
         if position == 0 {
             figures.rows = part.rows as u64;

@@ -160,7 +160,7 @@ pub(super) fn in_words(
             paths,
         }
     };
-    let sensitive: AttrSet = design.rules.iter().map(|rule| rule.rule.sensitive).collect();
+    let sensitive: AttrSet = design.rules.iter().flat_map(|rule| rule.judged.attributes().iter()).collect();
     let exposed = sensitive.iter().filter_map(|attr| {
         let plain = design.tables.iter().filter(|table| table.bucketized.is_none() && table.attributes.contains(attr));
         let beside = plain.fold(AttrSet::EMPTY, |all, table| all.union(table.attributes)).without(attr);

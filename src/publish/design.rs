@@ -86,8 +86,11 @@ pub struct DesignedRule {
     pub pointer: Option<String>,
     /// What it protects.
     pub protects: Protected,
-    /// The rule as it is judged: of a combination, the one attribute whose protection protects it.
+    /// The rule as tables are decided for it: of a combination, the one attribute whose protection protects it, or that stands
+    /// for the joint value.
     pub rule: Rule,
+    /// What of it is judged in tables: one attribute, or the joint value where no attribute can be protected by itself.
+    pub judged: Protected,
     /// The dependency it follows from.
     pub follows_from: Option<Dependency>,
     /// The rule, by index, that implies it.
@@ -96,6 +99,8 @@ pub struct DesignedRule {
     pub impossible: Option<Dependency>,
     /// Why the data cannot satisfy it.
     pub ineligible: Option<Ineligible>,
+    /// Why it cannot be held beside the other rules, in words.
+    pub refused: Option<&'static str>,
     /// The largest diversity that the data allows for its sensitive attribute.
     pub largest_l: u64,
     /// How it stands in the tables of this design alone.
@@ -158,11 +163,13 @@ impl DesignedRule {
         Self {
             pointer,
             protects,
+            judged: Protected::Attribute(rule.sensitive),
             rule,
             follows_from: None,
             implied_by: None,
             impossible: None,
             ineligible,
+            refused: None,
             largest_l: input.counts.rows() / input.counts.largest(rule.sensitive).max(1),
             status: Status::Unreachable,
         }
@@ -171,7 +178,13 @@ impl DesignedRule {
     /// Whether no publication satisfies it.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
-        self.ineligible.is_some() || self.impossible.is_some()
+        self.ineligible.is_some() || self.impossible.is_some() || self.refused.is_some()
+    }
+
+    /// What is judged in tables.
+    #[must_use]
+    pub const fn demand(&self) -> Demand {
+        Demand { known: self.rule.known, protects: self.judged.attributes(), guarantee: self.rule.guarantee }
     }
 }
 
@@ -192,7 +205,7 @@ impl Design {
     pub(super) fn judge(&mut self) {
         let schemas = self.schemas();
         for rule in &mut self.rules {
-            rule.status = privacy::judge(&schemas, &rule.rule);
+            rule.status = privacy::judge_demand(&schemas, &rule.demand());
         }
     }
 
@@ -208,7 +221,16 @@ impl Design {
         };
         // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
         let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
-        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).collect();
+        let refused = |rule: &DesignedRule| {
+            let fault = Fault::new(
+                rule.pointer.as_deref().unwrap_or("/method/rules"),
+                Kind::GuaranteeUnsupported,
+                rule.refused?,
+            );
+            Some(fault)
+        };
+        let refused = self.rules.iter().filter_map(refused);
+        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
 
@@ -300,7 +322,9 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
     };
     let detail = match (rule.protects, rule.follows_from) {
-        (Protected::Joint(_), _) => format!("no attribute of the combination can be protected by itself: {detail}"),
+        (Protected::Joint(_), _) => {
+            format!("neither an attribute of the combination nor its joint value can be protected: {detail}")
+        }
         (_, Some(_)) => format!("by a dependency the rules protect one more attribute: {detail}"),
         _ => detail,
     };

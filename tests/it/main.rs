@@ -44,6 +44,7 @@ mod policies;
 mod randomness;
 mod readme;
 mod real_data;
+mod several_sensitive;
 mod source;
 mod stores;
 mod telemetry;

@@ -1,16 +1,19 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
 
 mod dsatur;
+mod joint;
 mod uad;
 
 pub use uad::{Selected, decompose};
 
+use self::joint::Contraction;
 use super::design::{demand, dependency_fault};
 use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
 use crate::problem::{Fault, Kind};
+use crate::publication::Protected;
 use crate::random::Streams;
 use crate::spec::VersatileSpec;
 
@@ -26,15 +29,23 @@ impl Method for Versatile {
 
     /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
     /// depends on the rules alone.
-    fn plan(spec: &VersatileSpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
-        let (rules, relied_on) = designed_rules(spec, input)?;
-        let kept: Vec<Rule> = rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
-        let attributes = AttrSet::first(input.counts.attributes());
+    fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+        let (mut rules, relied_on) = designed_rules(spec, input)?;
+        joint::settle(&mut rules, input, control)?;
+        // tables are decided with one attribute in place of each combination that only its joint value protects
+        let contraction = Contraction::of(&rules);
+        let kept = rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
+        let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
+        let attributes = contraction.contract(AttrSet::first(input.counts.attributes()));
+        let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
+        let standing: Vec<Rule> = standing.copied().collect();
         let selected = decompose(attributes, &kept, spec.saturate);
-        let tables = selected.iter().map(|table| designed_table(table, &kept, input.standing_rules)).collect();
+        let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
+        let tables = tables.map(|table| contraction.table(table)).collect();
         let mut design = Design { tables, rules, relied_on };
-        release_idle(&mut design, &kept, input);
+        release_idle(&mut design, input);
         design.judge();
+        refuse_scattered(&mut design);
         Ok(design)
     }
 
@@ -114,23 +125,35 @@ fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> Desi
 }
 
 /// Publishes raw what guards no rule, of this job or standing in the series: its buckets would protect nothing.
-fn release_idle(design: &mut Design, kept: &[Rule], input: &Input<'_>) {
+fn release_idle(design: &mut Design, input: &Input<'_>) {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(input.earlier);
     let mut active = vec![false; schemas.len()];
-    for rule in kept.iter().chain(input.standing_rules) {
-        if let Status::Guardian { table, .. } = privacy::judge(&schemas, rule) {
-            active[table] = true;
+    let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(DesignedRule::demand);
+    let standing = input.standing_rules.iter().map(|&rule| Demand::from(rule));
+    for demand in kept.chain(standing) {
+        match privacy::judge_demand(&schemas, &demand) {
+            Status::Guardian { table, .. } => active[table] = true,
+            // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
+            Status::Violated(_) => return,
+            Status::Unreachable => {}
         }
-    }
-    // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
-    let violated = |rule: &Rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_));
-    if kept.iter().chain(input.standing_rules).any(violated) {
-        return;
     }
     for (table, active) in design.tables.iter_mut().zip(active) {
         if !active {
             table.bucketized = None;
+        }
+    }
+}
+
+/// Refuses what protects a joint value that the tables show in several places: no check covers that.
+fn refuse_scattered(design: &mut Design) {
+    let tables: Vec<AttrSet> = design.tables.iter().map(|table| table.attributes).collect();
+    for rule in &mut design.rules {
+        let Protected::Joint(joint) = rule.judged else { continue };
+        if tables.iter().filter(|table| table.meets(joint)).count() > 1 {
+            rule.refused =
+                Some("the algorithm shows the combination in several tables; use uad, which shows it in one");
         }
     }
 }
