@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{AttrSet, Counts, Table};
-use crate::privacy::{self, Dependency, Rule};
+use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publish::{self, Decision, Design, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
@@ -122,8 +122,8 @@ fn prepare(
 impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
-        let rules: Vec<(Option<String>, Rule)> =
-            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.rule)).collect();
+        let rules: Vec<(Option<String>, Demand)> =
+            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         self.union.check(&self.design.schemas(), &rules)
     }
 }

@@ -79,7 +79,7 @@ pub struct PlanTable {
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// The attributes in the sensitive part.
+    /// The attributes in the sensitive parts.
     pub sensitive: Option<Vec<String>>,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn in_words(
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
         standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.as_ref().map(|b| named(AttrSet::one(b.sensitive))),
+        sensitive: table.bucketized.as_ref().map(|b| named(b.sensitive())),
     });
     let dependency = |dependency: Dependency| {
         serde_json::json!({
@@ -160,7 +160,7 @@ pub(super) fn in_words(
             paths,
         }
     };
-    let sensitive: AttrSet = design.rules.iter().map(|rule| rule.rule.sensitive).collect();
+    let sensitive: AttrSet = design.rules.iter().flat_map(|rule| rule.judged.attributes().iter()).collect();
     let exposed = sensitive.iter().filter_map(|attr| {
         let plain = design.tables.iter().filter(|table| table.bucketized.is_none() && table.attributes.contains(attr));
         let beside = plain.fold(AttrSet::EMPTY, |all, table| all.union(table.attributes)).without(attr);
