@@ -3,6 +3,7 @@
 
 mod need;
 mod plan;
+mod proposal;
 mod release;
 mod verify;
 mod write;
@@ -20,7 +21,7 @@ use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use need::{ColumnSize, memory};
-pub use plan::{Composition, Plan, PlanRule, PlanTable};
+pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -113,7 +114,10 @@ fn prepare(
         dependencies: &dependencies.all,
         rows,
     };
-    let design = publish::plan(&specification.method, &input, control)?;
+    let design = match &specification.schema {
+        Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
+        None => publish::plan(&specification.method, &input, control)?,
+    };
     Ok(Prepared { design, union, dependencies })
 }
 
@@ -283,6 +287,7 @@ fn judged(
     if let Err(Refusal(ineligible)) = prepared.design.feasible(&attribute_names(specification)) {
         faults.extend(ineligible);
     }
+    faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
     }
@@ -297,6 +302,7 @@ fn judged(
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
+    warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
         ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)

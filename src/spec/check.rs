@@ -9,7 +9,10 @@ use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
 use super::rules::DraftRule;
-use super::types::{AnatomySpec, MethodSpec, Score, SpecWarning, Specification, StatedDependency, VersatileSpec};
+use super::schema::DraftTable;
+use super::types::{
+    AnatomySpec, MethodSpec, ProposedTable, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,
+};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
@@ -21,9 +24,11 @@ pub(super) fn resolve(
     general: General,
     stated: &[Stated],
     method: Option<DraftMethod>,
+    tables: Option<&[DraftTable]>,
     faults: &mut Faults,
 ) -> Option<Specification> {
-    let mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
+    let mut mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
+    mentioned.extend(tables.into_iter().flatten().flat_map(|table| &table.attributes));
     if let Some(method) = method.as_ref().filter(|_| !general.drop_unlisted) {
         check_accounted(columns, stated, &mentioned, method.guessed(), faults);
     }
@@ -68,6 +73,7 @@ pub(super) fn resolve(
             DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
             DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         },
+        schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
         deadline: general.deadline,
@@ -195,6 +201,13 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
         score: Score::Entropy,
         correlated: draft.correlated,
         no_rules: draft.no_rules,
+    }
+}
+
+fn proposed(attrs: &HashMap<usize, Attr>, table: &DraftTable) -> ProposedTable {
+    ProposedTable {
+        attributes: table.attributes.iter().map(|column| attrs[column]).collect(),
+        sensitive: table.sensitive.map(|column| attrs[&column]),
     }
 }
 

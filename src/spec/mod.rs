@@ -19,6 +19,7 @@ mod normalize;
 mod policy;
 pub mod reader;
 mod rules;
+mod schema;
 mod types;
 
 #[cfg(test)]
@@ -31,6 +32,6 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use types::{
-    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, Reading, Schema, Score, SpecWarning,
-    Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
+    SpecWarning, Specification, StatedDependency, VersatileSpec,
 };

@@ -14,6 +14,8 @@ use crate::publication::SubmittedRule;
 pub enum Origin {
     /// A request: the document names its dataset.
     Http,
+    /// A dry run: as a request, and tables may be proposed.
+    Plan,
     /// A file beside a table: `dataset` may stand in it and has no effect.
     CommandLine,
     /// A policy: its tables are not known yet.
@@ -95,6 +97,8 @@ pub struct Specification {
     pub attributes: AttrSet,
     /// How the release is made.
     pub method: MethodSpec,
+    /// The tables to be judged in place of those that the method would find.
+    pub schema: Option<Vec<ProposedTable>>,
     /// The job's place in the queue, -100 to 100.
     pub priority: i32,
     /// How long the job may take.
@@ -111,6 +115,15 @@ pub struct Specification {
     /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
     /// are not named in it, however they were dropped. Serialize it with sorted members.
     pub reuse_form: Value,
+}
+
+/// A table that a plan is asked to judge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProposedTable {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// The one of them on which it would be bucketized; `None`: whole tuples.
+    pub sensitive: Option<Attr>,
 }
 
 /// How a release is made.
