@@ -1,6 +1,7 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod exposure;
 mod need;
 mod plan;
 mod proposal;
@@ -235,7 +236,9 @@ pub fn dry_run(
     let permuted = table.reordered(&secret_order(table, streams));
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
-    Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
+    let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
+    exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
+    Ok(plan)
 }
 
 /// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.

@@ -3,6 +3,7 @@
 mod dependencies;
 mod eligibility;
 mod expansion;
+mod exposure;
 mod gnf;
 mod guarantee;
 mod rule;
@@ -10,6 +11,7 @@ mod rule;
 pub use dependencies::{Dependency, discover as discover_dependencies};
 pub use eligibility::{Ineligible, check as check_eligibility};
 pub use expansion::{Derived, Expansion, TooManyRules, expand};
+pub use exposure::{Effort, Proxy, proxies, singling_out};
 pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, leak};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{Demand, Rule, reduce};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::harness::{HOSPITAL, Server, hospital_method, kind, versatile};
+use super::harness::{HOSPITAL, Server, hospital_method, kind, text, versatile};
 
 fn table(attributes: &[&str], sensitive: Option<&str>) -> Value {
     json!({"attributes": attributes, "sensitive": sensitive})
@@ -183,5 +183,72 @@ async fn a_schema_is_judged_beside_earlier_releases() {
         json!([table(&["hospital", "gender", "zipcode", "race"], Some("zipcode")), table(&["age", "icd9"], None)]);
     let plan = judged(&server, &dataset, same).await;
     assert_eq!(plan["composition"]["verdict"], "violated", "{plan:#}");
+    server.stop().await;
+}
+
+/// What predicts a protected attribute, and what singles out the rows beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_gives_a_sensitive_attribute_away_is_told() {
+    let server = Server::start().await;
+    let row = |i: u32| {
+        let ward = i % 6;
+        let dx = if i % 10 == 0 { i / 10 % 4 } else { ward / 2 };
+        format!("{},w{ward},d{dx},{},{}\n", 20 + i % 7, i / 2, i % 3)
+    };
+    let csv = "age,ward,dx,weight,sex\n".to_owned() + &(0..400).map(row).collect::<String>();
+    let dataset = server.dataset(csv).await;
+    let all: serde_json::Map<_, _> = ["age", "ward", "dx", "weight", "sex"]
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"publish": true})))
+        .collect();
+    let document = |schema: Value| {
+        let mut method = versatile(&["age -> dx"]);
+        method["default_guarantee"]["l"] = 2.into();
+        json!({"dataset": dataset, "attributes": all, "method": method, "schema": schema})
+    };
+    let plan = server
+        .post("/v1/plans", &document(json!([table(&["ward", "dx", "sex"], None), table(&["age", "weight"], None)])))
+        .await
+        .ok(200);
+    let proxies = plan["proxies"].as_array().unwrap();
+    assert_eq!(proxies.len(), 1, "{plan:#}");
+    assert_eq!((&proxies[0]["sensitive"], &proxies[0]["attribute"]), (&json!("dx"), &json!("ward")));
+    let lambda = proxies[0]["lambda"].as_f64().unwrap();
+    assert!((0.8..0.95).contains(&lambda), "{lambda}");
+    assert_eq!(plan["exposed_to"], json!([]));
+    // with the key of half of the rows, and with a combination that is one
+    let beside = json!([table(&["ward", "dx", "weight"], None), table(&["age", "sex"], None)]);
+    let plan = server.post("/v1/plans", &document(beside)).await.ok(200);
+    assert_eq!(plan["exposed_to"], json!([{"sensitive": "dx", "attributes": ["ward", "weight"]}]), "{plan:#}");
+    // in buckets nothing stands beside it
+    let apart = json!([table(&["ward", "dx", "weight", "age"], Some("dx")), table(&["sex"], None)]);
+    let plan = server.post("/v1/plans", &document(apart)).await.ok(200);
+    assert_eq!(plan["exposed_to"], json!([]), "{plan:#}");
+    server.stop().await;
+}
+
+/// On Adult the sampling weight singles people out, and education tells of the occupation; education-num says education anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_weights_of_adult_expose_the_occupation() {
+    let server = Server::start().await;
+    let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
+    let uploaded = server.upload_with("", file, &[("content-encoding", "gzip")]).await.ok(201);
+    let columns = uploaded["columns"].as_array().unwrap();
+    let all: serde_json::Map<_, _> =
+        columns.iter().map(|column| (text(&column["name"]), json!({"publish": true, "identifier": false}))).collect();
+    let method = versatile(&["age -> occupation", "age -> education"]);
+    let schema = json!([table(&["occupation", "fnlwgt", "education"], None), table(&["age"], None)]);
+    let document = json!({"dataset": uploaded["id"], "attributes": all, "method": method, "schema": schema});
+    let plan = server.post("/v1/plans", &document).await.ok(200);
+    let exposed = json!([
+        {"sensitive": "education", "attributes": ["fnlwgt"]}, {"sensitive": "occupation", "attributes": ["fnlwgt"]}]);
+    assert_eq!(plan["exposed_to"], exposed);
+    let proxies: Vec<_> = plan["proxies"].as_array().unwrap().iter().collect();
+    let of = |sensitive: &str| -> Vec<&str> {
+        let of = proxies.iter().filter(|proxy| proxy["sensitive"] == sensitive);
+        of.map(|proxy| proxy["attribute"].as_str().unwrap()).collect()
+    };
+    println!("{proxies:#?}");
+    assert!(of("occupation").contains(&"education") && !of("education").contains(&"education-num"));
     server.stop().await;
 }
