@@ -11,6 +11,7 @@ pub mod formats;
 mod interner;
 mod limits;
 mod profile;
+mod selection;
 mod table;
 mod value;
 
@@ -22,5 +23,6 @@ pub use domain::{Arena, Domain};
 pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
+pub use selection::Selection;
 pub use table::{Codes, Column, Counts, Table};
 pub use value::{AttributeType, parse_integer};
