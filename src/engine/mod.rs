@@ -13,13 +13,14 @@ use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{AttrSet, Counts, Table};
+use crate::microdata::{AttrSet, Counts, Table, Terrain};
 use crate::privacy::{self, Dependency, Rule};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publish::{self, Design, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
-use crate::spec::{MethodSpec, Specification, StatedDependency};
+use crate::spec::reader::child;
+use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
 
 pub use need::{ColumnSize, memory};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
@@ -145,6 +146,46 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
     }
 }
 
+/// The table with what the specification states of the values of its attributes.
+///
+/// # Errors
+/// [`Refusal`] when a stated value does not occur.
+pub fn on_terrain(specification: &Specification, mut table: Table) -> Result<Table, Refusal> {
+    let mut faults = Vec::new();
+    for Uninformative { attribute, values } in &specification.uninformative {
+        let codes = table.column(*attribute).domain.codes_of(values);
+        let name = &specification.names[attribute.index()];
+        // nobody is surprised that no value is missing
+        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
+        let pointer = child(&child("/attributes", name), "uninformative");
+        faults.extend(strange.map(|(at, _)| {
+            let fault = Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+            let fault = fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str());
+            match specification.normalized["dataset"].as_str() {
+                Some(dataset) => {
+                    let path = child(&child(&child("/v1/datasets", dataset), "attributes"), &encoded(name));
+                    fault.with("values_url", format!("{path}/values"))
+                }
+                None => fault,
+            }
+        }));
+        table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
+    }
+    if faults.is_empty() { Ok(table) } else { Err(Refusal(faults)) }
+}
+
+/// A name as a segment of a path.
+fn encoded(name: &str) -> String {
+    let mut path = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}
+
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
 fn attribute_names(specification: &Specification) -> Vec<String> {
     specification.published_names.iter().chain(&specification.dropped_names).cloned().collect()
@@ -234,6 +275,7 @@ pub fn dry_run(
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
+    let permuted = on_terrain(specification, permuted)?;
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());

@@ -3,10 +3,11 @@
 use super::plan::paths;
 use crate::ledger::Union;
 use crate::microdata::AttrSet;
+use crate::model::{JoinTree, View};
 use crate::privacy::Status;
 use crate::problem::{Fault, Kind};
 use crate::publication::TableName;
-use crate::publish::{self, Design};
+use crate::publish::{self, Design, DesignedTable};
 use crate::report::Notice;
 use crate::spec::Specification;
 
@@ -52,6 +53,24 @@ pub(super) fn notices(specification: &Specification, design: &Design, union: &Un
     if !left.is_empty() {
         let detail = format!("no table holds {}", left.join(", "));
         notices.push(notice("attribute-in-no-table", "/schema".to_owned(), detail));
+    }
+    let view = |table: &DesignedTable| match &table.bucketized {
+        Some(bucketized) => View::bucketized(table.attributes, bucketized.sensitive),
+        None => View::plain(table.attributes),
+    };
+    let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());
+    let why = match tree.mixed {
+        _ if !tree.acyclic => Some("they share attributes in a ring".to_owned()),
+        Some((tied, other)) => Some(format!(
+            "{} ties by buckets what {} shows together",
+            TableName::at(tied),
+            TableName::at(other)
+        )),
+        None => None,
+    };
+    if let Some(why) = why {
+        let detail = format!("what the tables say together has no closed form: {why}");
+        notices.push(notice("not-decomposable", "/schema".to_owned(), detail));
     }
     notices
 }

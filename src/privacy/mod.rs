@@ -9,7 +9,7 @@ mod guarantee;
 mod rule;
 
 pub use dependencies::{Dependency, discover as discover_dependencies};
-pub use eligibility::{Ineligible, check as check_eligibility};
+pub use eligibility::{Ineligible, check as check_eligibility, largest_l};
 pub use expansion::{Derived, Expansion, TooManyRules, expand};
 pub use exposure::{Effort, Proxy, proxies, singling_out};
 pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, leak};

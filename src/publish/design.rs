@@ -118,7 +118,7 @@ impl DesignedRule {
             implied_by: None,
             impossible: None,
             ineligible,
-            largest_l: input.counts.rows() / input.counts.largest(rule.sensitive).max(1),
+            largest_l: privacy::largest_l(input.counts, rule.sensitive),
             status: Status::Unreachable,
         }
     }

@@ -11,7 +11,8 @@ use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::types::{
-    AnatomySpec, MethodSpec, ProposedTable, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,
+    AnatomySpec, MethodSpec, ProposedTable, Score, SpecWarning, Specification, StatedDependency, Uninformative,
+    VersatileSpec,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
@@ -63,16 +64,24 @@ pub(super) fn resolve(
     }
     attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
+    let values = |column: &usize| Uninformative {
+        attribute: attrs[column],
+        values: stated[*column].uninformative.clone(),
+    };
+    let uninformative: Vec<Uninformative> = used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
+    let method = match method {
+        DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
+        DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
+    };
+    check_uninformative(columns, &used, &uninformative, method.rules(), faults);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
         dropped_names: dropped.iter().map(|&column| columns.name(column).to_owned()).collect(),
         attributes: AttrSet::first(used.len()),
         overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
-        method: match method {
-            DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
-            DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
-        },
+        method,
+        uninformative,
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
@@ -137,6 +146,29 @@ fn check_attribute(
     if facts.mostly_distinct {
         let detail = format!("more than half of the values of {name} are distinct: it may single people out");
         warnings.push(SpecWarning { pointer: Some(pointer), type_: "mostly-distinct", detail });
+    }
+}
+
+/// What it means that values are ruled out is known for guarantees on single values of single attributes.
+fn check_uninformative(
+    columns: &Columns<'_>,
+    used: &[usize],
+    uninformative: &[Uninformative],
+    rules: &[SubmittedRule],
+    faults: &mut Faults,
+) {
+    for Uninformative { attribute, .. } in uninformative {
+        let name = columns.name(used[attribute.index()]);
+        let pointer = child(&child("/attributes", name), "uninformative");
+        let mut rules = rules.iter().filter(|rule| rule.protects.attributes().contains(*attribute));
+        let unsaid = rules.find_map(|rule| match rule.protects {
+            Protected::Joint(_) => Some("a combination".to_owned()),
+            Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
+            Protected::Attribute(_) => None,
+        });
+        if let Some(what) = unsaid {
+            faults.unsupported(pointer, format!("{what} says nothing of {name} once some of its values are ruled out"));
+        }
     }
 }
 

@@ -108,6 +108,8 @@ pub struct Specification {
     /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,
+    /// Values that an insider can rule out, per attribute that has some.
+    pub uninformative: Vec<Uninformative>,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.
@@ -124,6 +126,15 @@ pub struct ProposedTable {
     pub attributes: AttrSet,
     /// The one of them on which it would be bucketized; `None`: whole tuples.
     pub sensitive: Option<Attr>,
+}
+
+/// Values that an insider can rule out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uninformative {
+    /// The attribute.
+    pub attribute: Attr,
+    /// The values, in the order of the document; `None` is the missing one.
+    pub values: Vec<Option<String>>,
 }
 
 /// How a release is made.

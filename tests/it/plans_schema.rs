@@ -104,6 +104,15 @@ async fn what_protects_nothing_and_what_is_left_out_is_pointed_out() {
     assert_eq!(warnings(&plan), [("idle-bucketization", "/schema/1/sensitive"), ("attribute-in-no-table", "/schema")]);
     assert!(plan["warnings"][1]["detail"].as_str().unwrap().contains("icd9"), "{plan:#}");
 
+    // three tables in a ring, and buckets that part what another table shows
+    let ring = json!([table(&["hospital", "age"], None), table(&["age", "icd9"], None), table(&["icd9", "hospital"], None)]);
+    let mixed = json!([table(&["hospital", "race", "zipcode"], Some("zipcode")), table(&["zipcode", "race"], None)]);
+    for schema in [ring, mixed] {
+        let document = json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&["-> gender"]), "schema": schema});
+        let plan = server.post("/v1/plans", &document).await.ok(200);
+        assert!(warnings(&plan).contains(&("not-decomposable", "/schema")), "{plan:#}");
+    }
+
     // the strongest guarantee of all rules into an attribute, and an implied rule breaks with the one that implies it
     let mut method = versatile(&["gender -> zipcode", "gender, race -> zipcode"]);
     method["rules"][0] = json!({"quasi_identifiers": ["gender"], "sensitive": ["zipcode"],
