@@ -7,7 +7,7 @@ mod design;
 mod proposed;
 pub mod versatile;
 
-pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
+pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
 pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};

@@ -1,6 +1,6 @@
 //! A schema that somebody proposes, judged under the rules of a specification. Never executed.
 
-use super::{Bucketized, Design, DesignedTable, Input, Refusal, anatomy, versatile};
+use super::{Bucketized, Decision, Design, DesignedTable, Input, Refusal, anatomy, versatile};
 use crate::privacy::{self, Rule, Schema, Status};
 use crate::spec::{MethodSpec, ProposedTable};
 
@@ -23,7 +23,8 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
             Bucketized { sensitive, guarantees: privacy::strongest(into.map(|rule| rule.guarantee)) }
         }),
     };
-    let mut design = Design { tables: tables.iter().map(designed).collect(), rules, relied_on };
+    let tables = tables.iter().map(designed).collect();
+    let mut design = Design { tables, rules, relied_on, decision: Decision::ByRules };
     design.judge();
     Ok(design)
 }

@@ -11,8 +11,7 @@ use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::types::{
-    AnatomySpec, MethodSpec, ProposedTable, Score, SpecWarning, Specification, StatedDependency, Uninformative,
-    VersatileSpec,
+    AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
@@ -227,10 +226,10 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
             .collect(),
         algorithm: draft.algorithm,
         saturate: draft.saturate,
-        addback: false,
+        addback: draft.addback,
         try_all: draft.try_all,
         fill: draft.fill,
-        score: Score::Entropy,
+        score: draft.score,
         correlated: draft.correlated,
         no_rules: draft.no_rules,
     }

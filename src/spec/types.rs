@@ -18,6 +18,8 @@ pub enum Origin {
     Plan,
     /// A file beside a table: `dataset` may stand in it and has no effect.
     CommandLine,
+    /// The same, for a release whose key the caller has chosen.
+    Reproduction,
     /// A policy: its tables are not known yet.
     Policy,
 }

@@ -1,18 +1,27 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
 
+mod addback;
+mod decide;
 mod dsatur;
+mod gd;
+mod ground;
+mod score;
 mod uad;
 
+pub use addback::{Bounds, add_back};
+pub use gd::decompose as decompose_greedily;
+pub use ground::{Draft, Ground};
+pub use score::{Scorer, threads};
 pub use uad::{Selected, decompose};
 
 use super::design::{demand, dependency_fault};
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
 use crate::problem::{Fault, Kind};
 use crate::random::Streams;
-use crate::spec::VersatileSpec;
+use crate::spec::{Algorithm, VersatileSpec};
 
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
@@ -24,16 +33,26 @@ impl Method for Versatile {
     type Spec = VersatileSpec;
     type Plan = Design;
 
-    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
-    /// depends on the rules alone.
-    fn plan(spec: &VersatileSpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
+    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
+    /// rule in the result.
+    fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
         let (rules, relied_on) = designed_rules(spec, input)?;
-        let kept: Vec<Rule> = rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
+        let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
+        let kept: Vec<Rule> = design.rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
         let attributes = AttrSet::first(input.counts.attributes());
-        let selected = decompose(attributes, &kept, spec.saturate);
-        let tables = selected.iter().map(|table| designed_table(table, &kept, input.standing_rules)).collect();
-        let mut design = Design { tables, rules, relied_on };
-        release_idle(&mut design, &kept, input);
+        match spec.algorithm {
+            Algorithm::SingleAttribute => {
+                let alone = |attr| DesignedTable { attributes: AttrSet::one(attr), bucketized: None };
+                design.tables = attributes.iter().map(alone).collect();
+            }
+            Algorithm::Uad if !spec.addback => {
+                let selected = decompose(attributes, &kept, spec.saturate);
+                design.tables =
+                    selected.iter().map(|table| designed_table(table, &kept, input.standing_rules)).collect();
+                release_idle(&mut design, &kept, input);
+            }
+            _ => decide_by_data(&mut design, kept, spec, input, control)?,
+        }
         design.judge();
         Ok(design)
     }
@@ -102,6 +121,28 @@ fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
         rule.implied_by = rule.implied_by.map(|by| places[by]);
     }
     listed
+}
+
+/// Chooses tables by what the data makes of them; none where there are no rows to look at, or nothing can be published anyway.
+fn decide_by_data(
+    design: &mut Design,
+    kept: Vec<Rule>,
+    spec: &VersatileSpec,
+    input: &Input<'_>,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
+        design.decision = Decision::Undecided;
+        return Ok(());
+    };
+    let mut rules = kept;
+    rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
+    let ground = Ground::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
+    let mut scorer = Scorer::draw(&ground, rows, spec.score, control)?;
+    let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, control)?;
+    design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
+    design.decision = Decision::ByData(choice);
+    Ok(())
 }
 
 /// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
