@@ -15,6 +15,7 @@ pub mod jobs;
 pub mod ledger;
 pub mod meter;
 pub mod microdata;
+pub mod model;
 pub mod privacy;
 pub mod problem;
 pub mod publication;

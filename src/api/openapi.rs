@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, audits, datasets, events, health, jobs, life, parts, plans, policies, releases, upload,
-    verifications,
+    App, archive, audit_log, audits, datasets, events, health, jobs, life, parts, plans, policies, queries, releases,
+    upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -107,6 +107,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(life::history))
         .routes(routes!(parts::get))
         .routes(routes!(archive::get))
+        .routes(routes!(queries::answer))
         .routes(routes!(policies::list))
         .routes(routes!(policies::put, policies::get))
         .routes(routes!(policies::versions))

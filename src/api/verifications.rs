@@ -21,7 +21,7 @@ use super::{App, DRAINED_BYTES, DRAINED_FOR, releases};
 use crate::control::Control;
 use crate::engine::{self, Material, ReadFile, Stopped, Verification};
 use crate::identity::{Caller, Scope};
-use crate::jobs::{MemoryBudget, PartShelf, StopWhenDropped, StoreError, Taken, problem_of};
+use crate::jobs::{MemoryBudget, PartShelf, StoreError, Taken, problem_of};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, Encoding, IngestError, InputFormat};
@@ -320,7 +320,7 @@ pub(super) async fn computed<T: Send + 'static>(
     work: impl FnOnce(&Control) -> Result<T, Stopped> + Send + 'static,
 ) -> Result<T, Problem> {
     let (control, span) = (Control::default(), Span::current());
-    let stop_when_dropped = StopWhenDropped(control.clone());
+    let stop_when_dropped = control.stop_when_dropped();
     let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&control))).await;
     drop(stop_when_dropped);
     match done {

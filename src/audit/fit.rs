@@ -3,8 +3,8 @@
 
 use ahash::AHashMap;
 
-use super::classes::refine;
 use super::given::{GivenPart, GivenTable};
+use super::groups::refine;
 use super::judge::{GivenFigures, Submission};
 use super::{CheckName, Findings};
 use crate::control::{Cancelled, Control};

@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::classes::{Breaks, Classes, Measured};
 use super::fit;
 use super::given::{GivenPart, GivenTable};
+use super::groups::{Breaks, Classes, Measured};
 use super::rules::followed;
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
@@ -190,14 +190,20 @@ impl Bench<'_> {
                 return Ok(last);
             }
         }
-        // a combination is one value, where all of it stands in one part of one table and nowhere else
-        let holders: Vec<usize> = (0..self.schemas.len()).filter(|&at| self.schemas[at].meets(sensitive)).collect();
-        if let ([only], Some(first)) = (holders.as_slice(), sensitive.iter().next())
-            && sensitive.len() > 1
-            && g.covers_combinations()
-            && self.submission.tables[*only].holder(first).is_some_and(|p| sensitive.is_subset(p.attributes()))
-        {
-            return self.single(known, first, sensitive, g);
+        // a combination, or some of it, is one value where that stands in one part of one table and nowhere else
+        let parts = self.submission.tables.iter().flat_map(|table| &table.parts);
+        let mut within: Vec<AttrSet> = parts.map(|part| part.attributes().intersection(sensitive)).collect();
+        within.retain(|some| some.len() > 1 && g.covers_combinations());
+        within.sort_unstable_by_key(|some| (some.len(), *some));
+        within.dedup();
+        for some in within {
+            let lone = self.schemas.iter().filter(|schema| schema.meets(some)).count() == 1;
+            if let (true, Some(first)) = (lone, some.iter().next()) {
+                last = self.single(known, first, some, g)?;
+                if last.held.is_some() {
+                    break;
+                }
+            }
         }
         Ok(last)
     }

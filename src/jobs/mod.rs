@@ -37,7 +37,7 @@ use uuid::Uuid;
 
 pub use crate::spec::METHODS;
 pub use datasets::{DatasetRecord, Datasets, Seal};
-pub use desk::{Desk, KeySource, StopWhenDropped, refused};
+pub use desk::{Desk, KeySource, refused};
 pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord};
 pub use error::{StoreError, problem_of};
 pub use keys::{Action, AuditEntry, AuditFilter, Keys};

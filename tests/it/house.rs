@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "ledger",
             "report",
+            "model",
             "random",
             "spec",
             "problem",
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "clock",
             "engine",
             "report",
+            "model",
             "spec",
             "problem",
             "microdata",
@@ -84,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ledger",
             "report",
             "privacy",
+            "model",
             "random",
             "spec",
             "problem",
@@ -92,12 +95,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
-    ("publish", &["privacy", "random", "spec", "problem", "publication", "microdata", "control"]),
+    ("publish", &["privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"]),
     // shares types, no functions, with what it checks
     ("audit", &["publication", "microdata", "control"]),
     ("ledger", &["privacy", "publication", "microdata"]),
     ("report", &["publication", "microdata"]),
     ("privacy", &["publication", "microdata", "control"]),
+    // what a reader of the parts can compute
+    ("model", &["publication", "microdata", "control"]),
     ("spec", &["problem", "publication", "microdata"]),
     // maps the errors of reading
     ("problem", &["microdata"]),
@@ -115,6 +120,7 @@ const PURE: &[&str] = &[
     "ledger",
     "report",
     "privacy",
+    "model",
     "spec",
     "problem",
     "publication",
@@ -125,7 +131,16 @@ const PURE: &[&str] = &[
 const IMPURE: &[&str] = &["axum", "tokio", "sqlx", "chrono", "reqwest", "SystemTime", "Instant"];
 
 /// What serves releases, and so must not reach datasets.
-const READERS: &[&str] = &["api/audits.rs", "api/parts.rs", "api/releases.rs", "api/verifications.rs"];
+const READERS: &[&str] = &[
+    "api/audits.rs",
+    "api/parts.rs",
+    "api/queries.rs",
+    "api/releases.rs",
+    "api/verifications.rs",
+    "engine/attack.rs",
+    "engine/query.rs",
+    "engine/verification.rs",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

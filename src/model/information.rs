@@ -1,0 +1,251 @@
+//! How much tables tell, in nats: entropies of what they show, and of the reader's estimate where buckets hide which rows
+//! belong together.
+//!
+//! The estimate of a table with known attributes X and a sensitive one S in buckets b is
+//! `p~(x, s) = 1/n sum_b n_b(x) n_b(s) / n_b`: every matching inside a bucket is equally likely. Sums are taken in an order
+//! that depends on the groups and buckets alone, so that equal tables give equal bits.
+
+use super::groups::Groups;
+use crate::control::{Cancelled, Control};
+use crate::microdata::Column;
+
+/// The entropy of a table of whole tuples, of which there are so many equal ones in each group.
+#[must_use]
+pub fn entropy(sizes: &[u32]) -> f64 {
+    let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+    let mut sum = Sum::default();
+    sizes.iter().filter(|&&size| size > 1).for_each(|&size| sum.add(weighed(f64::from(size))));
+    of_sum(&sum, rows as f64)
+}
+
+/// A sensitive column in buckets: the sensitive part of a table, and which rows stand in which bucket.
+#[derive(Clone, Debug)]
+pub struct Buckets {
+    bucket_of: Vec<u32>,
+    /// The rows, bucket by bucket.
+    rows: Vec<u32>,
+    /// Where the shares of each bucket start, and where the last ones end.
+    starts: Vec<usize>,
+    /// Per bucket the values, in rising order, each with its share of the bucket.
+    shares: Vec<(u32, f64)>,
+    /// Per bucket the sum of share times logarithm of share.
+    certainty: Vec<f64>,
+    /// How many values the column may have.
+    values: usize,
+}
+
+impl Buckets {
+    /// The buckets of `column`; `bucket_of` gives for each row one of `count` of them.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub fn new(column: &Column, bucket_of: Vec<u32>, count: usize, control: &Control) -> Result<Self, Cancelled> {
+        let rows = sorted_by(count, &bucket_of, 0..bucket_of.len() as u32);
+        let (mut starts, mut shares, mut certainty) = (vec![0], Vec::new(), Vec::with_capacity(count));
+        let mut codes: Vec<u32> = Vec::new();
+        for (at, bucket) in rows.chunk_by(|&a, &b| bucket_of[a as usize] == bucket_of[b as usize]).enumerate() {
+            if at % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            codes.clear();
+            codes.extend(bucket.iter().map(|&row| column.codes.get(row as usize)));
+            codes.sort_unstable();
+            let size = codes.len() as f64;
+            // a bucket that holds no row has no shares
+            let number = bucket_of[bucket[0] as usize] as usize;
+            while certainty.len() < number {
+                starts.push(shares.len());
+                certainty.push(0.0);
+            }
+            let first = shares.len();
+            shares.extend(codes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)));
+            certainty.push(shares[first..].iter().map(|&(_, share)| weighed(share)).sum());
+            starts.push(shares.len());
+        }
+        starts.resize(count + 1, shares.len());
+        certainty.resize(count, 0.0);
+        Ok(Self { bucket_of, rows, starts, shares, certainty, values: column.domain.len() })
+    }
+
+    /// How many shares there are: the rows of the sensitive part, equal ones counted once.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.shares.len()
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.shares.is_empty()
+    }
+
+    /// How many buckets there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.certainty.len()
+    }
+
+    fn of(&self, bucket: u32) -> &[(u32, f64)] {
+        &self.shares[self.starts[bucket as usize]..self.starts[bucket as usize + 1]]
+    }
+
+    /// The entropy of the estimate of a table whose known attributes group the rows like `known`. It depends on what the
+    /// table shows and not on which row has which sensitive value.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub fn estimate_entropy(&self, known: &Groups, control: &Control) -> Result<f64, Cancelled> {
+        let mut sum = Sum::default();
+        let rows = self.bucket_of.len() as f64;
+        self.visit(known, control, |group| match group {
+            // of n rows in one bucket every share counts n times
+            Group::InOne { rows, bucket } => {
+                let certain = self.certainty[bucket as usize];
+                sum.add(f64::from(rows).mul_add(certain, weighed(f64::from(rows))));
+            }
+            Group::InSeveral { weights, touched, .. } => {
+                touched.iter().for_each(|&value| sum.add(weighed(weights[value as usize])));
+            }
+        })?;
+        Ok(of_sum(&sum, rows))
+    }
+
+    /// The cross entropy between the rows as they are, their sensitive values in `column`, and the estimate of the same table. It
+    /// tells of the original: for the one who holds it.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub fn cross_entropy(&self, known: &Groups, column: &Column, control: &Control) -> Result<f64, Cancelled> {
+        let mut sum = Sum::default();
+        let all = self.bucket_of.len() as f64;
+        // rows whose group stands in one bucket are taken last, in their order
+        let mut in_one: Vec<Option<u32>> = vec![None; known.sizes().len()];
+        let mut at = 0;
+        self.visit(known, control, |group| match group {
+            Group::InOne { rows, .. } => {
+                in_one[at] = Some(rows);
+                at += 1;
+            }
+            Group::InSeveral { weights, rows, .. } => {
+                let of = |row: &u32| weights[column.codes.get(*row as usize) as usize].ln();
+                rows.iter().for_each(|row| sum.add(of(row)));
+                at += 1;
+            }
+        })?;
+        for (row, (&group, &bucket)) in known.of_row().iter().zip(&self.bucket_of).enumerate() {
+            if let Some(rows) = in_one[group as usize] {
+                let code = column.codes.get(row);
+                let shares = self.of(bucket);
+                let share = shares.binary_search_by_key(&code, |&(value, _)| value).map_or(0.0, |at| shares[at].1);
+                sum.add((f64::from(rows) * share).ln());
+            }
+        }
+        Ok(of_sum(&sum, all))
+    }
+
+    /// Shows every group of `known` in the order of their numbers.
+    fn visit(&self, known: &Groups, control: &Control, mut shown: impl FnMut(Group<'_>)) -> Result<(), Cancelled> {
+        let sizes = known.sizes();
+        // rows of one group together, in each by bucket; groups of one row need no more than their bucket
+        let mut bucket_of_single = vec![0u32; sizes.len()];
+        for (&group, &bucket) in known.of_row().iter().zip(&self.bucket_of) {
+            bucket_of_single[group as usize] = bucket;
+        }
+        let shared = |row: &u32| sizes[known.of_row()[*row as usize] as usize] > 1;
+        let rows: Vec<u32> = self.rows.iter().copied().filter(shared).collect();
+        let rows = sorted_by(sizes.len(), known.of_row(), rows);
+        let mut weights = vec![0f64; self.values];
+        let mut touched: Vec<u32> = Vec::new();
+        let (mut from, mut since_check) = (0, 0);
+        for (group, &size) in sizes.iter().enumerate() {
+            if size == 1 {
+                shown(Group::InOne { rows: 1, bucket: bucket_of_single[group] });
+                continue;
+            }
+            let members = &rows[from..from + size as usize];
+            from += size as usize;
+            since_check += members.len();
+            if since_check >= Control::STRIDE {
+                control.check()?;
+                since_check = 0;
+            }
+            let first = self.bucket_of[members[0] as usize];
+            if self.bucket_of[members[members.len() - 1] as usize] == first {
+                shown(Group::InOne { rows: size, bucket: first });
+                continue;
+            }
+            let bucket_of = |row: u32| self.bucket_of[row as usize];
+            for run in members.chunk_by(|&a, &b| bucket_of(a) == bucket_of(b)) {
+                let rows = run.len() as f64;
+                for &(value, share) in self.of(bucket_of(run[0])) {
+                    let weight = &mut weights[value as usize];
+                    if *weight == 0.0 {
+                        touched.push(value);
+                    }
+                    *weight += rows * share;
+                }
+            }
+            shown(Group::InSeveral { weights: &weights, touched: &touched, rows: members });
+            touched.drain(..).for_each(|value| weights[value as usize] = 0.0);
+        }
+        Ok(())
+    }
+}
+
+/// The rows with equal known values, in the buckets.
+enum Group<'a> {
+    /// So many, all in one bucket.
+    InOne { rows: u32, bucket: u32 },
+    /// In several: the expected number of rows with each value, and the values that may occur.
+    InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [u32] },
+}
+
+/// Some rows, those of key 0 first, otherwise in the order in which they come; `key_of` gives for each row one of `keys`.
+fn sorted_by(keys: usize, key_of: &[u32], rows: impl IntoIterator<Item = u32> + Clone) -> Vec<u32> {
+    let mut next = vec![0usize; keys + 1];
+    for row in rows.clone() {
+        next[key_of[row as usize] as usize + 1] += 1;
+    }
+    for key in 0..keys {
+        next[key + 1] += next[key];
+    }
+    let mut sorted = vec![0u32; next[keys]];
+    for row in rows {
+        let place = &mut next[key_of[row as usize] as usize];
+        sorted[*place] = row;
+        *place += 1;
+    }
+    sorted
+}
+
+/// `x ln x`.
+fn weighed(x: f64) -> f64 {
+    x * x.ln()
+}
+
+/// The entropy of weights that are `rows` together and whose `x ln x` are `sum` together.
+fn of_sum(sum: &Sum, rows: f64) -> f64 {
+    if rows == 0.0 { 0.0 } else { (rows.ln() - sum.total() / rows).max(0.0) }
+}
+
+/// A sum that does not lose small terms beside large ones (Neumaier).
+#[derive(Default)]
+struct Sum {
+    sum: f64,
+    lost: f64,
+}
+
+impl Sum {
+    fn add(&mut self, term: f64) {
+        let next = self.sum + term;
+        self.lost += if self.sum.abs() >= term.abs() { (self.sum - next) + term } else { (term - next) + self.sum };
+        self.sum = next;
+    }
+
+    fn total(&self) -> f64 {
+        self.sum + self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests;
