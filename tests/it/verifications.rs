@@ -6,6 +6,9 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use guardian::config::{Auth, StoreOptions};
+use guardian::identity::{Preset, Scope};
+use guardian::service::keys::{KeyRing, NewKey};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -498,5 +501,32 @@ async fn limits_are_those_of_uploads() {
     verify(&server, &request, &[("t.csv", long), ("u.csv", Vec::new())]).await.problem(413, "too-large");
     let wide = b"a,s,b,c\n1,2,3,4\n".to_vec();
     verify(&server, &request, &[("t.csv", wide), ("u.csv", Vec::new())]).await.problem(413, "too-many-columns");
+    server.stop().await;
+}
+
+/// Verifying a release reads it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_verified_for_its_readers_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let draw = async |scopes| {
+        let wanted = NewKey { tenant: "default".to_owned(), name: "test".to_owned(), scopes, lifetime: None };
+        ring.create(wanted).await.unwrap().1.reveal().to_string()
+    };
+    let (admin, jobs) = (draw(Preset::Admin.scopes()).await, draw([Scope::Jobs].into_iter().collect()).await);
+    ring.close().await;
+    let server = Server::start_with(move |config| (config.data, config.auth) = (data, Auth::Keys)).await;
+    let (admin, jobs) = (server.with_token(&admin), server.with_token(&jobs));
+    let manifest = admin.publish(&admin.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
+    let request = json!({"release": manifest["id"], "rules": ["gender, race -> zipcode"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    admin.post("/v1/verifications", &request).await.ok(200);
+    let refused = jobs.post("/v1/verifications", &request).await.problem(403, "forbidden");
+    assert_eq!(refused["scope"], "releases:read");
+    let request = json!({"tables": [{"name": "t", "parts": [{"file": "t.csv"}]}], "rules": ["a -> s"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let found = verify(&jobs, &request, &[("t.csv", b"a,s\n1,x\n1,y\n".to_vec())]).await.ok(200);
+    assert_eq!(found["verified"], true);
     server.stop().await;
 }
