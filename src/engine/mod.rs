@@ -161,7 +161,8 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> Result<Tab
         let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
         let pointer = child(&child("/attributes", name), "uninformative");
         faults.extend(strange.map(|(at, _)| {
-            let fault = Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+            let fault =
+                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
             let fault = fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str());
             match specification.normalized["dataset"].as_str() {
                 Some(dataset) => {

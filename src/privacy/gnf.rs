@@ -132,7 +132,8 @@ pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
 pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     let path = |edges: &[AttrSet]| shortest_path(edges, AttrSet::one(from), rule.sensitive);
-    let protects = |index: &usize| tables[*index].guards.iter().any(|guard| guard.protects.attributes().contains(rule.sensitive));
+    let protects =
+        |index: &usize| tables[*index].guards.iter().any(|guard| guard.protects.attributes().contains(rule.sensitive));
     let mut guarding: Vec<usize> = (0..tables.len()).filter(protects).collect();
     // the table that was meant for the rule holds most of its known side
     guarding.sort_by_key(|&index| std::cmp::Reverse(edges[index].intersection(rule.known).len()));

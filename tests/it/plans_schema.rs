@@ -105,10 +105,12 @@ async fn what_protects_nothing_and_what_is_left_out_is_pointed_out() {
     assert!(plan["warnings"][1]["detail"].as_str().unwrap().contains("icd9"), "{plan:#}");
 
     // three tables in a ring, and buckets that part what another table shows
-    let ring = json!([table(&["hospital", "age"], None), table(&["age", "icd9"], None), table(&["icd9", "hospital"], None)]);
+    let ring =
+        json!([table(&["hospital", "age"], None), table(&["age", "icd9"], None), table(&["icd9", "hospital"], None)]);
     let mixed = json!([table(&["hospital", "race", "zipcode"], Some("zipcode")), table(&["zipcode", "race"], None)]);
     for schema in [ring, mixed] {
-        let document = json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&["-> gender"]), "schema": schema});
+        let document =
+            json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&["-> gender"]), "schema": schema});
         let plan = server.post("/v1/plans", &document).await.ok(200);
         assert!(warnings(&plan).contains(&("not-decomposable", "/schema")), "{plan:#}");
     }
