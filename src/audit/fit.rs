@@ -127,7 +127,7 @@ fn shared(
     findings: &mut Findings,
     control: &Control,
 ) -> Result<(), Cancelled> {
-    let mut first: Option<(&GivenTable, AHashMap<Option<&[u8]>, u64>)> = None;
+    let mut first: Option<(&GivenTable, Sizes<'_>)> = None;
     for (table, column) in comparable(submission, attr) {
         control.check()?;
         let here = sizes(column);
