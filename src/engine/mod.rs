@@ -19,7 +19,7 @@ use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
-pub use need::{ColumnSize, memory};
+pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, Plan, PlanRule, PlanTable};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
