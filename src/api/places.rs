@@ -1,4 +1,4 @@
-//! Bounds on what is under way at the same time: whoever comes too many is told so at once, instead of waiting with everyone.
+//! Bounds on what is under way at the same time: whoever comes too many is told so, instead of waiting with everyone without end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::extract::drain;
 use crate::problem::{Kind, Problem};
+
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// So many places for requests of a kind. Clones share them.
 #[derive(Clone, Debug)]
@@ -35,11 +38,24 @@ impl Places {
     /// # Errors
     /// `too-many-requests` when none is free.
     pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        Arc::clone(&self.free).try_acquire_owned().map_err(|_none_free| {
-            let detail = format!("{} {} are under way, as many as may be", self.limit, self.what);
-            let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", self.limit);
-            problem.with("found", u64::from(self.limit) + 1).retry_after(5)
-        })
+        Arc::clone(&self.free).try_acquire_owned().map_err(|_none_free| self.full())
+    }
+
+    /// A place, until it is dropped; for what is soon over it is waited a little, in turn: a burst of small uploads would
+    /// otherwise be sent away again and again while most of the time no place is taken.
+    ///
+    /// # Errors
+    /// `too-many-requests` when none becomes free.
+    pub(super) async fn take_soon(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.free).acquire_owned()).await;
+        // never closed
+        turn.ok().and_then(Result::ok).ok_or_else(|| self.full())
+    }
+
+    fn full(&self) -> Problem {
+        let detail = format!("{} {} are under way, as many as may be", self.limit, self.what);
+        let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", self.limit);
+        problem.with("found", u64::from(self.limit) + 1).retry_after(5)
     }
 }
 

@@ -149,7 +149,7 @@ async fn admit(
     let Announced { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
     request.spool = app.spool.to_path_buf();
-    let place = app.uploads.take()?;
+    let place = app.uploads.take_soon().await?;
     let begun = match key {
         None => None,
         Some(key) => Some(app.desk.begin_upload(&caller, key).await?),

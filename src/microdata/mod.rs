@@ -11,7 +11,9 @@ pub mod formats;
 mod interner;
 mod limits;
 mod profile;
+mod selection;
 mod table;
+mod terrain;
 mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
@@ -22,5 +24,7 @@ pub use domain::{Arena, Domain};
 pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
+pub use selection::Selection;
 pub use table::{Codes, Column, Counts, Table};
+pub use terrain::Terrain;
 pub use value::{AttributeType, parse_integer};

@@ -107,6 +107,22 @@ impl AttributeType {
             Self::Timestamp => parse_timestamp(a).cmp(&parse_timestamp(b)),
         }
     }
+
+    /// Whether values of this type are numbers.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::Integer | Self::Decimal)
+    }
+
+    /// The order of two values of this type, of which decimals may be spelled in several ways. An integer may be compared with a
+    /// decimal.
+    #[must_use]
+    pub fn compare_by_value(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::Integer | Self::Decimal => Decimal::parse(a).cmp(&Decimal::parse(b)),
+            Self::Text | Self::Boolean | Self::Date | Self::Timestamp => self.compare(Some(a), Some(b)),
+        }
+    }
 }
 
 /// The integer that `value` spells canonically, if it does.

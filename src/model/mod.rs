@@ -3,10 +3,19 @@
 //!
 //! Whatever is computed here is computed from what is published alone, but for what says that it tells of the original.
 
+mod cells;
 mod groups;
 mod information;
+mod messages;
+mod shape;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
+pub use cells::{Cells, Unread};
 pub use groups::Groups;
 pub use information::{Buckets, entropy};
+pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
+pub use shape::{Factor, Joined, Route, Shape};
 pub use tree::{Edge, JoinTree, View, maximal, mixed_separator};

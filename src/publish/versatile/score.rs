@@ -14,8 +14,8 @@ use super::ground::{Draft, Ground};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, Table};
 use crate::model::{Buckets, Groups, JoinTree, View, entropy};
-use crate::publish::Rows;
-use crate::publish::assign::{Assignment, assign};
+use crate::publish::assign::Assignment;
+use crate::publish::{Bucketized, Rows};
 use crate::spec::Score;
 
 /// So many figures are computed at once, where there are processors for them.
@@ -50,9 +50,9 @@ impl<'a> Scorer<'a> {
     /// [`Cancelled`] when told to stop.
     pub fn draw(ground: &Ground<'_>, rows: Rows<'a>, score: Score, control: &'a Control) -> Result<Self, Cancelled> {
         let draw = |sensitive: Attr| {
-            let mut stream = rows.streams.stream(&format!("assign/{}", sensitive.0));
-            let column = rows.table.column(sensitive);
-            Ok((sensitive, assign(column, ground.guarantees(sensitive), &mut stream, control)?))
+            let alone = AttrSet::one(sensitive);
+            let bucketized = Bucketized::on(alone, sensitive, ground.guarantees(sensitive).to_vec());
+            Ok((sensitive, bucketized.draw(rows.table, rows.streams, control)?))
         };
         let drawn: BTreeMap<Attr, Assignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)

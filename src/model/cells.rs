@@ -1,0 +1,221 @@
+//! The rows of the published parts as codes: one dictionary for an attribute, whatever tables it stands in.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::formats::Limits;
+use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Domain, Interner};
+use crate::publication::{Part, Publication, PublishedBytes, TableName};
+
+/// Why parts could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// The computation was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// They could not be read, or are not what they are said to be.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The rows of published tables.
+pub struct Cells {
+    /// The values of each attribute that was read.
+    domains: Vec<Option<Arc<Domain>>>,
+    /// Per published table; those that were not asked for have no rows.
+    pub(super) tables: Vec<TableCells>,
+}
+
+/// The rows of a published table.
+#[derive(Default)]
+pub(super) struct TableCells {
+    /// Rows of each part.
+    pub(super) rows: usize,
+    /// Rows of each bucket; none where rows are whole tuples.
+    pub(super) buckets: Vec<u32>,
+    pub(super) parts: Vec<PartCells>,
+}
+
+/// The rows of a part.
+#[derive(Default)]
+pub(super) struct PartCells {
+    /// The bucket of each row, counted from 0; none where rows are whole tuples.
+    pub(super) labels: Vec<u32>,
+    /// The attributes that were asked for.
+    pub(super) columns: Vec<(Attr, Codes)>,
+}
+
+impl PartCells {
+    pub(super) fn column(&self, attr: Attr) -> Option<&Codes> {
+        self.columns.iter().find(|(of, _)| *of == attr).map(|(_, codes)| codes)
+    }
+}
+
+impl Cells {
+    /// Reads the attributes that are wanted of each table, by the table's index. A table of which nothing is wanted is not looked
+    /// at. `kinds` are the types of the attributes.
+    ///
+    /// # Errors
+    /// [`Unread`]
+    pub fn read(
+        publication: &Publication,
+        wanted: impl Fn(usize) -> Option<AttrSet>,
+        kinds: &[Option<AttributeType>],
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<Self, Unread> {
+        let mut dictionaries: Vec<Dictionary> = kinds.iter().map(|_| Dictionary::default()).collect();
+        let mut tables = Vec::with_capacity(publication.tables.len());
+        for (index, table) in publication.tables.iter().enumerate() {
+            let mut cells = TableCells::default();
+            if let Some(wanted) = wanted(index) {
+                let read = |part| read_part(&table.name, part, wanted, &mut dictionaries, parts, control);
+                cells.parts = table.parts.iter().map(read).collect::<Result<_, _>>()?;
+                cells.rows = table.parts.first().map_or(0, |part| part.len as usize);
+                let several = table.parts.len() > 1;
+                let mut buckets = cells.parts.iter().filter(|_| several).map(|part| bucket_sizes(&part.labels));
+                cells.buckets = buckets.next().unwrap_or_default();
+                if buckets.any(|others| others != cells.buckets) || cells.buckets.contains(&0) {
+                    return Err(damaged(&format!("the parts of table {} have not the same buckets", table.name)));
+                }
+            }
+            tables.push(cells);
+        }
+        let mut domains = Vec::with_capacity(kinds.len());
+        let mut ranks = Vec::with_capacity(kinds.len());
+        for (dictionary, kind) in dictionaries.into_iter().zip(kinds) {
+            let (domain, order) = dictionary.sorted(*kind)?;
+            domains.push(domain);
+            ranks.push(order);
+        }
+        for (attr, codes) in tables.iter_mut().flat_map(|table| &mut table.parts).flat_map(|part| &mut part.columns) {
+            control.check()?;
+            let order = &ranks[attr.index()];
+            let ranked: Vec<u32> = codes.iter().map(|code| order[code as usize]).collect();
+            *codes = Codes::collect(order.len(), ranked.into_iter());
+        }
+        Ok(Self { domains, tables })
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_tables(tables: Vec<TableCells>) -> Self {
+        Self { domains: Vec::new(), tables }
+    }
+
+    /// The values of an attribute that was read, in their order: codes are their ranks.
+    #[must_use]
+    pub fn domain(&self, attr: Attr) -> Option<&Domain> {
+        self.domains.get(attr.index()).and_then(|domain| domain.as_deref())
+    }
+}
+
+/// The values of an attribute, in the order in which they come. Code 0 is the missing value.
+#[derive(Default)]
+struct Dictionary {
+    interner: Interner,
+    missing: bool,
+    used: bool,
+}
+
+impl Dictionary {
+    /// The values in their order, and the rank of each code.
+    fn sorted(mut self, kind: Option<AttributeType>) -> Result<(Option<Arc<Domain>>, Vec<u32>), Unread> {
+        if !self.used {
+            return Ok((None, Vec::new()));
+        }
+        let values: Arena = self.interner.take();
+        let kind = kind.unwrap_or(AttributeType::Text);
+        if !values.iter().all(|value| kind.admits(value)) {
+            return Err(damaged("a value has not the type that is stated"));
+        }
+        let (domain, ranks) = Domain::sort(kind, self.missing, &values);
+        Ok((Some(domain), std::iter::once(0).chain(ranks).collect()))
+    }
+}
+
+fn damaged(what: &str) -> Unread {
+    Unread::Io(io::Error::new(io::ErrorKind::InvalidData, what))
+}
+
+/// Reads the labels and the wanted columns of a part.
+fn read_part(
+    table: &TableName,
+    part: &Part,
+    wanted: AttrSet,
+    dictionaries: &mut [Dictionary],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<PartCells, Unread> {
+    let file = part.file(table);
+    let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
+    let wanted: Vec<(usize, Attr)> = part
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| wanted.contains(column.attribute))
+        .map(|(at, column)| (at, column.attribute))
+        .collect();
+    if !part.bucketed && wanted.is_empty() {
+        return Ok(PartCells::default());
+    }
+    for (_, attr) in &wanted {
+        dictionaries.get_mut(attr.index()).ok_or_else(broken)?.used = true;
+    }
+    let width = part.columns.len() + usize::from(part.bucketed);
+    let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &Limits::of_own_parts());
+    if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
+        return Err(broken());
+    }
+    // of a part that claims more rows than it has, no more than a first guess is reserved
+    let expected = part.len.min(1 << 20) as usize;
+    let mut labels = Vec::with_capacity(if part.bucketed { expected } else { 0 });
+    let mut columns: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::with_capacity(expected)).collect();
+    let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
+    let mut rows = 0_u64;
+    while let Some(record) = next(&mut scanner)? {
+        rows += 1;
+        if record.len() != width || rows > part.len {
+            return Err(broken());
+        }
+        let mut fields = record.iter_with_ends();
+        if part.bucketed {
+            let label = fields.next().and_then(|(text, ..)| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
+            let label = label.filter(|&label| label > 0 && u64::from(label) <= part.len).ok_or_else(broken)?;
+            labels.push(label - 1);
+        }
+        let mut next = wanted.iter().zip(&mut columns).peekable();
+        for (at, (text, quoted, ends)) in fields.enumerate() {
+            let Some(((_, attr), codes)) = next.next_if(|((place, _), _)| *place == at) else { continue };
+            let dictionary = &mut dictionaries[attr.index()];
+            if !quoted && Some(text) == null {
+                dictionary.missing = true;
+                codes.push(0);
+            } else {
+                codes.push(dictionary.interner.intern_with(text, ends) + 1);
+            }
+        }
+        if rows.is_multiple_of(Control::STRIDE as u64) {
+            control.check()?;
+        }
+    }
+    if rows != part.len {
+        return Err(broken());
+    }
+    let columns = wanted.iter().zip(columns).map(|(&(_, attr), codes)| (attr, Codes::U32(codes)));
+    Ok(PartCells { labels, columns: columns.collect() })
+}
+
+fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {
+    scanner.next_record().map_err(|error| match error {
+        ScanError::Io(error) => Unread::Io(error),
+        _ => damaged("a part is not CSV"),
+    })
+}
+
+fn bucket_sizes(labels: &[u32]) -> Vec<u32> {
+    let mut sizes = vec![0; labels.iter().max().map_or(0, |&last| last as usize + 1)];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    sizes
+}

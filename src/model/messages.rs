@@ -1,0 +1,304 @@
+//! COUNT queries by message passing: every table tells its neighbour nearer to the root, for each value of what they share,
+//! which share of its rows the query has.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::cells::{Cells, PartCells, TableCells};
+use super::shape::{Factor, Joined, Route, Shape};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet};
+use crate::with_codes;
+
+/// What a query asks of its attributes: per code of each, whether it counts.
+pub type Predicates = Vec<(Attr, Vec<bool>)>;
+
+/// What the standard error of an estimate speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorModel {
+    /// One part shows all attributes together: the count is that of the original.
+    Exact,
+    /// One table holds them in parts that are tied by bucket: the deviation over all ways to match the rows of its buckets, each as
+    /// likely as any other.
+    Matching,
+    /// Several tables: the deviation of a sample of as many rows from the model.
+    Multinomial,
+}
+
+/// How many rows a query has, as a reader of the release must expect.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// The expected number.
+    pub count: f64,
+    /// The model's own standard deviation of it.
+    pub standard_error: f64,
+    /// What the deviation is taken over.
+    pub error_model: ErrorModel,
+}
+
+/// Answers queries from the rows that their routes need.
+pub struct Estimator<'a> {
+    shape: &'a Shape,
+    cells: &'a Cells,
+    /// Per edge of the tree of factors, where a route uses it.
+    links: Vec<Option<Link>>,
+}
+
+/// What two factors share, as keys: equal on both sides where the values are.
+struct Link {
+    ends: [LinkEnd; 2],
+}
+
+struct LinkEnd {
+    factor: usize,
+    /// The part that shows what is shared.
+    part: usize,
+    /// Per row of the part; empty where nothing is shared.
+    keys: Vec<u32>,
+    /// Rows of each key.
+    counts: Vec<u32>,
+}
+
+impl Link {
+    fn end(&self, factor: usize) -> &LinkEnd {
+        &self.ends[usize::from(self.ends[0].factor != factor)]
+    }
+}
+
+/// For each value of what is shared, or for all rows, the share of rows that a query has.
+struct Message<'a> {
+    /// The part that it speaks to, and the keys of its rows.
+    to: Option<(usize, &'a [u32])>,
+    shares: Vec<f64>,
+}
+
+impl<'a> Estimator<'a> {
+    /// An estimator for the routes.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn new(shape: &'a Shape, cells: &'a Cells, routes: &[Route], control: &Control) -> Result<Self, Cancelled> {
+        let mut links: Vec<Option<Link>> = shape.tree.edges.iter().map(|_| None).collect();
+        for route in routes {
+            let Route::Joined(joined) = route else { continue };
+            for &(_, _, edge) in &joined.edges {
+                if links[edge].is_none() {
+                    links[edge] = Some(link(shape, cells, edge, control)?);
+                }
+            }
+        }
+        Ok(Self { shape, cells, links })
+    }
+
+    /// How many rows are looked at to answer by a route.
+    #[must_use]
+    pub fn work(shape: &Shape, route: &Route, rows: u64) -> u64 {
+        let parts: usize = match route {
+            Route::Shown { .. } => 1,
+            Route::Tied { factor } => shape.factors[*factor].view.parts().len(),
+            Route::Joined(joined) => joined.factors.iter().map(|&at| shape.factors[at].view.parts().len()).sum(),
+        };
+        rows.saturating_mul(parts as u64)
+    }
+
+    /// The estimate of a query by its route.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn estimate(&self, route: &Route, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
+        match route {
+            Route::Shown { table, part } => {
+                let part = &self.cells.tables[*table].parts[*part];
+                let rows = self.cells.tables[*table].rows;
+                let all = query.iter().map(|(attr, _)| *attr).collect();
+                let weights = weights(part, rows, all, query, &[], control)?;
+                let count = weights.map_or(rows as f64, |weights| weights.iter().sum());
+                Ok(Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact })
+            }
+            Route::Tied { factor } => self.matching(&self.shape.factors[*factor], query, control),
+            Route::Joined(joined) => {
+                let Some(&root) = joined.factors.first() else { return Ok(sampled(0.0, 0.0)) };
+                let shares = self.up(joined, root, None, query, control)?;
+                let rows = self.cells.tables[self.shape.factors[root].table].rows as f64;
+                Ok(sampled(rows, shares.first().copied().unwrap_or(0.0)))
+            }
+        }
+    }
+
+    /// Expectation and deviation over all matchings of the rows of each bucket.
+    fn matching(&self, factor: &Factor, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
+        let table = &self.cells.tables[factor.table];
+        let mut matching: Vec<Vec<f64>> = Vec::new();
+        for (part, &attributes) in table.parts.iter().zip(factor.view.parts()) {
+            if let Some(weights) = weights(part, table.rows, attributes, query, &[], control)? {
+                matching.push(sums(table, part, &weights));
+            }
+        }
+        let (mut count, mut variance) = (0.0, 0.0);
+        for (bucket, &size) in table.buckets.iter().enumerate() {
+            let size = f64::from(size);
+            // of a row, and of two different rows: the chance that every part matches
+            let (mut one, mut two) = (1.0, 1.0);
+            for part in &matching {
+                one *= part[bucket] / size;
+                two *= if size > 1.0 { part[bucket] * (part[bucket] - 1.0) / (size * (size - 1.0)) } else { 0.0 };
+            }
+            let expected = size * one;
+            count += expected;
+            variance += expected + size * (size - 1.0) * two - expected * expected;
+        }
+        // what cancels out may leave less than nothing
+        let standard_error = if variance > 1e-9 { variance.sqrt() } else { 0.0 };
+        Ok(Estimate { count, standard_error, error_model: ErrorModel::Matching })
+    }
+
+    /// The share of the rows of a factor, and of all below it, that the query has: for each key of the edge that leads up, or of
+    /// all rows where nothing is shared.
+    fn up(
+        &self,
+        joined: &Joined,
+        factor: usize,
+        above: Option<&LinkEnd>,
+        query: &Predicates,
+        control: &Control,
+    ) -> Result<Vec<f64>, Cancelled> {
+        let mut incoming: Vec<Message<'_>> = Vec::new();
+        for &(parent, child, edge) in &joined.edges {
+            if let (true, Some(link)) = (parent == factor, &self.links[edge]) {
+                let shares = self.up(joined, child, Some(link.end(child)), query, control)?;
+                let here = link.end(parent);
+                let to = (!here.counts.is_empty()).then_some((here.part, &here.keys[..]));
+                incoming.push(Message { to, shares });
+            }
+        }
+        let Factor { table, view } = &self.shape.factors[factor];
+        let table = &self.cells.tables[*table];
+        let everywhere: f64 =
+            incoming.iter().filter(|message| message.to.is_none()).flat_map(|message| message.shares.first()).product();
+        let mut of_parts = Vec::with_capacity(table.parts.len());
+        for (index, (part, &attributes)) in table.parts.iter().zip(view.parts()).enumerate() {
+            let told: Vec<(&[u32], &[f64])> = incoming
+                .iter()
+                .filter_map(|message| {
+                    message.to.filter(|(to, _)| *to == index).map(|(_, keys)| (keys, &message.shares[..]))
+                })
+                .collect();
+            of_parts.push(weights(part, table.rows, attributes, query, &told, control)?);
+        }
+        // the part that speaks for all: of the rows of the others in its bucket a row has the mean
+        let speaker = above.map_or(0, |above| above.part);
+        let mut means = vec![1.0; table.buckets.len()];
+        for (index, (part, weights)) in table.parts.iter().zip(&of_parts).enumerate() {
+            if let (true, Some(weights)) = (index != speaker, weights) {
+                let sums = sums(table, part, weights);
+                for ((mean, sum), &size) in means.iter_mut().zip(sums).zip(&table.buckets) {
+                    *mean *= sum / f64::from(size);
+                }
+            }
+        }
+        let (part, weights) = (&table.parts[speaker], &of_parts[speaker]);
+        let weight = |row: usize| {
+            let own = weights.as_ref().map_or(1.0, |weights| weights[row]);
+            part.labels.get(row).map_or(own, |&bucket| own * means[bucket as usize])
+        };
+        let keyed = above.filter(|above| !above.counts.is_empty());
+        Ok(match keyed {
+            None => {
+                let sum: f64 = (0..table.rows).map(weight).sum();
+                vec![everywhere * sum / (table.rows.max(1)) as f64]
+            }
+            Some(above) => {
+                let mut shares = vec![0.0; above.counts.len()];
+                for (row, &key) in above.keys.iter().enumerate() {
+                    shares[key as usize] += weight(row);
+                }
+                let counts = shares.iter_mut().zip(&above.counts).filter(|(_, count)| **count > 0);
+                counts.for_each(|(share, &count)| *share *= everywhere / f64::from(count));
+                shares
+            }
+        })
+    }
+}
+
+/// The estimate of a query that has so large a share of the model.
+fn sampled(rows: f64, share: f64) -> Estimate {
+    let share = share.clamp(0.0, 1.0);
+    Estimate {
+        count: rows * share,
+        standard_error: (rows * share * (1.0 - share)).sqrt(),
+        error_model: ErrorModel::Multinomial,
+    }
+}
+
+/// Per bucket, the sum over the rows of a part.
+fn sums(table: &TableCells, part: &PartCells, weights: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; table.buckets.len()];
+    for (&weight, &bucket) in weights.iter().zip(&part.labels) {
+        sums[bucket as usize] += weight;
+    }
+    sums
+}
+
+/// Per row of a part, what the query and the messages say of it; `None` when they say nothing.
+fn weights(
+    part: &PartCells,
+    rows: usize,
+    attributes: AttrSet,
+    query: &Predicates,
+    told: &[(&[u32], &[f64])],
+    control: &Control,
+) -> Result<Option<Vec<f64>>, Cancelled> {
+    control.check()?;
+    let asked = query.iter().filter(|(attr, _)| attributes.contains(*attr));
+    let asked: Vec<_> = asked.filter_map(|(attr, admitted)| Some((part.column(*attr)?, admitted))).collect();
+    if asked.is_empty() && told.is_empty() {
+        return Ok(None);
+    }
+    let mut weights = vec![1.0; rows];
+    for (codes, admitted) in asked {
+        with_codes!(codes, codes => for (weight, &code) in weights.iter_mut().zip(codes) {
+            if !admitted[code as usize] {
+                *weight = 0.0;
+            }
+        });
+    }
+    for (keys, shares) in told {
+        for (weight, &key) in weights.iter_mut().zip(*keys) {
+            *weight *= shares[key as usize];
+        }
+    }
+    Ok(Some(weights))
+}
+
+/// Gives every value of what two factors share a key.
+fn link(shape: &Shape, cells: &Cells, edge: usize, control: &Control) -> Result<Link, Cancelled> {
+    let edge = shape.tree.edges[edge];
+    let mut ends = [edge.parent, edge.child].map(|factor| {
+        let Factor { table, view } = &shape.factors[factor];
+        let shown = view.parts().iter().position(|part| edge.separator.is_subset(*part)).unwrap_or(0);
+        let rows = if edge.separator.is_empty() { 0 } else { cells.tables[*table].rows };
+        LinkEnd { factor, part: shown, keys: vec![0; rows], counts: Vec::new() }
+    });
+    let mut known = 1;
+    for attr in edge.separator.iter() {
+        let mut pairs: HashMap<u64, u32, RandomState> = HashMap::default();
+        for end in &mut ends {
+            control.check()?;
+            let table = shape.factors[end.factor].table;
+            let Some(codes) = cells.tables[table].parts[end.part].column(attr) else { continue };
+            with_codes!(codes, codes => for (key, &code) in end.keys.iter_mut().zip(codes) {
+                let next = pairs.len() as u32;
+                *key = *pairs.entry(u64::from(*key) << 32 | u64::from(code)).or_insert(next);
+            });
+        }
+        known = pairs.len();
+    }
+    if !edge.separator.is_empty() {
+        for end in &mut ends {
+            end.counts = vec![0; known];
+            end.keys.iter().for_each(|&key| end.counts[key as usize] += 1);
+        }
+    }
+    Ok(Link { ends })
+}

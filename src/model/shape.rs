@@ -1,0 +1,234 @@
+//! Which tables the model is made of, and which of them a query needs.
+
+use super::tree::{JoinTree, View};
+use crate::microdata::AttrSet;
+use crate::publication::Publication;
+
+/// A table as the model uses it: whole, or the one column that nothing else tells of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Factor {
+    /// The published table, by index.
+    pub table: usize,
+    /// The attributes of each of its parts that are used.
+    pub view: View,
+}
+
+/// The tables of a model and how they hang together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// What each published table shows.
+    pub published: Vec<View>,
+    /// What the model is made of.
+    pub factors: Vec<Factor>,
+    /// A tree over the views of the factors.
+    pub tree: JoinTree,
+    /// Whether all published tables are in the model. When they form no tree, it is made of some of them.
+    pub whole: bool,
+}
+
+/// What is needed to answer for some attributes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// One part of a published table shows them together.
+    Shown {
+        /// The table, by index.
+        table: usize,
+        /// The part, by index.
+        part: usize,
+    },
+    /// A factor alone, whose parts show them.
+    Tied {
+        /// The factor, by index.
+        factor: usize,
+    },
+    /// A tree of several factors.
+    Joined(Joined),
+}
+
+/// A part of the tree of factors.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Joined {
+    /// The factors, by index; the first is the root, and each stands behind its parent.
+    pub factors: Vec<usize>,
+    /// Parent, child and edge of the whole tree, by index; in the order of the children.
+    pub edges: Vec<(usize, usize, usize)>,
+}
+
+impl Shape {
+    /// The shape of a publication.
+    #[must_use]
+    pub fn of(publication: &Publication) -> Self {
+        let view = |table: &crate::publication::PublishedTable| {
+            View::tied(table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()))
+        };
+        Self::of_views(publication.tables.iter().map(view).collect())
+    }
+
+    /// The shape of published tables.
+    #[must_use]
+    pub fn of_views(published: Vec<View>) -> Self {
+        let whole: Vec<Factor> =
+            published.iter().enumerate().map(|(table, view)| Factor { table, view: view.clone() }).collect();
+        let tree = tree_of(&whole);
+        if tree.is_decomposable() {
+            return Self { published, factors: whole, tree, whole: true };
+        }
+        let factors = some_of(&published, whole);
+        let tree = tree_of(&factors);
+        Self { published, factors, tree, whole: false }
+    }
+
+    /// What is needed to answer for `attributes`.
+    #[must_use]
+    pub fn route(&self, attributes: AttrSet) -> Route {
+        for (table, view) in self.published.iter().enumerate() {
+            if let Some(part) = view.parts().iter().position(|part| attributes.is_subset(*part)) {
+                return Route::Shown { table, part };
+            }
+        }
+        let joined = self.joined(attributes);
+        match joined.factors[..] {
+            [factor] => Route::Tied { factor },
+            _ => Route::Joined(joined),
+        }
+    }
+
+    /// The smallest part of the tree that tells all there is to tell of `attributes`: leaves that add nothing to their neighbour
+    /// are cut, one after the other.
+    fn joined(&self, attributes: AttrSet) -> Joined {
+        let mut left = self.tree.members.clone();
+        let edges = &self.tree.edges;
+        loop {
+            let useless = |&leaf: &usize| {
+                let mut ends = edges.iter().filter(|edge| {
+                    (edge.parent == leaf && left.contains(&edge.child))
+                        || (edge.child == leaf && left.contains(&edge.parent))
+                });
+                let asked = self.factors[leaf].view.attributes().intersection(attributes);
+                match (ends.next(), ends.next()) {
+                    (Some(edge), None) => asked.is_subset(edge.separator),
+                    _ => false,
+                }
+            };
+            match left.iter().position(useless) {
+                Some(at) => left.remove(at),
+                None => break,
+            };
+        }
+        let mut joined = Joined { factors: left.iter().copied().take(1).collect(), edges: Vec::new() };
+        let mut next = 0;
+        while let Some(&parent) = joined.factors.get(next) {
+            next += 1;
+            for (at, edge) in edges.iter().enumerate() {
+                let child = match () {
+                    () if edge.parent == parent => edge.child,
+                    () if edge.child == parent => edge.parent,
+                    () => continue,
+                };
+                if left.contains(&child) && !joined.factors.contains(&child) {
+                    joined.factors.push(child);
+                    joined.edges.push((parent, child, at));
+                }
+            }
+        }
+        joined
+    }
+
+    /// The attributes of each published table that a route needs; nothing of tables that it does not need.
+    #[must_use]
+    pub fn needed(&self, route: &Route, attributes: AttrSet) -> Vec<Option<AttrSet>> {
+        let mut needed = vec![None; self.published.len()];
+        match route {
+            Route::Shown { table, .. } => needed[*table] = Some(attributes),
+            Route::Tied { factor } => needed[self.factors[*factor].table] = Some(attributes),
+            Route::Joined(joined) => {
+                for &factor in &joined.factors {
+                    let Factor { table, view } = &self.factors[factor];
+                    let mut of_table = attributes.intersection(view.attributes());
+                    for &(parent, child, edge) in &joined.edges {
+                        if parent == factor || child == factor {
+                            of_table = of_table.union(self.tree.edges[edge].separator);
+                        }
+                    }
+                    let before: AttrSet = needed[*table].unwrap_or_default();
+                    needed[*table] = Some(before.union(of_table));
+                }
+            }
+        }
+        needed
+    }
+}
+
+fn tree_of(factors: &[Factor]) -> JoinTree {
+    JoinTree::of(&factors.iter().map(|factor| factor.view.clone()).collect::<Vec<_>>())
+}
+
+/// As many tables as form a tree, those of most attributes first; and each column that stands in none of them.
+fn some_of(published: &[View], whole: Vec<Factor>) -> Vec<Factor> {
+    let mut order = whole;
+    order.sort_by_key(|factor| std::cmp::Reverse(factor.view.attributes().len()));
+    let mut chosen: Vec<Factor> = Vec::new();
+    for factor in order {
+        chosen.push(factor);
+        if !tree_of(&chosen).is_decomposable() {
+            chosen.pop();
+        }
+    }
+    let covered = chosen.iter().fold(AttrSet::EMPTY, |all, factor| all.union(factor.view.attributes()));
+    let all = published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
+    for attr in all.minus(covered).iter() {
+        let one = AttrSet::one(attr);
+        if let Some(table) = published.iter().position(|view| view.attributes().contains(attr)) {
+            let view = View::tied(published[table].parts().iter().map(|part| part.intersection(one)));
+            chosen.push(Factor { table, view });
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::Attr;
+
+    fn set(attrs: &[u8]) -> AttrSet {
+        attrs.iter().map(|&attr| Attr(attr)).collect()
+    }
+
+    fn plain(attrs: &[u8]) -> View {
+        View::plain(set(attrs))
+    }
+
+    #[test]
+    fn a_query_needs_no_more_than_what_lies_between_its_attributes() {
+        // 0-1 | 1-2 | 2-3, and 5 beside them; 4 tied to 3
+        let tied = View::bucketized(set(&[3, 4]), Attr(4));
+        let shape = Shape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), tied, plain(&[5])]);
+        assert!(shape.whole);
+        assert_eq!(shape.route(set(&[2, 3])), Route::Shown { table: 2, part: 0 });
+        assert_eq!(shape.route(set(&[])), Route::Shown { table: 0, part: 0 });
+        assert_eq!(shape.route(set(&[3, 4])), Route::Tied { factor: 3 });
+        let Route::Joined(joined) = shape.route(set(&[1, 3])) else { panic!("not joined") };
+        assert_eq!(joined.factors, [1, 2]);
+        let needed = shape.needed(&Route::Joined(joined), set(&[1, 3]));
+        assert_eq!(needed, [None, Some(set(&[1, 2])), Some(set(&[2, 3])), None, None]);
+        let Route::Joined(joined) = shape.route(set(&[2, 5])) else { panic!("not joined") };
+        assert!(joined.factors.contains(&4) && joined.edges.len() == joined.factors.len() - 1, "{joined:?}");
+    }
+
+    #[test]
+    fn of_what_is_no_tree_some_tables_are_used_and_every_attribute() {
+        let circle = vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), plain(&[3, 0])];
+        let shape = Shape::of_views(circle);
+        assert!(!shape.whole && shape.tree.is_decomposable());
+        assert_eq!(shape.factors.iter().map(|factor| factor.table).collect::<Vec<_>>(), [0, 1, 2]);
+        // the plain table hides nothing that the other ties by bucket, and so cannot stand beside it
+        let mixed = vec![View::bucketized(set(&[0, 1, 2]), Attr(2)), View::tied([set(&[1]), set(&[2, 3])])];
+        let shape = Shape::of_views(mixed);
+        assert!(!shape.whole && shape.tree.is_decomposable());
+        let single = View::tied([AttrSet::EMPTY, set(&[3])]);
+        assert_eq!(shape.factors[1], Factor { table: 1, view: single });
+        // what one part shows is told by it, also of a table that is not used
+        assert_eq!(shape.route(set(&[2, 3])), Route::Shown { table: 1, part: 1 });
+    }
+}
