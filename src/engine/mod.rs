@@ -26,7 +26,7 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
 
 pub use attack::{Attacked, Finding, Findings};
-pub use need::{ColumnSize, memory};
+pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};

@@ -31,7 +31,7 @@ const SCATTERED: &str = "the algorithm shows the combination in several tables; 
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
 
-/// The method `versatile`, algorithm `uad`.
+/// The method `versatile`.
 pub struct Versatile;
 
 impl Method for Versatile {
