@@ -8,7 +8,7 @@ use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Design, Input, Rows};
+use crate::publish::{self, Decision, Design, Input, Rows};
 use crate::random::Streams;
 use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
@@ -50,6 +50,9 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
+    if prepared.design.decision == Decision::Undecided {
+        return Err(Stopped::bug("no tables were chosen though the rows are known"));
+    }
     // the decomposition promises normal form; a design that breaks it is a bug, not an answer
     if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
         return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
@@ -90,10 +93,11 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let manifest = manifest(
         order.provenance,
-        method_name(&specification.method),
+        method_name(&specification.method, &prepared.design.decision),
         &publication,
         &specification.published_names,
         &written,

@@ -1,6 +1,6 @@
 //! Anatomy: one table, its sensitive attribute in a part of its own, tied to the rest by bucket.
 
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency};
@@ -21,7 +21,8 @@ impl Method for Anatomy {
         let attributes = AttrSet::first(input.counts.attributes());
         let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
         let table = DesignedTable { attributes, bucketized: Some(bucketized) };
-        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on: Vec::new() };
+        let (relied_on, decision) = (Vec::new(), Decision::ByRules);
+        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
         design.judge();
         Ok(design)
     }

@@ -18,7 +18,7 @@ use crate::publication::{
 use crate::random::Streams;
 
 /// The tables to publish and how the submitted rules stand in them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Design {
     /// The tables; table `i` is named `t{i+1}`.
     pub tables: Vec<DesignedTable>,
@@ -26,6 +26,29 @@ pub struct Design {
     pub rules: Vec<DesignedRule>,
     /// The dependencies that changed a rule.
     pub relied_on: Vec<Dependency>,
+    /// What the tables were chosen by.
+    pub decision: Decision,
+}
+
+/// What the tables of a design were chosen by.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Decision {
+    /// By the rules alone.
+    #[default]
+    ByRules,
+    /// By what the data makes of them: an adversary who asks why these tables were chosen is not reckoned with.
+    ByData(Option<Choice>),
+    /// Nothing was chosen, as the rows are not known or a rule cannot be kept; there are no tables.
+    Undecided,
+}
+
+/// The best of several.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// What was chosen.
+    pub winner: &'static str,
+    /// What was tried, each with its score: the lower, the more is told. Tells of the data more than the release does.
+    pub considered: Vec<(&'static str, f64)>,
 }
 
 /// A table to publish.

@@ -41,6 +41,7 @@ mod openapi;
 mod outside;
 mod oversight;
 mod policies;
+mod queries;
 mod randomness;
 mod readme;
 mod real_data;

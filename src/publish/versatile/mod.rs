@@ -1,21 +1,29 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
 
+mod addback;
+mod decide;
 mod dsatur;
+mod gd;
+mod ground;
 mod joint;
+mod score;
 mod uad;
 
+pub use addback::{Bounds, add_back};
+pub use gd::decompose as decompose_greedily;
+pub use ground::{Draft, Ground};
+pub use score::{Scorer, threads};
 pub use uad::{Selected, decompose};
 
 use self::joint::Contraction;
 use super::design::{demand, dependency_fault};
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
 use crate::problem::{Fault, Kind};
-use crate::publication::Protected;
 use crate::random::Streams;
-use crate::spec::VersatileSpec;
+use crate::spec::{Algorithm, VersatileSpec};
 
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
@@ -27,25 +35,36 @@ impl Method for Versatile {
     type Spec = VersatileSpec;
     type Plan = Design;
 
-    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes by UAD and judges every submitted rule in the result. The schema
-    /// depends on the rules alone.
+    /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
+    /// rule in the result.
     fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
         let (mut rules, relied_on) = designed_rules(spec, input)?;
         joint::settle(&mut rules, input, control)?;
+        if spec.algorithm != Algorithm::Uad || spec.addback {
+            joint::refuse(&mut rules);
+        }
+        let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
         // tables are decided with one attribute in place of each combination that only its joint value protects
-        let contraction = Contraction::of(&rules);
-        let kept = rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
+        let contraction = Contraction::of(&design.rules);
+        let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
         let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
-        let attributes = contraction.contract(AttrSet::first(input.counts.attributes()));
-        let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
-        let standing: Vec<Rule> = standing.copied().collect();
-        let selected = decompose(attributes, &kept, spec.saturate);
-        let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
-        let tables = tables.map(|table| contraction.table(table)).collect();
-        let mut design = Design { tables, rules, relied_on };
-        release_idle(&mut design, input);
+        let attributes = AttrSet::first(input.counts.attributes());
+        match spec.algorithm {
+            Algorithm::SingleAttribute => {
+                let alone = |attr| DesignedTable { attributes: AttrSet::one(attr), bucketized: None };
+                design.tables = attributes.iter().map(alone).collect();
+            }
+            Algorithm::Uad if !spec.addback => {
+                let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
+                let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
+                let standing: Vec<Rule> = standing.copied().collect();
+                let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
+                design.tables = tables.map(|table| contraction.table(table)).collect();
+                release_idle(&mut design, input);
+            }
+            _ => decide_by_data(&mut design, kept, spec, input, control)?,
+        }
         design.judge();
-        refuse_scattered(&mut design);
         Ok(design)
     }
 
@@ -112,6 +131,28 @@ fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
     listed
 }
 
+/// Chooses tables by what the data makes of them; none where there are no rows to look at, or nothing can be published anyway.
+fn decide_by_data(
+    design: &mut Design,
+    kept: Vec<Rule>,
+    spec: &VersatileSpec,
+    input: &Input<'_>,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
+        design.decision = Decision::Undecided;
+        return Ok(());
+    };
+    let mut rules = kept;
+    rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
+    let ground = Ground::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
+    let mut scorer = Scorer::draw(&ground, rows, spec.score, control)?;
+    let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, control)?;
+    design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
+    design.decision = Decision::ByData(choice);
+    Ok(())
+}
+
 /// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
 /// known side meets the table.
 fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> DesignedTable {
@@ -142,18 +183,6 @@ fn release_idle(design: &mut Design, input: &Input<'_>) {
     for (table, active) in design.tables.iter_mut().zip(active) {
         if !active {
             table.bucketized = None;
-        }
-    }
-}
-
-/// Refuses what protects a joint value that the tables show in several places: no check covers that.
-fn refuse_scattered(design: &mut Design) {
-    let tables: Vec<AttrSet> = design.tables.iter().map(|table| table.attributes).collect();
-    for rule in &mut design.rules {
-        let Protected::Joint(joint) = rule.judged else { continue };
-        if tables.iter().filter(|table| table.meets(joint)).count() > 1 {
-            rule.refused =
-                Some("the algorithm shows the combination in several tables; use uad, which shows it in one");
         }
     }
 }
