@@ -5,8 +5,8 @@ use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota,
-    ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
+    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, ParameterRange,
+    Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
     TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
     UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    MultiSaEmpty,
     DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,

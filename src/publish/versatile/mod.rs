@@ -6,6 +6,7 @@ mod dsatur;
 mod gd;
 mod ground;
 mod joint;
+mod multi;
 mod score;
 mod uad;
 
@@ -54,6 +55,7 @@ impl Method for Versatile {
                 let alone = |attr| DesignedTable { attributes: AttrSet::one(attr), bucketized: None };
                 design.tables = attributes.iter().map(alone).collect();
             }
+            Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
             Algorithm::Uad if !spec.addback => {
                 let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
                 let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
