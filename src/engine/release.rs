@@ -46,7 +46,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let permuted = table.reordered(&secret_order);
+    let permuted = super::on_terrain(specification, table.reordered(&secret_order))?;
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;

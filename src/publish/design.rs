@@ -232,7 +232,7 @@ impl DesignedRule {
             impossible: None,
             ineligible,
             refused: None,
-            largest_l: input.counts.rows() / input.counts.largest(rule.sensitive).max(1),
+            largest_l: privacy::largest_l(input.counts, rule.sensitive),
             status: Status::Unreachable,
         }
     }

@@ -40,6 +40,7 @@ mod nginx;
 mod openapi;
 mod outside;
 mod oversight;
+mod plans_schema;
 mod policies;
 mod queries;
 mod randomness;

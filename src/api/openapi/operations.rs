@@ -5,10 +5,10 @@ use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, ParameterRange,
-    Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
-    TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
-    UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
+    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
+    TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
+    UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -47,6 +47,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleIneligible,
     RuleImpossible,
     MultiSaEmpty,
+    NotGnf,
     DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,
@@ -73,6 +74,13 @@ const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const DOCUMENTS: &[Example] =
     &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const PLANNED: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+    (JSON, "proposed.json"),
+];
 const REASON: &[Example] = &[(JSON, "reason.json")];
 const UNCHANGED: (&str, &str, &[Example]) = ("304", "What has the ETag that `If-None-Match` names is unchanged.", &[]);
 
@@ -134,7 +142,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         method: "post",
         path: "/v1/plans",
         id: "plan_job",
-        requests: DOCUMENTS,
+        requests: PLANNED,
         answers: &[("200", "What a job would do, or why it would not.", &[(JSON, "plan.json")])],
         problems: &[
             MalformedRequest,

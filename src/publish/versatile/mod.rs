@@ -82,7 +82,10 @@ impl Method for Versatile {
 }
 
 /// The rules as they are to hold: with those that follow from dependencies, each judged by itself, superfluous ones marked.
-fn designed_rules(spec: &VersatileSpec, input: &Input<'_>) -> Result<(Vec<DesignedRule>, Vec<Dependency>), Refusal> {
+pub(super) fn designed_rules(
+    spec: &VersatileSpec,
+    input: &Input<'_>,
+) -> Result<(Vec<DesignedRule>, Vec<Dependency>), Refusal> {
     let submitted: Vec<Demand> = spec.rules.iter().map(demand).collect();
     let Ok(expansion) = privacy::expand(&submitted, input.dependencies, MAX_DERIVED_RULES) else {
         let detail = format!("more than {MAX_DERIVED_RULES} rules follow from the dependencies");
