@@ -26,16 +26,28 @@ pub fn model_entropy(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<f64, Unread> {
+    let read = |table: usize, attributes: AttrSet| {
+        let wanted = |index: usize| (index == table).then_some(attributes);
+        let mut cells = Cells::read(publication, wanted, kinds, parts, control)?;
+        Ok(std::mem::take(&mut cells.tables[table]))
+    };
+    of_shape(shape, read, control)
+}
+
+/// The same, of tables that are read for it.
+pub(super) fn of_shape(
+    shape: &Shape,
+    mut read: impl FnMut(usize, AttrSet) -> Result<TableCells, Unread>,
+    control: &Control,
+) -> Result<f64, Unread> {
     let mut nats = 0.0;
     for &member in &shape.tree.members {
         let Factor { table, view } = &shape.factors[member];
-        let wanted = |index: usize| (index == *table).then(|| view.attributes());
-        let cells = Cells::read(publication, wanted, kinds, parts, control)?;
-        let rows = &cells.tables[*table];
-        nats += of_table(rows, view.parts(), control)?;
+        let rows = read(*table, view.attributes())?;
+        nats += of_table(&rows, view.parts(), control)?;
         for edge in shape.tree.edges.iter().filter(|edge| edge.child == member && !edge.separator.is_empty()) {
             let shown = view.parts().iter().position(|part| edge.separator.is_subset(*part)).unwrap_or(0);
-            nats -= entropy(groups(rows, shown, edge.separator, control)?.sizes());
+            nats -= entropy(groups(&rows, shown, edge.separator, control)?.sizes());
         }
     }
     Ok(nats.max(0.0))

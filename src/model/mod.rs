@@ -4,6 +4,7 @@
 //! Whatever is computed here is computed from what is published alone, but for what says that it tells of the original.
 
 mod cells;
+mod entropy;
 mod groups;
 mod information;
 mod messages;
@@ -14,6 +15,7 @@ mod tree;
 mod tests;
 
 pub use cells::{Cells, Unread};
+pub use entropy::model_entropy;
 pub use groups::Groups;
 pub use information::{Buckets, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
