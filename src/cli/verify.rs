@@ -12,6 +12,7 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Claim};
 use crate::report::AuditSummary;
+use crate::spec::Origin;
 use crate::telemetry;
 
 /// What to verify.
@@ -39,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
         None => None,
         Some(path) => {
             let document = input::document(&arguments.directory.join("specification.json"))?;
-            Some(input::job(path, &document, &control)?)
+            Some(input::job(path, &document, Origin::Reproduction, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();

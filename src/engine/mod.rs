@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{AttrSet, Counts, Table};
-use crate::privacy::{self, Dependency, Rule};
+use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{self, Design, Input, Refusal, Rows, Unplanned};
+use crate::publish::{self, Decision, Design, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::{MethodSpec, Specification, StatedDependency};
@@ -122,8 +122,8 @@ fn prepare(
 impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
-        let rules: Vec<(Option<String>, Rule)> =
-            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.rule)).collect();
+        let rules: Vec<(Option<String>, Demand)> =
+            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         self.union.check(&self.design.schemas(), &rules)
     }
 }
@@ -291,7 +291,9 @@ fn judged(
     let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
     against.dedup();
     let mut composition = Composition { verdict: "safe".to_owned(), against, ..Composition::default() };
-    if let Err(violations) = prepared.compose() {
+    if prepared.design.decision == Decision::Undecided {
+        composition.verdict = "undecidable".to_owned();
+    } else if let Err(violations) = prepared.compose() {
         composition.verdict = "violated".to_owned();
         composition.violations = violations.iter().map(violation_in_json).collect();
         problems.push(composition_problem(&violations).to_json("about:blank"));
@@ -299,6 +301,7 @@ fn judged(
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
+    warnings.extend(plan::choice_in_words(&prepared.design.decision));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
         ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
@@ -339,11 +342,12 @@ fn composition_problem(violations: &[Violation]) -> Problem {
     problem.with("violations", all)
 }
 
-/// The method's name and algorithm, as a manifest states them.
-fn method_name(method: &MethodSpec) -> crate::report::MethodName {
+/// The method's name and algorithm, and what the adversary is taken not to do, as a manifest states them.
+fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::MethodName {
     let (name, algorithm) = match method {
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
     };
-    crate::report::MethodName { r#type: name.to_owned(), algorithm }
+    let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
+    crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }
 }

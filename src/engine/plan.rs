@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::microdata::AttrSet;
 use crate::privacy::{Dependency, Status};
 use crate::publication::{Guarantee, Protected, TableName};
-use crate::publish::{Design, DesignedRule};
+use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
@@ -79,7 +79,7 @@ pub struct PlanTable {
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// The attributes in the sensitive part.
+    /// The attributes in the sensitive parts.
     pub sensitive: Option<Vec<String>>,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn in_words(
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
         standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.as_ref().map(|b| named(AttrSet::one(b.sensitive))),
+        sensitive: table.bucketized.as_ref().map(|b| named(b.sensitive())),
     });
     let dependency = |dependency: Dependency| {
         serde_json::json!({
@@ -123,7 +123,7 @@ pub(super) fn in_words(
     let rule = |designed: &DesignedRule| {
         let refused = designed.is_refused();
         let (held_by, violated_by, paths) = match &designed.status {
-            _ if refused => (None, None, Vec::new()),
+            _ if refused || design.decision == Decision::Undecided => (None, None, Vec::new()),
             Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
             Status::Guardian { table, known } => (
                 Some(HeldByText::Guardian { guardian: TableName::at(*table).0, known: named(*known) }),
@@ -160,7 +160,7 @@ pub(super) fn in_words(
             paths,
         }
     };
-    let sensitive: AttrSet = design.rules.iter().map(|rule| rule.rule.sensitive).collect();
+    let sensitive: AttrSet = design.rules.iter().flat_map(|rule| rule.judged.attributes().iter()).collect();
     let exposed = sensitive.iter().filter_map(|attr| {
         let plain = design.tables.iter().filter(|table| table.bucketized.is_none() && table.attributes.contains(attr));
         let beside = plain.fold(AttrSet::EMPTY, |all, table| all.union(table.attributes)).without(attr);
@@ -178,4 +178,36 @@ pub(super) fn in_words(
         problems,
         warnings,
     }
+}
+
+/// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
+pub(super) fn choice_in_words(decision: &Decision) -> Option<Notice> {
+    let (type_, detail) = match decision {
+        Decision::ByRules | Decision::ByData(None) => return None,
+        Decision::ByData(Some(choice)) => {
+            let tried: Vec<String> =
+                choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
+            let detail = format!(
+                "{} leaves the reader's estimate the least entropy, in nats ({})",
+                choice.winner,
+                tried.join("; ")
+            );
+            ("algorithm-chosen", detail)
+        }
+        Decision::Undecided => {
+            let detail = "the tables are chosen by what the data makes of them, once its rows are looked at and every rule can be kept";
+            ("not-decided", detail.to_owned())
+        }
+    };
+    Some(Notice { r#type: type_.to_owned(), pointer: Some("/method/algorithm".to_owned()), detail })
+}
+
+/// What a reader of the release should know of it: which algorithm made the tables, and no figure of one that did not.
+pub(super) fn choice_for_readers(decision: &Decision) -> Option<Notice> {
+    let Decision::ByData(Some(choice)) = decision else { return None };
+    Some(Notice {
+        r#type: "algorithm-chosen".to_owned(),
+        pointer: Some("/method/algorithm".to_owned()),
+        detail: format!("of the algorithms that were tried {} told most", choice.winner),
+    })
 }

@@ -10,6 +10,6 @@ mod rule;
 pub use dependencies::{Dependency, discover as discover_dependencies};
 pub use eligibility::{Ineligible, check as check_eligibility};
 pub use expansion::{Derived, Expansion, TooManyRules, expand};
-pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all};
+pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, judge_demand};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{Demand, Rule, reduce};

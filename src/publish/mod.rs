@@ -6,7 +6,7 @@ pub mod assign;
 mod design;
 pub mod versatile;
 
-pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
+pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Counts, Table};

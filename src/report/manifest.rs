@@ -81,6 +81,10 @@ pub struct MethodName {
     /// Its algorithm, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// `without minimality` where the data had a part in the choice of tables: what that choice says of the data to one who asks
+    /// why it was made is not reckoned with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adversary: Option<String>,
 }
 
 /// A rule and how it stands.

@@ -9,7 +9,7 @@ use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
 use super::rules::DraftRule;
-use super::types::{AnatomySpec, MethodSpec, Score, SpecWarning, Specification, StatedDependency, VersatileSpec};
+use super::types::{AnatomySpec, MethodSpec, SpecWarning, Specification, StatedDependency, VersatileSpec};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
@@ -189,10 +189,10 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
             .collect(),
         algorithm: draft.algorithm,
         saturate: draft.saturate,
-        addback: false,
+        addback: draft.addback,
         try_all: draft.try_all,
         fill: draft.fill,
-        score: Score::Entropy,
+        score: draft.score,
         correlated: draft.correlated,
         no_rules: draft.no_rules,
     }

@@ -43,7 +43,7 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
         let columns = Columns::of(schema);
         let general = read_general(&mut members, origin, &mut faults);
         let stated = attributes::read(&mut members, &columns, &mut faults);
-        let method = method::read(&mut members, &columns, &stated, &mut faults);
+        let method = method::read(&mut members, &columns, &stated, origin, &mut faults);
         members.finish(&mut faults);
         check::resolve(&columns, schema.record_key, general, &stated, method, &mut faults)
     });
@@ -71,7 +71,7 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
 fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> General {
     let dataset = read_dataset(members, origin, faults);
     let hold = members.flag("hold", faults) == Some(true);
-    if hold && origin == Origin::CommandLine {
+    if hold && matches!(origin, Origin::CommandLine | Origin::Reproduction) {
         faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
     }
     let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);

@@ -111,9 +111,9 @@ fn method(parts: &Parts<'_>) -> Value {
                 "functional_dependencies": draft.declared.iter().map(dependency).collect::<Vec<_>>(),
                 "assume_unknown": draft.assumed_unknown.iter().map(dependency).collect::<Vec<_>>(),
                 "correlated": draft.correlated,
-                "uad": {"saturate": draft.saturate, "addback": false},
+                "uad": {"saturate": draft.saturate, "addback": draft.addback},
                 "gd": {"try_all": draft.try_all, "fill": draft.fill},
-                "score": "entropy",
+                "score": draft.score,
             })
         }
         DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, .. }) => json!({

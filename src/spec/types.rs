@@ -16,6 +16,8 @@ pub enum Origin {
     Http,
     /// A file beside a table: `dataset` may stand in it and has no effect.
     CommandLine,
+    /// The same, for a release whose key the caller has chosen.
+    Reproduction,
     /// A policy: its tables are not known yet.
     Policy,
 }

@@ -45,6 +45,7 @@ mod queries;
 mod randomness;
 mod readme;
 mod real_data;
+mod several_sensitive;
 mod source;
 mod stores;
 mod telemetry;

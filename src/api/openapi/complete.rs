@@ -26,6 +26,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Manifest", "reproducible"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
+    ("MethodName", "adversary"),
     ("MethodName", "algorithm"),
     ("Problem", "errors"),
     ("RhoGuarantee", "mode"),
