@@ -1,6 +1,7 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod entropy;
 mod need;
 mod plan;
 mod query;

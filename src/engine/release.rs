@@ -95,7 +95,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
-    let manifest = manifest(
+    let mut manifest = manifest(
         order.provenance,
         method_name(&specification.method, &prepared.design.decision),
         &publication,
@@ -107,6 +107,12 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
         warnings,
     );
+    if specification.entropy {
+        let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+        let (nats, method) = super::entropy::of_parts(&publication, &kinds, &*store, control)?;
+        manifest.utility.model_entropy_nats = Some(nats);
+        manifest.utility.entropy_method = Some(method.to_owned());
+    }
     Ok(Released {
         manifest,
         disclosures: ledger::disclosures(&publication, &specification.names),

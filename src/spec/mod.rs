@@ -21,6 +21,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod types;
+mod utility;
 
 #[cfg(test)]
 mod tests;
@@ -36,3 +37,4 @@ pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, Reading, Schema, Score, SpecWarning,
     Specification, StatedDependency, VersatileSpec,
 };
+pub use utility::{CountWorkload, InternalUtility, Width};
