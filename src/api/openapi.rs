@@ -13,7 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, queries, releases, upload,
+    App, archive, audit_log, datasets, events, health, internal, jobs, life, parts, plans, policies, queries, releases,
+    upload,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -99,6 +100,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(releases::list))
         .routes(routes!(releases::get))
         .routes(routes!(releases::report))
+        .routes(routes!(internal::get))
         .routes(routes!(life::approve))
         .routes(routes!(life::reject))
         .routes(routes!(life::withdraw))

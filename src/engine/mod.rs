@@ -2,6 +2,7 @@
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod entropy;
+mod internal;
 mod need;
 mod plan;
 mod query;

@@ -10,7 +10,9 @@ use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
 use crate::publish::{self, Decision, Design, Input, Rows};
 use crate::random::Streams;
-use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
+use crate::report::{
+    Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
+};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -35,6 +37,8 @@ pub struct Released {
     pub disclosures: Vec<Disclosure>,
     /// The rules that will stand.
     pub rules: Vec<StandingRule>,
+    /// What the original says of it, for its holder alone.
+    pub internal: InternalReport,
 }
 
 /// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the audit.
@@ -113,7 +117,9 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         manifest.utility.model_entropy_nats = Some(nats);
         manifest.utility.entropy_method = Some(method.to_owned());
     }
+    let internal = super::internal::report(order, &publication, &*store, control)?;
     Ok(Released {
+        internal,
         manifest,
         disclosures: ledger::disclosures(&publication, &specification.names),
         rules: standing_rules(&prepared.design, &specification.names),

@@ -9,6 +9,7 @@ mod groups;
 mod information;
 mod messages;
 mod shape;
+mod surprise;
 mod tree;
 
 #[cfg(test)]
@@ -20,4 +21,5 @@ pub use groups::Groups;
 pub use information::{Buckets, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
 pub use shape::{Factor, Joined, Route, Shape};
+pub use surprise::cross_entropy;
 pub use tree::{Edge, JoinTree, View, maximal, mixed_separator};
