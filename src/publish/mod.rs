@@ -4,6 +4,9 @@ pub mod anatomy;
 mod arrange;
 pub mod assign;
 mod design;
+pub mod generalize;
+pub mod partition;
+pub mod slicing;
 pub mod versatile;
 
 pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
