@@ -28,7 +28,7 @@ pub(super) fn document(path: &Path) -> Result<Value, End> {
 }
 
 /// Reads the columns of a file that the document uses and checks the document against them.
-pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Job, End> {
+pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Control) -> Result<Job, End> {
     let file = File::open(path).map_err(|error| End::io(path, &error))?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
     let limits = Limits::default();
@@ -53,7 +53,7 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
     // what the document uses does not depend on what the columns hold: only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
     let schema = Schema { columns: &unseen, record_key: &[] };
-    let first = spec::read(document, &schema, Origin::CommandLine);
+    let first = spec::read(document, &schema, origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
         used.iter().map(|&at| (at, Some(ColumnBuilder::new(&limits)))).collect();
@@ -83,12 +83,14 @@ pub(super) fn job(path: &Path, document: &Value, control: &Control) -> Result<Jo
         }
     }
     let schema = Schema { columns: &facts, record_key: &[] };
-    let reading = spec::read(document, &schema, Origin::CommandLine);
+    let reading = spec::read(document, &schema, origin);
     let faults: Vec<Fault> = reading.faults;
     match reading.specification {
         Some(specification) if specification.used.len() == built.len() => {
             let names = specification.names.clone();
             let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
+            let table = crate::engine::on_terrain(&specification, table)
+                .map_err(|refusal| End::Refused(Box::new(Problem::of_faults([faults.clone(), refusal.0].concat()))))?;
             let faults = [faults, crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
                 return Ok(Job { specification, table });

@@ -13,6 +13,7 @@ use crate::engine::{self, Order};
 use crate::ledger::Earlier;
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{Provenance, public_report};
+use crate::spec::Origin;
 use crate::telemetry;
 
 /// What to publish and where to.
@@ -58,7 +59,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     let shown = Shown::begin(&control);
     let document = input::document(&arguments.spec)?;
     let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
-    let job = input::job(&arguments.input, &document, &control)?;
+    let origin = if arguments.reproduce.is_some() { Origin::Reproduction } else { Origin::CommandLine };
+    let job = input::job(&arguments.input, &document, origin, &control)?;
     let streams = match &arguments.reproduce {
         None => Streams::Keyed(ReleaseKey::draw().map_err(|error| End::Internal(error.to_string()))?),
         Some(Key::Bytes(bytes)) => Streams::Keyed(ReleaseKey::from_bytes(*bytes)),

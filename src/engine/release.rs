@@ -7,8 +7,8 @@ use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
-use crate::publication::{HeldBy, Publication, Witness};
-use crate::publish::{self, Design, Input, Rows};
+use crate::publication::{HeldBy, Protected, Publication, Witness};
+use crate::publish::{self, Decision, Design, Input, Rows};
 use crate::random::Streams;
 use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
@@ -46,10 +46,13 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let permuted = table.reordered(&secret_order);
+    let permuted = super::on_terrain(specification, table.reordered(&secret_order))?;
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
+    if prepared.design.decision == Decision::Undecided {
+        return Err(Stopped::bug("no tables were chosen though the rows are known"));
+    }
     // the decomposition promises normal form; a design that breaks it is a bug, not an answer
     if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
         return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
@@ -90,10 +93,11 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let manifest = manifest(
         order.provenance,
-        method_name(&specification.method),
+        method_name(&specification.method, &prepared.design.decision),
         &publication,
         &specification.published_names,
         &written,
@@ -180,12 +184,16 @@ const fn check_name(check: CheckName) -> &'static str {
 }
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
-/// protection protects it. What is implied stands with what implies it.
+/// protection protects it, or its joint value. What is implied stands with what implies it.
 fn standing_rules(design: &Design, names: &[String]) -> Vec<StandingRule> {
     let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
+        combination: match designed.judged {
+            Protected::Attribute(_) => Vec::new(),
+            Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
+        },
         guarantee: designed.rule.guarantee,
     });
     standing.collect()
@@ -197,7 +205,10 @@ fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Ach
     let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
     let figures = &audit.tables[index];
-    let posterior = standing.protects.attributes().iter().find_map(|attr| figures.posteriors.get(&attr))?;
+    let sensitive = standing.protects.attributes();
+    let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
+    let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
+    let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     let mut achieved = Achieved {
         worst_posterior: ratio(posterior.worst),

@@ -162,7 +162,7 @@ impl Desk {
         if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
     }
 
-    async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
+    async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
@@ -171,7 +171,7 @@ impl Desk {
         let facts = facts_of(&profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let schema = Schema { columns: &facts, record_key: &record_key };
-        let reading = spec::read(document, &schema, Origin::Http);
+        let reading = spec::read(document, &schema, origin);
         Ok(Opened { dataset, profiles, reading })
     }
 
@@ -181,7 +181,7 @@ impl Desk {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
+        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Http).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -270,13 +270,17 @@ impl Desk {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
+        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let faults = reading.faults;
         let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
         let snapshot = snapshot.map_err(|error| problem_of(&error))?;
         let mut earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
-        let reused = self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?;
+        // tables that are only proposed are no job's
+        let reused = match specification.schema {
+            Some(_) => None,
+            None => self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?,
+        };
         if let Some(release) = reused {
             // a job would give this release back: it does not stand in its own way
             earlier.disclosures.retain(|(of, _)| *of != release);
@@ -293,7 +297,7 @@ impl Desk {
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());
         // a caller that goes away stops the computation
-        let stop_when_dropped = StopWhenDropped(control.clone());
+        let stop_when_dropped = control.stop_when_dropped();
         let planned = tokio::task::spawn_blocking(move || {
             let _room = room;
             let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
@@ -353,12 +357,4 @@ fn unloaded(error: LoadError) -> Problem {
 
 fn no_such_dataset() -> Problem {
     Problem::new(Kind::NotFound, "there is no such dataset")
-}
-
-struct StopWhenDropped(Control);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }

@@ -79,6 +79,12 @@ impl Buckets {
         self.shares.is_empty()
     }
 
+    /// How many buckets there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.certainty.len()
+    }
+
     fn of(&self, bucket: u32) -> &[(u32, f64)] {
         &self.shares[self.starts[bucket as usize]..self.starts[bucket as usize + 1]]
     }

@@ -118,6 +118,8 @@ catalogue! {
         "ask for at most largest_l, or drop the sensitive attribute";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
+    NotGnf, "not-gnf", 422, "the proposed tables break a rule",
+        "take out an attribute by which one of the paths goes on, or bucketize a table of each path on the sensitive attribute";
     DependencyExpansionLimit, "dependency-expansion-limit", 422, "too many rules follow from the dependencies",
         "declare fewer dependencies, or protect fewer attributes";
     VacuousGuarantee, "vacuous-guarantee", 422, "a guarantee that every table satisfies",

@@ -1,6 +1,6 @@
 //! Anatomy: one table, its sensitive attribute in a part of its own, tied to the rest by bucket.
 
-use super::{Bucketized, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency};
@@ -15,13 +15,13 @@ impl Method for Anatomy {
     type Plan = Design;
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
-        let mut rule = DesignedRule::submitted(&spec.rule, input);
-        rule.impossible = tells(&rule, input);
-        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantees: vec![rule.rule.guarantee] };
+        let rule = designed_rule(spec, input);
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
+        let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
         let table = DesignedTable { attributes, bucketized: Some(bucketized) };
-        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on: Vec::new() };
+        let (relied_on, decision) = (Vec::new(), Decision::ByRules);
+        let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
         design.judge();
         Ok(design)
     }
@@ -35,6 +35,13 @@ impl Method for Anatomy {
     ) -> Result<Published, Cancelled> {
         plan.execute(input, true, table, streams, control)
     }
+}
+
+/// The rule as it is to hold.
+pub(super) fn designed_rule(spec: &AnatomySpec, input: &Input<'_>) -> DesignedRule {
+    let mut rule = DesignedRule::submitted(&spec.rule, input);
+    rule.impossible = tells(&rule, input);
+    rule
 }
 
 /// A dependency by which the published attributes tell the sensitive one: what follows from it could hold only if what

@@ -6,10 +6,12 @@ pub mod assign;
 mod design;
 pub mod generalize;
 pub mod partition;
+mod proposed;
 pub mod slicing;
 pub mod versatile;
 
-pub use design::{Bucketized, Design, DesignedRule, DesignedTable};
+pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
+pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Counts, Table};

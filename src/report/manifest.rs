@@ -57,6 +57,22 @@ pub struct Manifest {
     pub warnings: Vec<Notice>,
 }
 
+impl Manifest {
+    /// The published attributes and their types, in the order in which the tables list them first.
+    #[must_use]
+    pub fn attributes(&self) -> Vec<(String, AttributeType)> {
+        let mut attributes: Vec<(String, AttributeType)> = Vec::new();
+        for name in self.tables.iter().flat_map(|table| &table.attributes) {
+            if attributes.iter().all(|(known, _)| known != name) {
+                let mut parts = self.tables.iter().flat_map(|table| &table.parts);
+                let kind = parts.find_map(|part| part.types.get(name).copied());
+                attributes.push((name.clone(), kind.unwrap_or(AttributeType::Text)));
+            }
+        }
+        attributes
+    }
+}
+
 /// How a release was made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MethodName {
@@ -65,6 +81,10 @@ pub struct MethodName {
     /// Its algorithm, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
+    /// `without minimality` where the data had a part in the choice of tables: what that choice says of the data to one who asks
+    /// why it was made is not reckoned with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adversary: Option<String>,
 }
 
 /// A rule and how it stands.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::attributes::{self, Columns};
 use super::reader::{Faults, Members};
 use super::types::{Origin, Reading, Schema};
-use super::{check, duration, method};
+use super::{check, duration, method, schema};
 use crate::problem::Fault;
 
 const DATASET: &str = "the id of a dataset";
@@ -43,9 +43,16 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
         let columns = Columns::of(schema);
         let general = read_general(&mut members, origin, &mut faults);
         let stated = attributes::read(&mut members, &columns, &mut faults);
-        let method = method::read(&mut members, &columns, &stated, &mut faults);
+        let method = method::read(&mut members, &columns, &stated, origin, &mut faults);
+        let proposed = match origin {
+            Origin::Plan => schema::read(&mut members, &columns, &mut faults),
+            _ => Ok(None),
+        };
         members.finish(&mut faults);
-        check::resolve(&columns, schema.record_key, general, &stated, method, &mut faults)
+        let tables = proposed.as_ref().ok().and_then(Option::as_deref);
+        let resolved = check::resolve(&columns, schema.record_key, general, &stated, method, tables, &mut faults);
+        // other tables than those that were meant say nothing
+        resolved.filter(|_| proposed.is_ok())
     });
     Reading { specification, faults: faults.into_sorted() }
 }
@@ -60,7 +67,7 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         }
         Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
         None => {
-            if origin == Origin::Http {
+            if matches!(origin, Origin::Http | Origin::Plan) {
                 faults.range(members.at("dataset"), DATASET);
             }
             None
@@ -71,7 +78,7 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
 fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> General {
     let dataset = read_dataset(members, origin, faults);
     let hold = members.flag("hold", faults) == Some(true);
-    if hold && origin == Origin::CommandLine {
+    if hold && matches!(origin, Origin::CommandLine | Origin::Reproduction) {
         faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
     }
     let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
@@ -84,19 +91,20 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         internal.finish(faults);
     }
     refuse_utility(members, faults);
-    for (name, detail) in [
+    let elsewhere = [
         (
             "policy",
             "a policy is named in a job or a plan of a service and nowhere else; state the specification itself",
         ),
-        ("schema", "a proposed schema cannot be judged yet; leave it out"),
-    ] {
+        ("schema", "a proposed schema is judged by a plan, and nothing else; leave it out"),
+    ];
+    for (name, detail) in elsewhere.into_iter().filter(|(name, _)| origin != Origin::Plan || *name != "schema") {
         if members.take(name).is_some() {
             faults.unsupported(members.at(name), detail);
         }
     }
     General {
-        dataset: dataset.filter(|_| origin == Origin::Http),
+        dataset: dataset.filter(|_| matches!(origin, Origin::Http | Origin::Plan)),
         hold,
         priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
         deadline: deadline.and_then(duration::parse),

@@ -7,7 +7,7 @@ use super::dependencies::{self, DraftDependency};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
-use super::types::{Algorithm, Correlated};
+use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
@@ -31,8 +31,10 @@ pub(super) struct DraftVersatile {
     pub(super) assumed_unknown: Vec<DraftDependency>,
     pub(super) algorithm: Algorithm,
     pub(super) saturate: bool,
+    pub(super) addback: bool,
     pub(super) try_all: bool,
     pub(super) fill: bool,
+    pub(super) score: Score,
     pub(super) correlated: Correlated,
     pub(super) no_rules: Option<String>,
 }
@@ -69,6 +71,7 @@ pub(super) fn read(
     document: &mut Members<'_>,
     columns: &Columns<'_>,
     stated: &[Stated],
+    origin: Origin,
     faults: &mut Faults,
 ) -> Option<DraftMethod> {
     let no_rules = document.text("no_rules", "a reason of 1 to 500 characters", faults, super::document::is_reason);
@@ -81,7 +84,7 @@ pub(super) fn read(
     let reads_no_rules = "stated only for versatile, and only when there are no rules";
     match type_ {
         Some("versatile") => {
-            let draft = versatile(members, columns, no_rules, faults);
+            let draft = versatile(members, columns, no_rules, origin, faults);
             if no_rules.is_some() && !(draft.rules.is_empty() && draft.mentioned.is_empty()) {
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
@@ -108,12 +111,19 @@ fn versatile(
     mut members: Members<'_>,
     columns: &Columns<'_>,
     no_rules: Option<&str>,
+    origin: Origin,
     faults: &mut Faults,
 ) -> DraftVersatile {
-    let algorithm = members.choice("algorithm", &["uad", "gd", "single_attribute", "multi_sa", "auto"], faults);
-    if let Some(name) = algorithm.filter(|name| *name != "uad") {
-        faults.unsupported(members.at("algorithm"), format!("{name} is not built yet; use uad"));
-    }
+    let algorithm = match members.choice("algorithm", &["uad", "gd", "single_attribute", "multi_sa", "auto"], faults) {
+        Some("gd") => Algorithm::Gd,
+        Some("single_attribute") => Algorithm::SingleAttribute,
+        Some("auto") => Algorithm::Auto,
+        Some("multi_sa") => {
+            faults.unsupported(members.at("algorithm"), "multi_sa is not built yet; use another algorithm");
+            Algorithm::Uad
+        }
+        _ => Algorithm::Uad,
+    };
     let default = match members.take("default_guarantee") {
         None => DefaultGuarantee::Absent,
         Some(value) => guarantee(value, &members.at("default_guarantee"), faults)
@@ -125,21 +135,24 @@ fn versatile(
         Some("separate") => Correlated::Separate,
         _ => Correlated::Together,
     };
-    let saturate = members.object("uad", faults).and_then(|mut uad| {
-        let saturate = uad.flag("saturate", faults);
-        if uad.flag("addback", faults) == Some(true) {
-            faults.unsupported(uad.at("addback"), "attributes are not added back yet; use saturate");
-        }
+    let (saturate, addback) = members.object("uad", faults).map_or((None, None), |mut uad| {
+        let flags = (uad.flag("saturate", faults), uad.flag("addback", faults));
         uad.finish(faults);
-        saturate
+        flags
     });
     let (try_all, fill) = members.object("gd", faults).map_or((None, None), |mut gd| {
         let flags = (gd.flag("try_all", faults), gd.flag("fill", faults));
         gd.finish(faults);
         flags
     });
-    if members.choice("score", &["entropy", "kl"], faults) == Some("kl") {
-        faults.unsupported(members.at("score"), "a score against the original tells of the original; use entropy");
+    let score = match members.choice("score", &["entropy", "kl"], faults) {
+        Some("kl") => Score::Kl,
+        _ => Score::Entropy,
+    };
+    if score == Score::Kl && origin != Origin::Reproduction {
+        let detail = "a choice by the divergence from the original tells of the original: it is made by \
+                      guardian publish --reproduce alone; use entropy";
+        faults.unsupported(members.at("score"), detail);
     }
 
     let before = faults.len();
@@ -159,10 +172,12 @@ fn versatile(
         guessed: reader.guessed,
         declared,
         assumed_unknown,
-        algorithm: Algorithm::Uad,
+        algorithm,
         saturate: saturate.unwrap_or(false),
+        addback: addback.unwrap_or(false),
         try_all: try_all.unwrap_or(false),
         fill: fill.unwrap_or(false),
+        score,
         correlated,
         no_rules: no_rules.map(str::to_owned),
     }

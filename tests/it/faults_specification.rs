@@ -80,7 +80,7 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (changed("/method", json!("versatile")), "/method", "parameter-range", json!({})),
         (changed("/method", json!({"type": "magic"})), "/method/type", "parameter-range", json!({})),
         (changed("/method", json!({"type": "slicing"})), "/method/type", "guarantee-unsupported", json!({})),
-        (changed("/method/algorithm", json!("gd")), "/method/algorithm", "guarantee-unsupported", json!({})),
+        (changed("/method/score", json!("kl")), "/method/score", "guarantee-unsupported", json!({})),
         (
             changed("/method/default_guarantee", json!({"type": "k_anonymity", "k": 2})),
             "/method/default_guarantee/type",

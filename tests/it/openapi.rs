@@ -301,6 +301,8 @@ async fn examples_are_what_the_service_answers() {
     note("manifest.json", &manifest);
     note("releases.json", &server.get("/v1/releases").await.ok(200));
     note("report.json", &server.get(&format!("{}/report", text(&job["links"]["release"]))).await.ok(200));
+    let queries: Value = serde_json::from_str(include_str!("../../openapi/examples/queries.json")).unwrap();
+    note("answers.json", &server.post(&format!("{}/queries", text(&job["links"]["release"])), &queries).await.ok(200));
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let texts = [
@@ -471,15 +473,15 @@ fn misshapen(fault: &guardian::problem::Fault) -> bool {
 #[test]
 fn documents_are_taken_as_their_schema_says() {
     let columns: Vec<ColumnFacts> = HOSPITAL.lines().next().unwrap().split(',').map(ColumnFacts::unseen).collect();
-    let schema = lenient(&json!({"$ref": "#/components/schemas/JobDocument"}));
     let (mut taken, mut refused) = (0, 0);
-    for name in ["versatile", "anatomy", "held", "one_rule"] {
+    let jobs = ["versatile", "anatomy", "held", "one_rule"].map(|name| ("jobs", name, "JobDocument", Origin::Http));
+    for (path, name, schema, origin) in jobs.into_iter().chain([("plans", "proposed", "PlanDocument", Origin::Plan)]) {
+        let schema = lenient(&json!({"$ref": format!("#/components/schemas/{schema}")}));
         let example = json_pointer(&format!(
-            "/paths/~1v1~1jobs/post/requestBody/content/application~1json/examples/{name}/value"
+            "/paths/~1v1~1{path}/post/requestBody/content/application~1json/examples/{name}/value"
         ));
-        let read = |document: &Value| {
-            spec::read(document, &Schema { columns: &columns, record_key: &[] }, Origin::Http).faults
-        };
+        let read =
+            |document: &Value| spec::read(document, &Schema { columns: &columns, record_key: &[] }, origin).faults;
         assert!(read(&example).is_empty(), "{name}: {:#?}", read(&example));
         for document in changed(&example) {
             let (fits, faults) = (schema.is_valid(&document), read(&document));

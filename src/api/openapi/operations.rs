@@ -5,7 +5,7 @@ use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota,
+    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, NotGnf, ParameterRange, Quota,
     ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
     TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
     UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    NotGnf,
     DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,
@@ -72,6 +73,13 @@ const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const DOCUMENTS: &[Example] =
     &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const PLANNED: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+    (JSON, "proposed.json"),
+];
 const REASON: &[Example] = &[(JSON, "reason.json")];
 const UNCHANGED: (&str, &str, &[Example]) = ("304", "What has the ETag that `If-None-Match` names is unchanged.", &[]);
 
@@ -133,7 +141,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         method: "post",
         path: "/v1/plans",
         id: "plan_job",
-        requests: DOCUMENTS,
+        requests: PLANNED,
         answers: &[("200", "What a job would do, or why it would not.", &[(JSON, "plan.json")])],
         problems: &[
             MalformedRequest,
@@ -255,6 +263,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[],
         answers: &[("200", "The archive.", &[("application/zip", "zip.txt")]), UNCHANGED],
         problems: &[NotFound, Gone],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/releases/{id}/queries",
+        id: "query_release",
+        requests: &[(JSON, "queries.json")],
+        answers: &[("200", "An answer to each query, in their order.", &[(JSON, "answers.json")])],
+        problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
     },
     Operation {
         method: "post",

@@ -3,37 +3,39 @@
 mod deal;
 mod labels;
 mod largest_l;
+mod values;
 
 pub use labels::Labels;
 pub use largest_l::{Assignment, largest_l};
+pub use values::Values;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::Column;
 use crate::privacy;
 use crate::publication::Guarantee;
 use crate::random::Stream;
 
-/// Assigns rows to buckets that each keep all of `guarantees`: buckets of pairwise distinct values where these suffice and the
-/// column allows them, else buckets that resemble the whole.
+/// Assigns rows to buckets that each keep all of `guarantees`: buckets of pairwise distinct values where these suffice and
+/// there are enough of them, else buckets that resemble the whole.
 ///
-/// The caller has checked eligibility: the whole column keeps the guarantees.
+/// The caller has checked eligibility: the whole table keeps the guarantees.
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub fn assign(
-    column: &Column,
+pub fn assign<'a>(
+    values: impl Into<Values<'a>>,
     guarantees: &[Guarantee],
     stream: &mut Stream,
     control: &Control,
 ) -> Result<Assignment, Cancelled> {
     let distinct = |l: Option<u64>, guarantee: &Guarantee| Some(l?.max(privacy::distinct_rows(*guarantee)?));
     let distinct = guarantees.iter().fold(Some(1), distinct);
-    let most = column.counts().into_iter().max().unwrap_or(0);
-    match distinct.filter(|&l| u128::from(most) * u128::from(l) <= column.codes.len() as u128) {
-        Some(l) => largest_l(column, l, stream, control),
+    let values = values.into();
+    let most = values.counts.iter().copied().max().unwrap_or(0);
+    match distinct.filter(|&l| u128::from(most) * u128::from(l) <= values.codes.len() as u128) {
+        Some(l) => largest_l(values, l, stream, control),
         None => {
             let fewest = guarantees.iter().map(|&guarantee| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
-            deal::deal(column, guarantees, fewest, stream, control)
+            deal::deal(&values, guarantees, fewest, stream, control)
         }
     }
 }

@@ -105,7 +105,9 @@ fn methods() {
         ("/method", json!({"type": "decompose", "primary": null, "x": 1}), &[("/method/type", Unsupported)]),
         ("/method/type", json!("magic"), &[("/method/type", Range)]),
         ("/method/type", json!(null), &[("/method/type", Range)]),
-        ("/method/algorithm", json!("gd"), &[("/method/algorithm", Unsupported)]),
+        ("/method/algorithm", json!("gd"), &[]),
+        ("/method/algorithm", json!("auto"), &[]),
+        ("/method/algorithm", json!("single_attribute"), &[]),
         ("/method/algorithm", json!("best"), &[("/method/algorithm", Range)]),
         (
             "/method/functional_dependencies",
@@ -144,8 +146,8 @@ fn methods() {
         ("/method/correlated", json!("apart"), &[("/method/correlated", Range)]),
         (
             "/method/uad",
-            json!({"addback": true, "saturate": 1, "x": 1}),
-            &[("/method/uad/addback", Unsupported), ("/method/uad/saturate", Range), ("/method/uad/x", UnknownField)],
+            json!({"addback": 1, "saturate": 1, "x": 1}),
+            &[("/method/uad/addback", Range), ("/method/uad/saturate", Range), ("/method/uad/x", UnknownField)],
         ),
         (
             "/method/gd",
@@ -348,7 +350,7 @@ fn every_fault_is_in_one_answer() {
         "dataset": "x", "hold": 1, "priority": 1000, "deadline": "soon", "dedline": "PT1M",
         "attributes": {"age": {"rename": "bucket"}, "agee": {}, "gender": {"publish": true, "drop": true}},
         "composition": {"mode": "report"},
-        "method": {"type": "versatile", "algorithm": "gd", "default_guarantee": {"type": "l_diversity", "l": 1},
+        "method": {"type": "versatile", "score": "kl", "default_guarantee": {"type": "l_diversity", "l": 1},
             "rules": ["age -> ", "age, icd -> race",
                 {"quasi_identifiers": ["age"], "sensitive": ["race"], "guarantee": {"type": "l_diversity", "l": 3}}]},
     });
@@ -365,10 +367,10 @@ fn every_fault_is_in_one_answer() {
             ("/deadline", Range),
             ("/dedline", UnknownField),
             ("/hold", Range),
-            ("/method/algorithm", Unsupported),
             ("/method/default_guarantee/l", Vacuous),
             ("/method/rules/0", Malformed),
             ("/method/rules/1", UnknownAttribute),
+            ("/method/score", Unsupported),
             ("/priority", Range),
         ]
     );

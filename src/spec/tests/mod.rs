@@ -103,7 +103,8 @@ fn every_member_has_its_effect() {
         "dataset": ID, "hold": false, "priority": -7, "deadline": "PT1H30M", "reason": "quarterly release",
         "unlisted": "drop", "composition": {"mode": "enforce"}, "internal": {"utility": []}, "utility": [],
         "attributes": {"gender": {"publish": true, "rename": "sex"}, "age": {"discretize": {"equal_width": 10}}},
-        "method": {"type": "versatile", "algorithm": "uad", "uad": {"saturate": true}, "gd": {"try_all": true},
+        "method": {"type": "versatile", "algorithm": "auto", "uad": {"saturate": true, "addback": true},
+            "gd": {"try_all": true, "fill": true},
             "correlated": "separate", "score": "entropy", "functional_dependencies": [], "assume_unknown": [],
             "rules": ["age -> race, zipcode",
                 {"quasi_identifiers": [], "sensitive": ["race"], "guarantee": {"type": "l_diversity", "l": 3.0}}],
@@ -114,7 +115,14 @@ fn every_member_has_its_effect() {
     assert_eq!(specification.names, ["age", "gender", "zipcode", "race"]);
     assert_eq!(specification.published_names, ["age", "sex", "zipcode", "race"]);
     assert_eq!(specification.method.rules(), [rule(0, &[0], 2, 2), rule(0, &[0], 3, 2), rule(1, &[], 3, 3)]);
-    assert!(matches!(&specification.method, MethodSpec::Versatile(VersatileSpec { saturate: true, .. })));
+    let MethodSpec::Versatile(method) = &specification.method else { panic!("{:?}", specification.method) };
+    assert_eq!((method.algorithm, method.score), (Algorithm::Auto, Score::Entropy));
+    assert!(method.saturate && method.addback && method.try_all && method.fill);
+    let said = &specification.normalized["method"];
+    assert_eq!(
+        (&said["algorithm"], &said["uad"]["addback"], &said["gd"]["fill"]),
+        (&json!("auto"), &json!(true), &json!(true))
+    );
     assert_eq!(specification.priority, -7);
     assert_eq!(specification.deadline, Some(Duration::from_secs(5_400)));
     assert_eq!(specification.reason.as_deref(), Some("quarterly release"));
@@ -175,4 +183,19 @@ fn on_the_command_line_the_dataset_may_be_left_out() {
     assert_eq!(with_dataset, without);
     assert_eq!(without.faults, []);
     assert_eq!(kinds(&read(&document, &schema, Origin::Http).faults), [("/dataset", Kind::ParameterRange)]);
+}
+
+#[test]
+fn a_score_against_the_original_is_for_reproductions() {
+    let mut document = hospital_document();
+    document["method"]["score"] = "kl".into();
+    let columns = hospital();
+    let schema = Schema { columns: &columns, record_key: &[] };
+    let reading = read(&document, &schema, Origin::CommandLine);
+    assert_eq!(reading.faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["/method/score"]);
+    let reading = read(&document, &schema, Origin::Reproduction);
+    assert_eq!(reading.faults, []);
+    let specification = reading.specification.unwrap();
+    assert!(matches!(&specification.method, MethodSpec::Versatile(VersatileSpec { score: Score::Kl, .. })));
+    assert_eq!(specification.normalized["method"]["score"], "kl");
 }

@@ -1,0 +1,171 @@
+//! Which decomposition is published: that of UAD, of GD, or the better of them.
+
+use super::addback::{Bounds, add_back};
+use super::ground::{Draft, Ground, without_redundant};
+use super::score::Scorer;
+use super::{gd, uad};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet};
+use crate::publish::Choice;
+use crate::spec::{Algorithm, VersatileSpec};
+
+/// What `auto` may do for each algorithm that it tries, in values looked at.
+const AUTO_WORK: u64 = 1_000_000_000;
+/// What is asked for by name may do as much as its job may take.
+const NO_BOUND: u64 = u64::MAX;
+
+/// A decomposition that was tried.
+struct Tried {
+    name: &'static str,
+    drafts: Vec<Draft>,
+    score: f64,
+}
+
+/// The tables of an algorithm that looks at the data, and how they were chosen where several were tried.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn decide(
+    spec: &VersatileSpec,
+    ground: &Ground<'_>,
+    scorer: &mut Scorer<'_>,
+    control: &Control,
+) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
+    let asked = Bounds { fill: spec.fill, work: NO_BOUND };
+    match spec.algorithm {
+        Algorithm::Auto => auto(ground, scorer, spec, control),
+        Algorithm::Gd => {
+            let tried = tried_gd(ground, scorer, spec.try_all, asked, control)?;
+            Ok((tried.drafts, None))
+        }
+        _ => {
+            let bounds = Bounds { fill: false, ..asked };
+            Ok((added("uad", ground, from_uad(ground, spec.saturate), scorer, bounds, control)?.drafts, None))
+        }
+    }
+}
+
+fn auto(
+    ground: &Ground<'_>,
+    scorer: &mut Scorer<'_>,
+    spec: &VersatileSpec,
+    control: &Control,
+) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
+    let mut all = Vec::new();
+    for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
+        all.push(scored(name, ground, from_uad(ground, saturate), scorer)?);
+    }
+    let within = |scorer: &Scorer<'_>| Bounds { fill: spec.fill, work: scorer.work().saturating_add(AUTO_WORK) };
+    for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)] {
+        let bounds = within(scorer);
+        all.push(added(name, ground, from_uad(ground, saturate), scorer, bounds, control)?);
+    }
+    let bounds = within(scorer);
+    all.push(tried_gd(ground, scorer, spec.try_all, bounds, control)?);
+    // beside tables that are published already some may break rules
+    if all.iter().any(|tried| ground.holds(&tried.drafts)) {
+        all.retain(|tried| ground.holds(&tried.drafts));
+    }
+    let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
+    let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
+    Ok((drafts, Some(Choice { winner, considered })))
+}
+
+/// The one with the lowest score, the first of equal ones.
+fn best(tried: Vec<Tried>) -> Option<Tried> {
+    tried.into_iter().reduce(|best, next| if next.score < best.score - super::addback::CLOSE { next } else { best })
+}
+
+/// Each attribute in a table of its own, to be bucketized once there is more in it.
+fn single_columns(ground: &Ground<'_>) -> Vec<Draft> {
+    let protected = ground.protected();
+    let alone = |attr| Draft { attributes: AttrSet::one(attr), sensitive: protected.contains(attr).then_some(attr) };
+    ground.attributes.iter().map(alone).collect()
+}
+
+fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
+    let draft = |selected: uad::Selected| Draft { attributes: selected.attributes, sensitive: selected.sensitive };
+    uad::decompose(ground.attributes, &ground.rules, saturate).into_iter().map(draft).collect()
+}
+
+/// GD, begun with the first rule, or once for each attribute that rules protect.
+fn tried_gd(
+    ground: &Ground<'_>,
+    scorer: &mut Scorer<'_>,
+    try_all: bool,
+    bounds: Bounds,
+    control: &Control,
+) -> Result<Tried, Cancelled> {
+    let mut firsts: Vec<Attr> = Vec::new();
+    for rule in &ground.rules {
+        if !firsts.contains(&rule.sensitive) {
+            firsts.push(rule.sensitive);
+        }
+    }
+    if !try_all {
+        firsts.truncate(1);
+    }
+    let mut starts: Vec<Vec<Draft>> = Vec::new();
+    for first in firsts {
+        let mut drafts = gd::decompose(ground, first, control)?;
+        if !ground.holds(&drafts) {
+            // in the way of what is published already; single columns connect nothing by themselves
+            drafts = single_columns(ground);
+        }
+        if !ground.holds(&drafts) {
+            // what is published already breaks rules: the tables keep theirs among themselves, and the union is refused
+            drafts = gd::decompose(&ground.alone(), first, control)?;
+        }
+        if !starts.contains(&drafts) {
+            starts.push(drafts);
+        }
+    }
+    if starts.is_empty() {
+        starts.push(vec![Draft::plain(ground.attributes)]);
+    }
+    let tried = starts.into_iter().map(|start| added("gd", ground, start, scorer, bounds, control));
+    let tried: Vec<Tried> = tried.collect::<Result<_, _>>()?;
+    // at least one start was tried
+    Ok(best(tried).unwrap_or(Tried { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
+}
+
+/// A decomposition with attributes added back.
+fn added(
+    name: &'static str,
+    ground: &Ground<'_>,
+    start: Vec<Draft>,
+    scorer: &mut Scorer<'_>,
+    bounds: Bounds,
+    control: &Control,
+) -> Result<Tried, Cancelled> {
+    let mut drafts = with_idle_released(ground, start);
+    if ground.holds(&drafts) {
+        drafts = add_back(ground, drafts, scorer, bounds, control)?;
+    }
+    scored(name, ground, drafts, scorer)
+}
+
+/// Buckets that guard nothing before an attribute is added stay away: to draw the line between them and the others again would
+/// look at what they hide. Where a table holds nothing beside its sensitive attribute, there is nothing to hide.
+fn with_idle_released(ground: &Ground<'_>, drafts: Vec<Draft>) -> Vec<Draft> {
+    let released = ground.released(&drafts);
+    let keep = |(draft, released): (Draft, Draft)| if draft.known().is_empty() { draft } else { released };
+    drafts.into_iter().zip(released).map(keep).collect()
+}
+
+/// The decomposition as it is published.
+fn scored(
+    name: &'static str,
+    ground: &Ground<'_>,
+    drafts: Vec<Draft>,
+    scorer: &mut Scorer<'_>,
+) -> Result<Tried, Cancelled> {
+    let score = match scorer.sum_of(&drafts) {
+        Some(sum) => scorer.scores(&[sum])?[0],
+        None => f64::INFINITY,
+    };
+    let plain_alone = |draft: Draft| if draft.known().is_empty() { Draft::plain(draft.attributes) } else { draft };
+    let drafts: Vec<Draft> = ground.released(&drafts).into_iter().map(plain_alone).collect();
+    let drafts = without_redundant(&drafts);
+    Ok(Tried { name, drafts, score })
+}

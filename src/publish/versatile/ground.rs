@@ -1,0 +1,156 @@
+//! What decompositions are judged on: drafts of tables, the rules, and what is published already.
+
+use std::collections::BTreeMap;
+
+use crate::microdata::{Attr, AttrSet};
+use crate::privacy::{self, Rule, Schema, Status};
+use crate::publication::Guarantee;
+use crate::publish::{Bucketized, DesignedTable};
+
+/// A table under consideration.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Draft {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// The attribute that buckets part from the others, if any.
+    pub sensitive: Option<Attr>,
+}
+
+impl Draft {
+    /// A table of whole tuples.
+    #[must_use]
+    pub const fn plain(attributes: AttrSet) -> Self {
+        Self { attributes, sensitive: None }
+    }
+
+    /// The attributes that stand with the rows.
+    #[must_use]
+    pub fn known(&self) -> AttrSet {
+        self.sensitive.map_or(self.attributes, |sensitive| self.attributes.without(sensitive))
+    }
+
+    /// The table with another attribute beside those known.
+    #[must_use]
+    pub const fn with(self, attr: Attr) -> Self {
+        Self { attributes: self.attributes.with(attr), ..self }
+    }
+
+    fn without(self, attr: Attr) -> Self {
+        Self { attributes: self.attributes.without(attr), sensitive: self.sensitive.filter(|&s| s != attr) }
+    }
+}
+
+/// The rules, and the tables that are published already.
+#[derive(Clone, Debug)]
+pub struct Ground<'a> {
+    /// The attributes to publish.
+    pub attributes: AttrSet,
+    /// The rules of the job, none implied by another, in the order in which they are to be looked at.
+    pub rules: Vec<Rule>,
+    standing: &'a [Rule],
+    earlier: &'a [Schema],
+    guarantees: BTreeMap<Attr, Vec<Guarantee>>,
+}
+
+impl<'a> Ground<'a> {
+    /// The ground of a job beside what the ledger holds.
+    #[must_use]
+    pub fn new(attributes: AttrSet, rules: Vec<Rule>, standing: &'a [Rule], earlier: &'a [Schema]) -> Self {
+        let mut into: BTreeMap<Attr, Vec<Guarantee>> = BTreeMap::new();
+        for rule in rules.iter().chain(standing).filter(|rule| attributes.contains(rule.sensitive)) {
+            into.entry(rule.sensitive).or_default().push(rule.guarantee);
+        }
+        let guarantees = into.into_iter().map(|(attr, all)| (attr, privacy::strongest(all))).collect();
+        Self { attributes, rules, standing, earlier, guarantees }
+    }
+
+    /// The same without what is published already.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self::new(self.attributes, self.rules.clone(), &[], &[])
+    }
+
+    /// All rules: those of the job first.
+    pub(super) fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(self.standing)
+    }
+
+    /// What buckets on `sensitive` keep: the strongest guarantees of all rules that protect it, whatever is known to whom. So
+    /// they are the same in every decomposition.
+    pub fn guarantees(&self, sensitive: Attr) -> &[Guarantee] {
+        self.guarantees.get(&sensitive).map_or(&[], Vec::as_slice)
+    }
+
+    /// The table that a draft is of.
+    pub(super) fn designed(&self, draft: &Draft) -> DesignedTable {
+        let bucketized = |sensitive| Bucketized::on(draft.attributes, sensitive, self.guarantees(sensitive).to_vec());
+        DesignedTable { attributes: draft.attributes, bucketized: draft.sensitive.map(bucketized) }
+    }
+
+    /// The attributes that rules protect.
+    pub fn protected(&self) -> AttrSet {
+        self.guarantees.keys().copied().collect()
+    }
+
+    fn schema(&self, draft: &Draft) -> Schema {
+        self.designed(draft).schema()
+    }
+
+    /// The drafts, and behind them what is published already, as the check of Guardian Normal Form sees them.
+    fn schemas(&self, drafts: &[Draft]) -> Vec<Schema> {
+        drafts.iter().map(|draft| self.schema(draft)).chain(self.earlier.iter().cloned()).collect()
+    }
+
+    /// The rules, by index into [`Ground::all_rules`], that the drafts break together with what is published already.
+    #[must_use]
+    pub fn violated(&self, drafts: &[Draft]) -> Vec<usize> {
+        let schemas = self.schemas(drafts);
+        let violated = |rule: &Rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_));
+        self.all_rules().enumerate().filter(|(_, rule)| violated(rule)).map(|(index, _)| index).collect()
+    }
+
+    /// Whether every rule holds.
+    #[must_use]
+    pub fn holds(&self, drafts: &[Draft]) -> bool {
+        let schemas = self.schemas(drafts);
+        !self.all_rules().any(|rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_)))
+    }
+
+    /// Publishes raw what guards no rule: its buckets would protect nothing. Where a rule is broken nothing is certain, and
+    /// every protection stays.
+    #[must_use]
+    pub fn released(&self, drafts: &[Draft]) -> Vec<Draft> {
+        let schemas = self.schemas(drafts);
+        let mut active = vec![false; schemas.len()];
+        for rule in self.all_rules() {
+            match privacy::judge(&schemas, rule) {
+                Status::Unreachable => {}
+                Status::Guardian { table, .. } => active[table] = true,
+                Status::Violated(_) => return drafts.to_vec(),
+            }
+        }
+        let kept = |(draft, active): (&Draft, &bool)| if *active { *draft } else { Draft::plain(draft.attributes) };
+        drafts.iter().zip(&active).map(kept).collect()
+    }
+}
+
+/// The drafts without the column of `attr`.
+pub(super) fn stripped(drafts: &[Draft], attr: Attr) -> Vec<Draft> {
+    drafts.iter().map(|draft| draft.without(attr)).filter(|draft| !draft.attributes.is_empty()).collect()
+}
+
+/// The drafts without those that say nothing beside another; of equal ones the first is kept.
+pub(super) fn without_redundant(drafts: &[Draft]) -> Vec<Draft> {
+    let says_it = |this: usize, other: usize| {
+        let (t, o) = (&drafts[this], &drafts[other]);
+        let shown = match (t.sensitive, o.sensitive) {
+            (None, None) => true,
+            (None, Some(sensitive)) => !t.attributes.contains(sensitive) || t.attributes.len() == 1,
+            (Some(_), _) => t.sensitive == o.sensitive,
+        };
+        let equal = t.attributes == o.attributes && t.sensitive == o.sensitive;
+        other != this && t.attributes.is_subset(o.attributes) && shown && (!equal || other < this)
+    };
+    let kept = |this: &usize| !(0..drafts.len()).any(|other| says_it(*this, other));
+    (0..drafts.len()).filter(kept).map(|this| drafts[this]).collect()
+}

@@ -1,0 +1,244 @@
+//! Properties of what is decided by the data.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::privacy::Schema;
+use crate::publish::Rows;
+use crate::publish::assign::{Assignment, assign};
+use crate::random::{ReleaseKey, Streams};
+
+/// A table of columns of so many values; not all need occur.
+fn table(values: usize, rows: &[Vec<u8>]) -> Table {
+    let attributes = rows.first().map_or(0, Vec::len);
+    let column = |at: usize| {
+        let mut arena = Arena::default();
+        (0..values).for_each(|value| arena.push(format!("{value:03}").as_bytes()));
+        let codes: Vec<u32> = rows.iter().map(|row| u32::from(row[at]) % values as u32).collect();
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+        Column { domain, codes: Codes::collect(values, codes.into_iter()) }
+    };
+    Table::new((0..attributes).map(|at| format!("a{at}")).collect(), (0..attributes).map(column).collect())
+}
+
+fn rules_of(raw: &[(Vec<u8>, u8, u64)], attributes: usize) -> Vec<SubmittedRule> {
+    let rule = |(at, (known, sensitive, l)): (usize, &(Vec<u8>, u8, u64))| {
+        let sensitive = sensitive % attributes as u8;
+        let known: Vec<u8> = known.iter().map(|a| a % attributes as u8).filter(|&a| a != sensitive).collect();
+        submitted(at, &known, sensitive, *l)
+    };
+    raw.iter().enumerate().map(rule).collect()
+}
+
+fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
+    VersatileSpec {
+        rules,
+        declared: Vec::new(),
+        assumed_unknown: Vec::new(),
+        algorithm,
+        saturate: false,
+        addback: true,
+        try_all: false,
+        fill: false,
+        score: Score::Entropy,
+        correlated: Correlated::Together,
+        no_rules: None,
+    }
+}
+
+fn planned(spec: &VersatileSpec, table: &Table, earlier: &[Schema], standing: &[Rule]) -> Design {
+    let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
+    let input = Input {
+        counts: table,
+        published_names: table.names(),
+        earlier,
+        standing_rules: standing,
+        dependencies: &[],
+        rows: Some(Rows { table, streams: &streams }),
+    };
+    Versatile::plan(spec, &input, &Control::default()).unwrap()
+}
+
+/// So few rules that a table of 40 rows and 8 values keeps them, or is refused.
+fn rules() -> impl Strategy<Value = Vec<(Vec<u8>, u8, u64)>> {
+    prop::collection::vec((prop::collection::vec(any::<u8>(), 0..4), any::<u8>(), 2u64..4), 1..6)
+}
+
+fn rows() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    (2usize..7).prop_flat_map(|attributes| prop::collection::vec(prop::collection::vec(0u8..8, attributes), 40))
+}
+
+fn algorithms() -> impl Strategy<Value = Algorithm> {
+    prop::sample::select(vec![Algorithm::Uad, Algorithm::Gd, Algorithm::Auto, Algorithm::SingleAttribute])
+}
+
+proptest! {
+    #[test]
+    fn every_choice_keeps_every_rule_and_publishes_every_attribute(
+        raw in rules(), rows in rows(), algorithm in algorithms(), try_all: bool, fill: bool, kl: bool,
+    ) {
+        let table = table(8, &rows);
+        let mut spec = spec(algorithm, rules_of(&raw, rows[0].len()));
+        (spec.try_all, spec.fill) = (try_all, fill);
+        spec.score = if kl { Score::Kl } else { Score::Entropy };
+        let design = planned(&spec, &table, &[], &[]);
+        if design.feasible(table.names()).is_err() {
+            prop_assert!(algorithm == Algorithm::SingleAttribute || design.decision == Decision::Undecided);
+            return Ok(());
+        }
+        let schemas = design.schemas();
+        for rule in &design.rules {
+            prop_assert_eq!(&privacy::judge(&schemas, &rule.rule), &rule.status);
+            prop_assert!(!matches!(rule.status, Status::Violated(_)), "{:?}", design);
+        }
+        let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        prop_assert_eq!(all, table.attributes());
+        for (at, t) in design.tables.iter().enumerate() {
+            prop_assert!(design.tables[..at].iter().all(|other| other.attributes != t.attributes), "{:?}", design);
+        }
+        prop_assert_eq!(matches!(design.decision, Decision::ByData(_)), algorithm != Algorithm::SingleAttribute);
+        // the same again, whatever the processors did
+        prop_assert_eq!(&planned(&spec, &table, &[], &[]), &design);
+    }
+
+    #[test]
+    fn every_step_of_gd_leaves_fewer_rules_broken(raw in rules(), attributes in 2usize..9) {
+        let rules: Vec<Rule> = rules_of(&raw, attributes).iter().filter_map(|rule| match rule.protects {
+            Protected::Attribute(sensitive) => Some(Rule { known: rule.known, sensitive, guarantee: rule.guarantee }),
+            Protected::Joint(_) => None,
+        }).collect();
+        let count = rules.len();
+        let ground = Ground::new(AttrSet::first(attributes), rules, &[], &[]);
+        let drafts = decompose_greedily(&ground, ground.rules[0].sensitive, &Control::default()).unwrap();
+        prop_assert!(ground.holds(&drafts));
+        // every step makes one table, and none is made but by a step
+        prop_assert!(drafts.len() <= 1 + count);
+    }
+
+    /// Beside tables that are published already the new ones keep all rules, or the union is refused.
+    #[test]
+    fn earlier_tables_are_thought_of(raw in rules(), rows in rows(), earlier in prop::collection::vec(any::<u8>(), 1..4)) {
+        let table = table(8, &rows);
+        let attributes = rows[0].len();
+        let spec = spec(Algorithm::Gd, rules_of(&raw, attributes));
+        let set: AttrSet = earlier.iter().map(|a| Attr(a % (attributes + 2) as u8)).collect();
+        let earlier = [Schema { attributes: set, guards: Vec::new() }];
+        let standing = [Rule { known: AttrSet::one(Attr(0)), sensitive: Attr(1), guarantee: Guarantee::LDiversity { l: 2 } }];
+        let design = planned(&spec, &table, &earlier, &standing);
+        if design.decision == Decision::Undecided {
+            return Ok(());
+        }
+        let rules: Vec<Rule> = design.rules.iter().map(|rule| rule.rule).chain(standing).collect();
+        let broken = |schemas: &[Schema]| rules.iter().filter(|rule| matches!(privacy::judge(schemas, rule), Status::Violated(_))).count();
+        prop_assert!(design.rules.iter().all(|rule| !matches!(rule.status, Status::Violated(_))));
+        let alone: Vec<Schema> = table.attributes().iter().map(|attr| Schema { attributes: AttrSet::one(attr), guards: Vec::new() }).collect();
+        let beside = |mut schemas: Vec<Schema>| { schemas.extend_from_slice(&earlier); schemas };
+        // where single columns can stand beside what is published, so can what GD chooses
+        if broken(&beside(alone)) == 0 {
+            prop_assert_eq!(broken(&beside(design.schemas())), 0, "{:?}", design);
+        }
+    }
+
+    /// Which row of a bucket has which sensitive value has no part in any choice.
+    #[test]
+    fn the_choice_does_not_depend_on_what_buckets_hide(
+        raw in rules(), rows in rows(), algorithm in algorithms(), try_all: bool, fill: bool, turns in prop::collection::vec(any::<u8>(), 8),
+    ) {
+        let attributes = rows[0].len();
+        let table = table(8, &rows);
+        let mut spec = spec(algorithm, rules_of(&raw, attributes));
+        (spec.try_all, spec.fill) = (try_all, fill);
+        let design = planned(&spec, &table, &[], &[]);
+        prop_assume!(matches!(design.decision, Decision::ByData(_)));
+        let kept: Vec<Rule> = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule).collect();
+        let ground = Ground::new(AttrSet::first(attributes), kept, &[], &[]);
+        let streams = Streams::Keyed(ReleaseKey::from_bytes([9; 32]));
+        let drawn = || -> BTreeMap<Attr, Assignment> {
+            let draw = |attr: Attr| {
+                let mut stream = streams.stream(&format!("assign/{}", attr.0));
+                (attr, assign(table.column(attr), ground.guarantees(attr), &mut stream, &Control::default()).unwrap())
+            };
+            ground.protected().iter().map(draw).collect()
+        };
+        let control = Control::default();
+        let choose = |table: &Table| {
+            let mut scorer = Scorer::with(drawn(), table, spec.score, &control).unwrap();
+            decide::decide(&spec, &ground, &mut scorer, &control).unwrap()
+        };
+        // every protected column turned round inside its own buckets
+        let mut permuted = rows.clone();
+        for (attr, assignment) in drawn() {
+            for bucket in 0..assignment.buckets {
+                let inside: Vec<usize> = (0..rows.len()).filter(|&row| assignment.bucket_of[row] == bucket).collect();
+                let turn = usize::from(turns[(bucket as usize + attr.index()) % turns.len()]);
+                inside.iter().enumerate().for_each(|(i, &row)| {
+                    permuted[row][attr.index()] = rows[inside[(i + turn) % inside.len()]][attr.index()];
+                });
+            }
+        }
+        prop_assert_eq!(choose(&self::table(8, &permuted)), choose(&table));
+    }
+}
+
+/// Two people in every group of equal age and sex; what is bought tells what is earned.
+#[test]
+fn gd_tells_more_than_uad_where_attributes_go_together() {
+    let rows: Vec<Vec<u8>> = (0u8..48).map(|i| vec![i % 6, i / 6 % 8, (i % 6) / 2, i * 5 % 8]).collect();
+    let table = table(8, &rows);
+    let rules = || vec![submitted(0, &[0, 1], 3, 2)];
+    let spec_of = |algorithm, addback| VersatileSpec { addback, ..spec(algorithm, rules()) };
+    let uad = planned(&spec_of(Algorithm::Uad, false), &table, &[], &[]);
+    let auto = planned(&spec_of(Algorithm::Auto, false), &table, &[], &[]);
+    let Decision::ByData(Some(choice)) = &auto.decision else { panic!("{:?}", auto.decision) };
+    let lowest = choice.considered.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
+    let winner = choice.considered.iter().find(|(name, _)| *name == choice.winner).unwrap();
+    assert!(winner.1 - lowest < 1e-9, "{choice:?}");
+    assert_eq!(choice.considered.len(), 5);
+    assert_eq!(uad.decision, Decision::ByRules);
+    let gd = planned(&spec_of(Algorithm::Gd, false), &table, &[], &[]);
+    assert_eq!(gd.tables.len(), 1, "one table holds all, bucketized: {gd:?}");
+}
+
+#[test]
+fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
+    let even = Even(3);
+    let names: Vec<String> = (0..3).map(|i| i.to_string()).collect();
+    let input = Input {
+        counts: &even,
+        published_names: &names,
+        earlier: &[],
+        standing_rules: &[],
+        dependencies: &[],
+        rows: None,
+    };
+    for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
+        let spec = spec(algorithm, vec![submitted(0, &[0], 2, 2)]);
+        let design = Versatile::plan(&spec, &input, &Control::default()).unwrap();
+        assert_eq!((design.decision, design.tables.len(), design.rules.len()), (Decision::Undecided, 0, 1));
+    }
+    let rows: Vec<Vec<u8>> = (0u8..40).map(|i| vec![i % 4, u8::from(i == 0), 0]).collect();
+    let design = planned(&spec(Algorithm::Gd, vec![submitted(0, &[0], 1, 2)]), &table(8, &rows), &[], &[]);
+    assert_eq!((design.decision, design.tables.len()), (Decision::Undecided, 0));
+    assert!(design.rules[0].ineligible.is_some());
+}
+
+#[test]
+fn a_plan_that_is_cancelled_stops() {
+    let rows: Vec<Vec<u8>> = (0u8..40).map(|i| vec![i % 4, i % 5, i % 8]).collect();
+    let table = table(8, &rows);
+    let streams = Streams::Identity;
+    let input = Input {
+        counts: &table,
+        published_names: table.names(),
+        earlier: &[],
+        standing_rules: &[],
+        dependencies: &[],
+        rows: Some(Rows { table: &table, streams: &streams }),
+    };
+    let control = Control::default();
+    control.cancel();
+    let stopped = Versatile::plan(&spec(Algorithm::Gd, vec![submitted(0, &[0], 2, 2)]), &input, &control);
+    assert!(matches!(stopped, Err(Unplanned::Cancelled(_))));
+}
