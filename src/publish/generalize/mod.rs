@@ -10,9 +10,9 @@ mod cells;
 pub use cells::{Covering, Interval, intervals, nodes, sets};
 
 use super::assign::Assignment;
-use super::partition::{self, Each, Limits, Requirement, Space, Split};
+use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Axis, Table};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 
@@ -53,17 +53,11 @@ pub enum NoClasses {
 
 impl Generalization {
     /// The class of every row. `table` has its rows already permuted secretly, and classes are numbered in the order of
-    /// making: as buckets, they are published under secret labels or none. `declared` may name the order of an attribute,
-    /// such as that of the leaves of its taxonomy.
+    /// making: as buckets, they are published under secret labels or none.
     ///
     /// # Errors
     /// [`NoClasses`] when not even the whole table keeps what is asked, or when told to stop.
-    pub fn classes(
-        &self,
-        table: &Table,
-        declared: &dyn Fn(Attr) -> Option<Axis>,
-        control: &Control,
-    ) -> Result<Assignment, NoClasses> {
+    pub fn classes(&self, table: &Table, stated: &dyn Stated, control: &Control) -> Result<Assignment, NoClasses> {
         let rows = table.rows() as u64;
         if rows == 0 {
             return Err(NoClasses::Empty);
@@ -73,7 +67,7 @@ impl Generalization {
         }
         let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
             let sensitive = table.column(attr);
-            let population = Population::new(sensitive.counts());
+            let population = Population::new(sensitive.counts()).on(stated.terrain(attr));
             let holds = move |counts: &[(u32, u64)]| privacy::holds(guarantee, counts, &population);
             Requirement { groups: None, sensitive, holds: Box::new(holds) }
         };
@@ -86,7 +80,7 @@ impl Generalization {
         // at most the number of rows: the whole table keeps all of it
         let min_bucket = self.k.max(fewest).max(1) as usize;
         let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket };
-        let space = Space::of(table, self.quasi_identifiers, declared);
+        let space = Space::of(table, self.quasi_identifiers, stated);
         Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::super::partition::Unstated;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::microdata::{Arena, AttributeType, Axis, Codes, Column, Domain};
 use crate::publication::{Ground, Ratio};
 
 /// A column of numbers, where 0 is a missing value.
@@ -29,7 +30,7 @@ fn generalization(k: u64, guarantees: Vec<(Attr, Guarantee)>, split: Split) -> G
 }
 
 fn classes(generalization: &Generalization, table: &Table) -> Result<Assignment, NoClasses> {
-    generalization.classes(table, &|_| None, &Control::default())
+    generalization.classes(table, &Unstated, &Control::default())
 }
 
 fn guarantees() -> impl Strategy<Value = Vec<(Attr, Guarantee)>> {

@@ -12,12 +12,12 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-pub use require::{Each, Requirement};
+pub use require::{Each, Predicate, Requirement};
 pub use tally::{Groups, Tally};
 
 use super::assign::Assignment;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Axis, Table};
+use crate::microdata::{Attr, AttrSet, Axis, Table, Terrain};
 
 /// How a bucket is halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,25 @@ pub struct Limits {
     pub min_bucket: usize,
 }
 
+/// What is stated of the values of a table beyond their canonical order.
+pub trait Stated {
+    /// The axis of an attribute whose order is declared, or is that of the leaves of its taxonomy; others have the axis of
+    /// their domain.
+    fn axis(&self, _: Attr) -> Option<Axis> {
+        None
+    }
+
+    /// Which values of a sensitive attribute an insider can rule out.
+    fn terrain(&self, _: Attr) -> Terrain {
+        Terrain::default()
+    }
+}
+
+/// Nothing is stated.
+pub struct Unstated;
+
+impl Stated for Unstated {}
+
 /// The dimensions that rows are split along, in the order of attributes.
 pub struct Space {
     dimensions: Vec<Dimension>,
@@ -53,12 +72,12 @@ struct Dimension {
 }
 
 impl Space {
-    /// The dimensions of `attributes`. `declared` may name the axis of an attribute; others have the axis of their domain.
+    /// The dimensions of `attributes`.
     #[must_use]
-    pub fn of(table: &Table, attributes: AttrSet, declared: &dyn Fn(Attr) -> Option<Axis>) -> Self {
+    pub fn of(table: &Table, attributes: AttrSet, stated: &dyn Stated) -> Self {
         let dimension = |attr| {
             let column = table.column(attr);
-            let axis = declared(attr).unwrap_or_else(|| Axis::of(&column.domain));
+            let axis = stated.axis(attr).unwrap_or_else(|| Axis::of(&column.domain));
             let ordinals: Vec<u32> = column.codes.iter().map(|code| axis.ordinal(code)).collect();
             let low = ordinals.iter().copied().min().unwrap_or(0);
             let high = ordinals.iter().copied().max().unwrap_or(0);

@@ -3,14 +3,17 @@
 use super::{Groups, Judge, Tally};
 use crate::microdata::Column;
 
-/// A predicate on the counts of a sensitive attribute, in every bucket or in every group of rows in a bucket.
+/// A predicate on counts: each value that occurs once, with its count, values rising.
+pub type Predicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + 'a>;
+
+/// What must hold of the counts of a sensitive attribute, in every bucket or in every group of rows in a bucket.
 pub struct Requirement<'a> {
     /// Rows of a bucket are looked at group by group, or all together.
     pub groups: Option<&'a Groups>,
     /// The sensitive attribute.
     pub sensitive: &'a Column,
-    /// Judges counts: each value that occurs once, with its count, values rising.
-    pub holds: Box<dyn Fn(&[(u32, u64)]) -> bool + 'a>,
+    /// Judges the counts.
+    pub holds: Predicate<'a>,
 }
 
 /// Allows the splits whose halves both keep every requirement.

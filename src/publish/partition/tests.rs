@@ -60,7 +60,7 @@ proptest! {
         rows in prop::collection::vec(prop::collection::vec(0u32..6, 3), 1..30), members: u32, strict: bool,
     ) {
         let table = table(&rows);
-        let space = Space::of(&table, table.attributes(), &|_| None);
+        let space = Space::of(&table, table.attributes(), &Unstated);
         let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| members >> row & 1 == 1).collect();
         prop_assume!(!bucket.is_empty());
         let split = if strict { Split::Strict } else { Split::Relaxed };
@@ -104,7 +104,7 @@ proptest! {
         attempts in prop::option::of(1usize..3),
     ) {
         let table = table(&rows);
-        let space = Space::of(&table, AttrSet::first(2), &|_| None);
+        let space = Space::of(&table, AttrSet::first(2), &Unstated);
         let sensitive = table.column(Attr(2));
         let requirement = || Requirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
         let mut judge = Each::new(vec![requirement()]);
@@ -133,8 +133,13 @@ fn rows_of(rows: &[Vec<u32>], columns: usize) -> Vec<Vec<u32>> {
 fn a_declared_order_decides_where_rows_are_cut() {
     let table = table(&[vec![1], vec![2], vec![3], vec![4]]);
     // 3 1 4 2
-    let declared = |_| Some(Axis::from_places(&[1, 3, 0, 2]));
-    let space = Space::of(&table, table.attributes(), &declared);
+    struct Declared;
+    impl Stated for Declared {
+        fn axis(&self, _: Attr) -> Option<Axis> {
+            Some(Axis::from_places(&[1, 3, 0, 2]))
+        }
+    }
+    let space = Space::of(&table, table.attributes(), &Declared);
     let limits = Limits { split: Split::Strict, max_attempts: None, min_bucket: 2 };
     let made = partition(&space, 4, limits, &mut Each::default(), &Control::default()).unwrap();
     assert_eq!(made.bucket_of, [0, 1, 0, 1]);
@@ -143,7 +148,7 @@ fn a_declared_order_decides_where_rows_are_cut() {
 #[test]
 fn it_stops_when_told() {
     let table = table(&[vec![1], vec![2]]);
-    let space = Space::of(&table, table.attributes(), &|_| None);
+    let space = Space::of(&table, table.attributes(), &Unstated);
     let control = Control::default();
     control.cancel();
     let limits = Limits { split: Split::Relaxed, max_attempts: None, min_bucket: 1 };

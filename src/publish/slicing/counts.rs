@@ -1,6 +1,6 @@
 //! What the probabilities of a slicing are made of: the counts of one bucket.
 
-use crate::microdata::Codes;
+use crate::microdata::{Codes, Terrain};
 use crate::publication::Ratio;
 use crate::publish::partition::{Groups, Tally};
 
@@ -67,7 +67,7 @@ impl Trial {
     }
 
     /// Counts `rows` in place of what was counted before.
-    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, l: Ratio) {
+    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
         self.size = rows.len() as u64;
         for ((counts, occurring), Groups { of_row, .. }) in
             self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
@@ -87,7 +87,7 @@ impl Trial {
         let Self { side_of, sides, sensitive, tally, .. } = self;
         tally.groups(rows, Some(&keys.beside), codes, values, |beside, counts| {
             sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
-            let bad = !is_diverse(counts.iter().map(|(_, count)| *count), l);
+            let bad = !bound.holds(counts);
             sides.push(Side { beside, end: sensitive.len() as u32, bad });
             side_of[beside as usize] = sides.len() as u32;
             true
@@ -129,10 +129,30 @@ impl Trial {
     }
 }
 
-/// Whether no count takes more than 1/l of all.
-pub(super) fn is_diverse(counts: impl Iterator<Item = u64>, l: Ratio) -> bool {
-    let (most, all) = counts.fold((0, 0), |(most, all), count| (count.max(most), all + count));
-    u128::from(most) * u128::from(l.numerator()) <= u128::from(all) * u128::from(l.denominator())
+/// How frequent a sensitive value may be.
+pub(super) struct Bound {
+    /// No value takes more than 1/l of the rows.
+    pub(super) l: Ratio,
+    /// Of the values that an insider can rule out each is held to that; others to 1/l of the rows without any of these
+    /// (`PRIVACY`, every column is accounted for).
+    pub(super) terrain: Terrain,
+}
+
+impl Bound {
+    /// Whether rows with these sensitive values hold alone. There must be some that nobody can rule out.
+    pub(super) fn holds(&self, counts: &[(u32, u64)]) -> bool {
+        let (mut all, mut informative) = (0, 0);
+        for &(value, count) in counts {
+            all += count;
+            informative += if self.terrain.is_uninformative(value) { 0 } else { count };
+        }
+        let (l, of) = (u128::from(self.l.numerator()), u128::from(self.l.denominator()));
+        informative > 0
+            && counts.iter().all(|&(value, count)| {
+                let among = if self.terrain.is_uninformative(value) { all } else { informative };
+                u128::from(count) * l <= u128::from(among) * of
+            })
+    }
 }
 
 fn of_side<'a>(sides: &[Side], at: usize, sensitive: &'a [(u32, u32)]) -> &'a [(u32, u32)] {

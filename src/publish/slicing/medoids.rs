@@ -106,8 +106,8 @@ mod tests {
             }
         }
         let mut clusters = vec![Vec::new(); medoids];
-        for i in 0..n {
-            let rank = |&at: &usize| (chosen[at] != i, distances[i][chosen[at]]);
+        for (i, from) in distances.iter().enumerate() {
+            let rank = |&at: &usize| (chosen[at] != i, from[chosen[at]]);
             let at = (0..medoids).min_by(|a, b| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1)));
             clusters[at.unwrap()].push(i);
         }

@@ -7,12 +7,11 @@
 
 use smallvec::SmallVec;
 
-use super::counts::{Counts, Kept, Trial};
+use super::counts::{Bound, Counts, Kept, Trial};
 use super::keys::{Identities, Keys};
 use super::posterior::{Judge, Weights};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Column;
-use crate::publication::Ratio;
 use crate::publish::partition;
 
 /// Allows the splits after which every identity holds l-diversity over all buckets that it matches.
@@ -20,7 +19,6 @@ pub(super) struct Mixture<'a> {
     keys: &'a Keys,
     identities: Identities,
     sensitive: &'a Column,
-    l: Ratio,
     judge: Judge,
     /// Per identity, the buckets that it matches.
     matched: Vec<SmallVec<[u32; 4]>>,
@@ -54,7 +52,7 @@ impl<'a> Mixture<'a> {
     pub(super) fn begin(
         keys: &'a Keys,
         sensitive: &'a Column,
-        l: Ratio,
+        bound: Bound,
         weights: Weights,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
@@ -62,7 +60,7 @@ impl<'a> Mixture<'a> {
         let all: Vec<u32> = (0..sensitive.codes.len() as u32).collect();
         let values = sensitive.domain.len();
         let mut left = Trial::new(keys);
-        left.count(&all, keys, &sensitive.codes, values, l);
+        left.count(&all, keys, &sensitive.codes, values, &bound);
         if left.has_bad() {
             return Ok(None);
         }
@@ -70,8 +68,7 @@ impl<'a> Mixture<'a> {
         Ok(Some(Self {
             keys,
             sensitive,
-            l,
-            judge: Judge::new(l, weights, values),
+            judge: Judge::new(bound, weights, values),
             matched: vec![SmallVec::from_slice(&[0]); identities.len()],
             bad_in: vec![0; identities.len()],
             identities,
@@ -142,8 +139,8 @@ impl partition::Judge for Mixture<'_> {
         // taken out while it is tried: the mixtures of its identities are without it
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
         let (codes, values) = (&self.sensitive.codes, self.sensitive.domain.len());
-        self.left.count(left, self.keys, codes, values, self.l);
-        self.right.count(right, self.keys, codes, values, self.l);
+        self.left.count(left, self.keys, codes, values, self.judge.bound());
+        self.right.count(right, self.keys, codes, values, self.judge.bound());
         let bad_sides = || split.counts.sides.iter().filter(|side| side.bad).map(|side| side.beside() as usize);
         bad_sides().for_each(|beside| self.bad_before[beside] = true);
         let allowed = self.is_allowed(bucket, &split);

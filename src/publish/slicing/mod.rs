@@ -19,13 +19,14 @@ mod posterior;
 pub use columns::{Columns, ColumnsError, NoColumns};
 pub use keys::Keys;
 
+use self::counts::Bound;
 use self::mixture::Mixture;
 use self::posterior::Weights;
 use super::assign::Assignment;
 use super::generalize::{Generalization, NoClasses};
-use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Tally};
+use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Axis, Table};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Population};
 use crate::publication::{Guarantee, Protected, Ratio, Seal, Standing};
 
@@ -122,7 +123,7 @@ pub enum Unsliced {
         /// The rows of the table.
         rows: u64,
     },
-    /// Not even the table as one bucket holds. No l above `of / most` can hold.
+    /// Not even the table as one bucket holds. No l above `of / most` can hold, where no values are declared uninformative.
     #[error("in the whole table a sensitive value takes {most} of {of} rows that are alike beside it")]
     NotDiverse {
         /// Rows with the most frequent sensitive value, where its share is largest.
@@ -146,16 +147,10 @@ impl From<NoColumns> for Unsliced {
 
 impl Slicing {
     /// Slices `table`, whose rows are already permuted secretly: ties are decided by their order, and nothing else is drawn.
-    /// `declared` may name the order of an attribute, such as that of the leaves of its taxonomy.
     ///
     /// # Errors
     /// [`Unsliced`] when the columns cannot be made, when not even the whole table holds, or when told to stop.
-    pub fn slice(
-        &self,
-        table: &Table,
-        declared: &dyn Fn(Attr) -> Option<Axis>,
-        control: &Control,
-    ) -> Result<Sliced, Unsliced> {
+    pub fn slice(&self, table: &Table, stated: &dyn Stated, control: &Control) -> Result<Sliced, Unsliced> {
         if let Diversity::Mixture(l) | Diversity::MixtureWeighted(l) = self.diversity
             && l < Ratio::ONE
         {
@@ -165,9 +160,9 @@ impl Slicing {
             return Err(Unsliced::Empty);
         }
         let columns = self.columns.divide(table, self.attributes, self.sensitive, self.bins, control)?;
-        let boxes = self.boxes(table, &columns, declared, control)?;
+        let boxes = self.boxes(table, &columns, stated, control)?;
         let keys = keys_of(table, &columns, &boxes, self.sensitive, control)?;
-        let buckets = self.buckets(table, &keys, declared, control)?;
+        let buckets = self.buckets(table, &keys, stated, control)?;
         Ok(Sliced { columns, boxes, buckets })
     }
 
@@ -176,7 +171,7 @@ impl Slicing {
         &self,
         table: &Table,
         columns: &[AttrSet],
-        declared: &dyn Fn(Attr) -> Option<Axis>,
+        stated: &dyn Stated,
         control: &Control,
     ) -> Result<Vec<Option<Assignment>>, Unsliced> {
         let of_column = |column: &AttrSet| {
@@ -184,7 +179,7 @@ impl Slicing {
             let Some(k) = self.column_k.filter(|_| !quasi_identifiers.is_empty()) else { return Ok(None) };
             let guarantees = Vec::new();
             let alone = Generalization { quasi_identifiers, k, guarantees, split: Split::Strict, max_attempts: None };
-            alone.classes(table, declared, control).map(Some).map_err(|none| match none {
+            alone.classes(table, stated, control).map(Some).map_err(|none| match none {
                 NoClasses::TooFewRows { rows } => Unsliced::TooFewRows { rows },
                 NoClasses::Cancelled(cancelled) => Unsliced::Cancelled(cancelled),
                 // there are rows, and no guarantees
@@ -199,16 +194,17 @@ impl Slicing {
         &self,
         table: &Table,
         keys: &Keys,
-        declared: &dyn Fn(Attr) -> Option<Axis>,
+        stated: &dyn Stated,
         control: &Control,
     ) -> Result<Assignment, Unsliced> {
         let dimensions = self.dimensions.unwrap_or(self.attributes.without(self.sensitive));
-        let space = Space::of(table, dimensions, declared);
+        let space = Space::of(table, dimensions, stated);
         let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
         let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) };
         let sensitive = table.column(self.sensitive);
         let mixture = |l, weights| -> Result<Assignment, Unsliced> {
-            let begun = Mixture::begin(keys, sensitive, l, weights, control)?;
+            let bound = Bound { l, terrain: stated.terrain(self.sensitive) };
+            let begun = Mixture::begin(keys, sensitive, bound, weights, control)?;
             let mut judge = begun.ok_or_else(|| self.worst(table, keys))?;
             Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
         };
@@ -216,7 +212,7 @@ impl Slicing {
             Diversity::Mixture(l) => mixture(*l, Weights::Shares),
             Diversity::MixtureWeighted(l) => mixture(*l, Weights::SharesAndSizes),
             Diversity::Bucket(guarantees) => {
-                let population = Population::new(sensitive.counts());
+                let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
                 let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
                 let groups = (keys.beside.count > 1).then_some(&keys.beside);
                 let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);

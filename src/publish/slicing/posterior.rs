@@ -5,8 +5,7 @@
 
 use num_bigint::BigUint;
 
-use super::counts::Counts;
-use crate::publication::Ratio;
+use super::counts::{Bound, Counts};
 
 /// Sums that are so near to the bound, relatively, are computed exactly. Rounding is far below: a product has at most 128
 /// factors.
@@ -26,7 +25,7 @@ pub(super) enum Weights {
 
 /// Judges mixtures, one after another, in the same memory.
 pub(super) struct Judge {
-    l: Ratio,
+    bound: Bound,
     weights: Weights,
     /// Per sensitive value its weights of both kinds.
     sums: Vec<[f64; 2]>,
@@ -35,8 +34,12 @@ pub(super) struct Judge {
 
 impl Judge {
     /// For sensitive values below `values`.
-    pub(super) fn new(l: Ratio, weights: Weights, values: usize) -> Self {
-        Self { l, weights, sums: vec![[0.0; 2]; values], occurring: Vec::new() }
+    pub(super) fn new(bound: Bound, weights: Weights, values: usize) -> Self {
+        Self { bound, weights, sums: vec![[0.0; 2]; values], occurring: Vec::new() }
+    }
+
+    pub(super) fn bound(&self) -> &Bound {
+        &self.bound
     }
 
     /// Whether no sensitive value is likelier than 1/l for a row with these values, which matches exactly `buckets`.
@@ -64,15 +67,28 @@ impl Judge {
                 sums[1] += weight * size * count;
             }
         }
-        let l = self.l.to_f64();
+        let (l, terrain) = (self.bound.l.to_f64(), &self.bound.terrain);
         for kind in 0..self.weights.kinds() {
-            let sums = || self.occurring.iter().map(|&value| self.sums[value as usize][kind]);
-            let (all, most) = (sums().sum::<f64>(), sums().fold(0.0, f64::max));
-            if (l * most - all).abs() <= NEAR * all {
-                return None;
+            let (mut all, mut informative) = (0.0, 0.0);
+            // the largest of those that can be ruled out, and of others
+            let (mut aside, mut most) = (0.0_f64, 0.0_f64);
+            for &value in &self.occurring {
+                let sum = self.sums[value as usize][kind];
+                all += sum;
+                if terrain.is_uninformative(value) {
+                    aside = aside.max(sum);
+                } else {
+                    informative += sum;
+                    most = most.max(sum);
+                }
             }
-            if l * most > all {
-                return Some(false);
+            for (most, among) in [(most, informative), (aside, all)] {
+                if (l * most - among).abs() <= NEAR * among {
+                    return None;
+                }
+                if l * most > among {
+                    return Some(false);
+                }
             }
         }
         Some(true)
@@ -101,8 +117,16 @@ impl Judge {
                     }
                 }
             }
-            let all: BigUint = sums.iter().map(|(_, sum)| sum).sum::<BigUint>() * self.l.denominator();
-            sums.iter().all(|(_, sum)| sum * self.l.numerator() <= all)
+            let is_aside = |value: u32| self.bound.terrain.is_uninformative(value);
+            let among = |of: &dyn Fn(u32) -> bool| {
+                let sums = sums.iter().filter(|(value, _)| of(*value)).map(|(_, sum)| sum);
+                sums.sum::<BigUint>() * self.bound.l.denominator()
+            };
+            let (all, informative) = (among(&|_| true), among(&|value| !is_aside(value)));
+            informative > BigUint::ZERO
+                && sums.iter().all(|(value, sum)| {
+                    sum * self.bound.l.numerator() <= *(if is_aside(*value) { &all } else { &informative })
+                })
         })
     }
 }
@@ -131,6 +155,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::microdata::Terrain;
+    use crate::publication::Ratio;
 
     /// A bucket of which only one identity is looked at.
     #[derive(Debug)]
@@ -157,9 +183,14 @@ mod tests {
     }
 
     fn judged(l: &str, weights: Weights, buckets: &[One]) -> bool {
+        judged_without(&[], l, weights, buckets)
+    }
+
+    fn judged_without(aside: &[u32], l: &str, weights: Weights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
         let buckets: Vec<&dyn Counts> = buckets.iter().map(|bucket| bucket as _).collect();
-        let mut judge = Judge::new(ratio(l), weights, 8);
+        let bound = Bound { l: ratio(l), terrain: Terrain::without(aside.to_vec()) };
+        let mut judge = Judge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);
         assert!(judge.clearly_holds(&others, 0, &buckets).is_none_or(|clear| clear == exact));
         judge.holds(&others, 0, &buckets)
@@ -192,6 +223,15 @@ mod tests {
         assert!(!judged("2", Weights::Shares, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1)])]));
     }
 
+    #[test]
+    fn values_that_can_be_ruled_out_protect_nobody() {
+        let bucket = || One { size: 6, rows_with: vec![6], sensitive: vec![(0, 2), (1, 1), (2, 3)] };
+        assert!(judged("2", Weights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[2], "2", Weights::Shares, &[bucket(), bucket()]), "2 of the other 3");
+        assert!(judged_without(&[2], "3/2", Weights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[0, 1, 2], "1", Weights::Shares, &[bucket(), bucket()]), "nothing is left");
+    }
+
     proptest! {
         /// Where floats say anything they say what integers say.
         #[test]
@@ -201,13 +241,15 @@ mod tests {
             ),
             l in 1u64..9,
             of in 1u64..4,
+            aside in prop::collection::btree_set(0u32..4, 0..3),
         ) {
+            let aside: Vec<u32> = aside.into_iter().collect();
             let buckets: Vec<One> = buckets
                 .into_iter()
                 .map(|(size, rows_with, sensitive)| One { size, rows_with, sensitive: sensitive.into_iter().collect() })
                 .collect();
             for weights in [Weights::Shares, Weights::SharesAndSizes] {
-                judged(&format!("{l}/{of}"), weights, &buckets);
+                judged_without(&aside, &format!("{l}/{of}"), weights, &buckets);
             }
         }
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::counts::{Counts, Trial};
 use super::posterior::Judge;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, phi_squared};
-use crate::publish::partition::{Candidates, Scratch};
+use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, Terrain, phi_squared};
+use crate::publish::partition::{Candidates, Scratch, Unstated};
 
 fn column(values: &[u32]) -> Column {
     let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
@@ -46,7 +46,7 @@ fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversi
 }
 
 fn slice(slicing: &Slicing, table: &Table) -> Result<Sliced, Unsliced> {
-    slicing.slice(table, &|_| None, &Control::default())
+    slicing.slice(table, &Unstated, &Control::default())
 }
 
 fn ratio(numerator: u64, denominator: u64) -> Ratio {
@@ -96,10 +96,17 @@ impl Known {
     }
 
     fn is_diverse(&self, buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
+        self.is_diverse_without(&[], buckets, l, sized)
+    }
+
+    /// Whether that is so for whoever can rule the values `aside` out.
+    fn is_diverse_without(&self, aside: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
         (0..self.beside.len() as u32).all(|row| {
             let (weights, all) = self.posterior(buckets, row, sized);
             let (l, of) = (u128::from(l.numerator()), u128::from(l.denominator()));
-            weights.values().all(|weight| weight * l <= all * of)
+            let left: u128 = weights.iter().filter(|(value, _)| !aside.contains(value)).map(|(_, weight)| weight).sum();
+            let among = |value: &u32| if aside.contains(value) { all } else { left };
+            left > 0 && weights.iter().all(|(value, weight)| weight * l <= among(value) * of)
         })
     }
 }
@@ -233,12 +240,13 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
         // and so says the arithmetic of the check
         let count = |rows: &[u32]| {
             let mut trial = Trial::new(&keys);
-            trial.count(rows, &keys, &table.column(Attr(3)).codes, 4, Ratio::ONE);
+            let bound = Bound { l: Ratio::ONE, terrain: Terrain::default() };
+            trial.count(rows, &keys, &table.column(Attr(3)).codes, 4, &bound);
             trial
         };
         let counted = [count(&first), count(&second)];
         let judged = |l: Ratio| {
-            let mut judge = Judge::new(l, Weights::Shares, 4);
+            let mut judge = Judge::new(Bound { l, terrain: Terrain::default() }, Weights::Shares, 4);
             (0..8).all(|row: usize| {
                 let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
                 let beside = keys.beside.of_row[row];
@@ -300,6 +308,15 @@ fn what_holds_in_every_bucket_is_sealed() {
     assert_eq!(Diversity::Bucket(vec![guarantee]).least_rows(), 2);
 }
 
+/// These values of the sensitive attribute can be ruled out.
+struct Aside(Vec<u32>);
+
+impl Stated for Aside {
+    fn terrain(&self, _: Attr) -> Terrain {
+        Terrain::without(self.0.clone())
+    }
+}
+
 /// A small table, its columns, and its sensitive attribute.
 fn tables() -> impl Strategy<Value = (Vec<Vec<u32>>, Vec<Vec<u8>>, u8)> {
     (
@@ -327,6 +344,7 @@ proptest! {
     fn the_incremental_check_is_the_definition(
         (rows, columns, sensitive) in tables(), l in (2u64..7, 2u64..4), strict: bool, on_sensitive: bool, weighted: bool,
         attempts in 1usize..6, least in 1usize..3, column_k in prop::option::of(2u64..5),
+        aside in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(0u32..5, 1..3)],
     ) {
         let table = table(&rows);
         let l = ratio(l.0.max(l.1), l.1);
@@ -340,16 +358,18 @@ proptest! {
             column_k: column_k.filter(|k| *k <= rows.len() as u64),
             ..slicing(&table, &columns, sensitive, diversity, split)
         };
+        let stated = Aside(aside.clone());
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), BINS, &Control::default()).unwrap();
-        let boxes = slicing.boxes(&table, &columns, &|_| None, &Control::default()).unwrap();
+        let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
         let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
         let known = Known::of(&table, sensitive, &keys);
-        let space = Space::of(&table, dimensions, &|_| None);
+        let space = Space::of(&table, dimensions, &stated);
         let holds = |buckets: &[Vec<u32>]| {
-            known.is_diverse(buckets, l, false) && (!weighted || known.is_diverse(buckets, l, true))
+            let holds = |sized| known.is_diverse_without(&aside, buckets, l, sized);
+            holds(false) && (!weighted || holds(true))
         };
         let expected = naive(&known, &space, split, attempts, least, holds);
-        match slice(&slicing, &table) {
+        match slicing.slice(&table, &stated, &Control::default()) {
             Ok(sliced) => {
                 // in the order of closing
                 prop_assert_eq!(Some(members(&sliced.buckets)), expected);
