@@ -239,7 +239,7 @@ fn first_allowed(
     scratch: &mut Scratch,
     control: &Control,
 ) -> Result<Option<usize>, Cancelled> {
-    if rows.len() < 2 * limits.min_bucket {
+    if rows.len() / 2 < limits.min_bucket {
         return Ok(None);
     }
     let mut candidates = Candidates::of(space, limits.split, rows, scratch);

@@ -3,6 +3,8 @@
 //! `w(q,s)` is the sum over matching buckets of `n_1 ... n_(c-1) n(u,s) / size^c`; a sensitive value s has the probability
 //! `w(q,s) / W(q)`, where `W` is the sum over all s. Equality is the normal case, so that floats decide only what is clear.
 
+use std::collections::BTreeMap;
+
 use num_bigint::BigUint;
 
 use super::counts::{Bound, Counts};
@@ -102,7 +104,7 @@ impl Judge {
             &common * (size / gcd(&common, size))
         });
         (0..self.weights.kinds()).all(|kind| {
-            let mut sums: Vec<(u32, BigUint)> = Vec::new();
+            let mut sums: BTreeMap<u32, BigUint> = BTreeMap::new();
             for bucket in buckets {
                 let mut weight = (&common / bucket.size()).pow(columns);
                 others.iter().enumerate().for_each(|(at, &value)| weight *= bucket.rows_with(at, value));
@@ -110,16 +112,12 @@ impl Judge {
                     weight *= bucket.size();
                 }
                 for &(value, count) in bucket.sensitive(beside) {
-                    let more = &weight * count;
-                    match sums.iter_mut().find(|(other, _)| *other == value) {
-                        Some((_, sum)) => *sum += more,
-                        None => sums.push((value, more)),
-                    }
+                    *sums.entry(value).or_default() += &weight * count;
                 }
             }
             let is_aside = |value: u32| self.bound.terrain.is_uninformative(value);
             let among = |of: &dyn Fn(u32) -> bool| {
-                let sums = sums.iter().filter(|(value, _)| of(*value)).map(|(_, sum)| sum);
+                let sums = sums.iter().filter(|(value, _)| of(**value)).map(|(_, sum)| sum);
                 sums.sum::<BigUint>() * self.bound.l.denominator()
             };
             let (all, informative) = (among(&|_| true), among(&|value| !is_aside(value)));
