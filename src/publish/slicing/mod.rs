@@ -13,11 +13,13 @@ mod columns;
 mod counts;
 mod keys;
 mod medoids;
+mod membership;
 mod mixture;
 mod posterior;
 
 pub use columns::{Columns, ColumnsError, NoColumns};
 pub use keys::Keys;
+pub use membership::Membership;
 
 use self::counts::Bound;
 use self::mixture::Mixture;

@@ -157,6 +157,10 @@ struct Vector {
     buckets: Option<Vec<Vec<u32>>>,
     p: Option<Vec<BTreeMap<String, String>>>,
     phi2: Option<Vec<Vec<f64>>>,
+    full_tuples: Option<u64>,
+    fake_full: Option<u64>,
+    fake_qi: Option<u64>,
+    match_hist: Option<BTreeMap<u32, u64>>,
 }
 
 #[test]
@@ -179,6 +183,18 @@ fn the_vectors_come_out() {
         let mut made = members(&sliced.buckets);
         made.sort();
         assert_eq!(made, buckets);
+
+        let membership = |whole, limit| {
+            let control = Control::default();
+            Membership::of(&table, &sliced, slicing.sensitive, whole, limit, &control).unwrap()
+        };
+        let (whole, known) = (membership(true, u64::MAX).unwrap(), membership(false, u64::MAX).unwrap());
+        assert_eq!(Some(whole.tuples.values().sum()), vector.full_tuples);
+        assert_eq!((Some(whole.fake()), Some(known.fake())), (vector.fake_full, vector.fake_qi));
+        assert_eq!(Some(&whole.tuples), vector.match_hist.as_ref());
+        assert_eq!(whole.rows.values().sum::<u64>(), table.rows() as u64);
+        assert_eq!(whole.rows.get(&0), None, "a row matches its own bucket");
+        assert_eq!(membership(true, 0), None);
 
         // the definition of these tests is the oracle's
         let keys = keys_of(&table, &sliced.columns, &sliced.boxes, slicing.sensitive, &Control::default()).unwrap();
