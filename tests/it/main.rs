@@ -50,6 +50,7 @@ mod randomness;
 mod readme;
 mod real_data;
 mod several_sensitive;
+mod slicing;
 mod source;
 mod stores;
 mod telemetry;
