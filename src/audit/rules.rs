@@ -13,11 +13,26 @@ const MAX_FOLLOWED: usize = 10_000;
 pub(super) type Counts = Vec<u64>;
 
 /// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute.
-pub(super) fn check(evidence: &Evidence<'_>, counts: Vec<Option<Counts>>, findings: &mut Findings) {
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    (counts, ruled_out): (Vec<Option<Counts>>, Vec<Vec<u32>>),
+    findings: &mut Findings,
+) {
     let publication = evidence.publication;
     let search = Search {
         evidence,
         nodes: publication.tables.iter().map(Node::of).collect(),
+        ruled_out: ruled_out
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
+                Some(original) if index < original.attributes().len() => {
+                    let attr = Attr::from(index);
+                    evidence.ruled_out(attr, original.column(attr).domain.iter())
+                }
+                _ => shown,
+            })
+            .collect(),
         counts: counts
             .into_iter()
             .enumerate()
@@ -46,6 +61,8 @@ struct Search<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<Node<'a>>,
     counts: Vec<Option<Counts>>,
+    /// The codes behind the counts that an insider can rule out.
+    ruled_out: Vec<Vec<u32>>,
 }
 
 impl Search<'_> {
@@ -120,7 +137,7 @@ impl Search<'_> {
         match self.counts.get(attr.index()).and_then(Option::as_ref) {
             Some(counts) => {
                 let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-                Shares::of(&whole, counts).keep(guarantee)
+                Shares::of(&whole, counts, &self.ruled_out[attr.index()]).keep(guarantee)
             }
             None => !self.nodes.iter().any(|node| node.attributes.contains(attr)),
         }

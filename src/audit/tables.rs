@@ -19,6 +19,8 @@ pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) counts: Vec<Option<Counts>>,
+    /// Per attribute, the codes behind these counts that an insider can rule out.
+    pub(super) ruled_out: Vec<Vec<u32>>,
 }
 
 /// Reads and checks every table.
@@ -27,9 +29,10 @@ pub(super) fn check(
     control: &Control,
     findings: &mut Findings,
 ) -> Result<Tables, AuditStopped> {
-    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES] };
+    let nothing = vec![Vec::new(); MAX_ATTRIBUTES];
+    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES], ruled_out: nothing };
     for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, &mut tables.counts, findings)?;
+        let figures = table(evidence, control, index, (&mut tables.counts, &mut tables.ruled_out), findings)?;
         tables.figures.push(figures);
     }
     lengths(evidence, &tables, findings);
@@ -57,7 +60,7 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    counts: &mut [Option<Counts>],
+    (counts, ruled_out): (&mut [Option<Counts>], &mut [Vec<u32>]),
     findings: &mut Findings,
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
@@ -72,6 +75,7 @@ fn table(
             let known = &mut counts[column.attribute.index()];
             if known.as_ref().is_none_or(|known| known.iter().max() < shown.iter().max()) {
                 *known = Some(shown);
+                ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
             }
         }
         if position == 0 {
@@ -203,10 +207,11 @@ impl Seen {
         control: &Control,
     ) -> Result<Self, AuditStopped> {
         let overall = count(column);
+        let ruled_out = &column.ruled_out;
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
-        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. });
+        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
         let mut bucket: Vec<u32> = Vec::new();
@@ -222,14 +227,16 @@ impl Seen {
             }
         }
         for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees) {
-            if let Guarantee::LDiversity { l } = *guarantee {
+            if let Guarantee::LDiversity { l } = *guarantee
+                && plain(guarantee)
+            {
                 let breaks = |(count, size): (u64, u64)| u128::from(count) * u128::from(l) > u128::from(size);
                 *broken = seen.tallies.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
             }
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = Shares::of(&kind, &overall);
+            let shares = Shares::of(&kind, &overall, ruled_out);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 *broken += if shares.keep(*guarantee) { 0 } else { number };
             }

@@ -61,11 +61,9 @@ pub(super) fn notices(specification: &Specification, design: &Design, union: &Un
     let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());
     let why = match tree.mixed {
         _ if !tree.acyclic => Some("they share attributes in a ring".to_owned()),
-        Some((tied, other)) => Some(format!(
-            "{} ties by buckets what {} shows together",
-            TableName::at(tied),
-            TableName::at(other)
-        )),
+        Some((tied, other)) => {
+            Some(format!("{} ties by buckets what {} shows together", TableName::at(tied), TableName::at(other)))
+        }
         None => None,
     };
     if let Some(why) = why {

@@ -8,7 +8,7 @@ use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Publication, Witness};
-use crate::publish::{self, Decision, Design, Input, Rows};
+use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
 use crate::spec::Specification;
@@ -46,7 +46,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let permuted = super::on_terrain(specification, table.reordered(&secret_order))?;
+    let (permuted, strange) = super::on_terrain(specification, table.reordered(&secret_order));
+    if !strange.is_empty() {
+        return Err(Refusal(strange).into());
+    }
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
@@ -76,6 +79,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         names: &specification.published_names,
         kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
+        uninformative: &specification.uninformative,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -105,12 +109,13 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
+        &specification.uninformative,
         warnings,
     );
     Ok(Released {
         manifest,
-        disclosures: ledger::disclosures(&publication, &specification.names),
-        rules: standing_rules(&prepared.design, &specification.names),
+        disclosures: ledger::disclosures(&publication, &specification.names, &specification.uninformative),
+        rules: standing_rules(&prepared.design, specification),
     })
 }
 
@@ -185,12 +190,18 @@ const fn check_name(check: CheckName) -> &'static str {
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
 /// protection protects it. What is implied stands with what implies it.
-fn standing_rules(design: &Design, names: &[String]) -> Vec<StandingRule> {
+fn standing_rules(design: &Design, specification: &Specification) -> Vec<StandingRule> {
+    let names = &specification.names;
+    let aside = |sensitive| {
+        let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
+        stated.map_or_else(Vec::new, |stated| stated.values.clone())
+    };
     let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
         guarantee: designed.rule.guarantee,
+        uninformative: aside(designed.rule.sensitive),
     });
     standing.collect()
 }

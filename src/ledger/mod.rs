@@ -4,12 +4,17 @@
 //! together with all of them: the union must be in Guardian Normal Form for every standing and every new rule, with seals
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
+mod aside;
+
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, Standing};
+use crate::publication::{Guarantee, Protected, Publication, Standing, Uninformative};
+use aside::{Aside, Values};
 
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -48,6 +53,9 @@ pub struct KeptSeal {
     pub joint: bool,
     /// What holds.
     pub guarantees: Vec<Guarantee>,
+    /// Values of protected attributes that an insider can rule out without harm.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uninformative: BTreeMap<String, Vec<Option<String>>>,
 }
 
 /// A rule that a release promised.
@@ -61,6 +69,9 @@ pub struct StandingRule {
     pub sensitive: String,
     /// The bound.
     pub guarantee: Guarantee,
+    /// Values of the sensitive attribute that an insider can rule out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uninformative: Vec<Option<String>>,
 }
 
 /// Everything the ledger holds of the same people.
@@ -99,6 +110,8 @@ pub struct Union {
     /// The rules that stand.
     pub rules: Vec<Rule>,
     tables: Vec<(Uuid, String, bool)>,
+    /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
+    aside: Aside,
     pointers: Vec<(Uuid, Option<String>)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
     followed: Vec<(Uuid, Option<String>, Demand)>,
@@ -113,16 +126,20 @@ impl Union {
         let mut union = Self { names: names.to_vec(), ..Self::default() };
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.set(&disclosure.attributes)?;
-            let mut guards = Vec::new();
+            let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
             if let KeptStanding::Sealed(seals) = &disclosure.standing {
                 for seal in seals.iter().filter(|seal| !seal.joint) {
                     let known = union.set(&seal.quasi_identifiers)?;
                     for sensitive in union.set(&seal.sensitive)?.iter() {
                         guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, sensitive, guarantee }));
+                        let aside = seal.uninformative.get(&union.names[sensitive.index()]);
+                        let aside: Values = aside.into_iter().flatten().cloned().collect();
+                        of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
                     }
                 }
             }
             union.schemas.push(Schema { attributes, guards });
+            union.aside.guards.push(of_guards);
             let unsealed = disclosure.standing == KeptStanding::Unsealed;
             union.tables.push((*release, disclosure.table.clone(), unsealed));
         }
@@ -131,8 +148,15 @@ impl Union {
             let sensitive = union.attribute(&rule.sensitive)?;
             union.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
             union.pointers.push((*release, rule.pointer.clone()));
+            union.aside.rules.push(rule.uninformative.iter().cloned().collect());
         }
         Ok(union)
+    }
+
+    /// Takes into account what an insider can rule out of the new release's values.
+    pub fn set_aside(&mut self, uninformative: &[Uninformative]) {
+        let values = |stated: &Uninformative| (stated.attribute, stated.values.iter().cloned().collect());
+        self.aside.new = uninformative.iter().map(values).collect();
     }
 
     /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
@@ -190,20 +214,21 @@ impl Union {
             }
         }
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let standing =
-            self.pointers.iter().zip(&self.rules).map(|((release, pointer), rule)| (Some(*release), pointer, rule));
-        let new = rules.iter().map(|(pointer, rule)| (None, pointer, *rule));
-        let standing = standing.map(|(release, pointer, rule)| (release, pointer, *rule));
+        let nothing = Values::new();
+        let judge = |rule: &Rule, aside: &Values| privacy::judge(&self.aside.seen(&all, rule, aside), rule);
+        let standing = self.pointers.iter().zip(&self.rules).zip(&self.aside.rules);
+        let standing = standing.map(|(((release, pointer), rule), aside)| (Some(*release), pointer, *rule, aside));
+        let new = rules.iter().map(|(pointer, rule)| (None, pointer, *rule, self.aside.of_new(rule.sensitive)));
         // of a combination one attribute that is protected is enough
         let followed = self.followed.iter().filter_map(|(release, pointer, demand)| {
             let rule = |sensitive| Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
-            let violated = |rule: &Rule| matches!(privacy::judge(&all, rule), Status::Violated(_));
+            let violated = |rule: &Rule| matches!(judge(rule, &nothing), Status::Violated(_));
             let rules: Vec<Rule> = demand.protects.iter().map(rule).collect();
             let first = rules.iter().all(violated).then(|| rules.first().copied()).flatten()?;
-            Some((Some(*release), pointer, first))
+            Some((Some(*release), pointer, first, &nothing))
         });
-        for (release, pointer, rule) in standing.chain(followed).chain(new) {
-            let Status::Violated(violation) = privacy::judge(&all, &rule) else { continue };
+        for (release, pointer, rule, aside) in standing.chain(followed).chain(new) {
+            let Status::Violated(violation) = judge(&rule, aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.named(via)),
                 Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
@@ -235,7 +260,11 @@ impl Union {
 
 /// What the ledger will keep of a publication, `names` being the dataset's names of its attributes.
 #[must_use]
-pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosure> {
+pub fn disclosures(publication: &Publication, names: &[String], uninformative: &[Uninformative]) -> Vec<Disclosure> {
+    let aside = |protected: AttrSet| {
+        let of = uninformative.iter().filter(move |stated| protected.contains(stated.attribute));
+        of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
+    };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
     let keep = |standing: &Standing| match standing {
         Standing::Plain => KeptStanding::Plain,
@@ -248,6 +277,7 @@ pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosur
                     sensitive: named(seal.protects.attributes()),
                     joint: matches!(seal.protects, Protected::Joint(_)),
                     guarantees: seal.guarantees.clone(),
+                    uninformative: aside(seal.protects.attributes()),
                 })
                 .collect(),
         ),
@@ -280,6 +310,7 @@ mod tests {
             sensitive: names(sensitive),
             joint: false,
             guarantees: vec![Guarantee::LDiversity { l: 2 }],
+            uninformative: BTreeMap::new(),
         };
         Disclosure {
             table: table.into(),
@@ -294,6 +325,7 @@ mod tests {
             quasi_identifiers: names(known),
             sensitive: sensitive.into(),
             guarantee: Guarantee::LDiversity { l: 2 },
+            uninformative: Vec::new(),
         }
     }
 

@@ -41,8 +41,11 @@ impl Domain {
     #[must_use]
     pub fn codes_of(&self, values: &[Option<String>]) -> Vec<Vec<u32>> {
         let spelled = |value: &[u8]| spelling(self.kind(), value).into_owned();
-        let wanted: HashMap<Option<Vec<u8>>, usize> =
-            values.iter().enumerate().map(|(at, value)| (value.as_ref().map(|text| spelled(text.as_bytes())), at)).collect();
+        let wanted: HashMap<Option<Vec<u8>>, usize> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (value.as_ref().map(|text| spelled(text.as_bytes())), at))
+            .collect();
         let mut codes = vec![Vec::new(); values.len()];
         if values.is_empty() {
             return codes;

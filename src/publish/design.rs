@@ -333,7 +333,8 @@ impl Maker<'_> {
         let sensitive = *sensitive;
         // by the attribute, not the table: a plan that looks at buckets draws them before tables have names
         let mut stream = streams.stream(&format!("assign/{}", sensitive.0));
-        let assignment = assign(self.table.column(sensitive), guarantees, &mut stream, self.control)?;
+        let assignment =
+            assign(self.table.column(sensitive), self.table.terrain(sensitive), guarantees, &mut stream, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
         let labels_of_rows = labels.of_rows(assignment);

@@ -123,7 +123,9 @@ fn read_values(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Option<Str
         match text {
             Some(text) if !read.contains(&text) => read.push(text),
             Some(_) => faults.range(child(&pointer, &index.to_string()), "a value that is not in the array already"),
-            None => faults.range(child(&pointer, &index.to_string()), "a value as text, an integer, true, false or null"),
+            None => {
+                faults.range(child(&pointer, &index.to_string()), "a value as text, an integer, true, false or null")
+            }
         }
     }
     read

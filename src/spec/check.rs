@@ -11,11 +11,11 @@ use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::types::{
-    AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+    AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, SubmittedRule};
+use crate::publication::{Protected, SubmittedRule, Uninformative};
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
@@ -63,11 +63,10 @@ pub(super) fn resolve(
     }
     attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
-    let values = |column: &usize| Uninformative {
-        attribute: attrs[column],
-        values: stated[*column].uninformative.clone(),
-    };
-    let uninformative: Vec<Uninformative> = used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
+    let values =
+        |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
+    let uninformative: Vec<Uninformative> =
+        used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
     let method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),

@@ -33,5 +33,5 @@ pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
-    SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+    SpecWarning, Specification, StatedDependency, VersatileSpec,
 };

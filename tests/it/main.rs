@@ -49,5 +49,6 @@ mod source;
 mod stores;
 mod telemetry;
 mod torture;
+mod uninformative;
 mod uploads;
 mod worlds;

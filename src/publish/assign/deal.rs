@@ -7,7 +7,7 @@
 use super::Assignment;
 use super::largest_l::lists_of_equal_values;
 use crate::control::{Cancelled, Control};
-use crate::microdata::Column;
+use crate::microdata::{Column, Terrain};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::Stream;
@@ -22,6 +22,7 @@ use crate::random::Stream;
 /// [`Cancelled`] when told to stop.
 pub(super) fn deal(
     column: &Column,
+    terrain: &Terrain,
     guarantees: &[Guarantee],
     fewest: u64,
     stream: &mut Stream,
@@ -32,7 +33,7 @@ pub(super) fn deal(
     let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
     let (lists, _) = lists_of_equal_values(column, &sizes, stream, control)?;
     let sorted: Vec<u32> = sizes.iter().zip(0..).flat_map(|(&size, code)| std::iter::repeat_n(code, size)).collect();
-    let population = Population::new(counts);
+    let population = Population::new(counts).on(terrain.clone());
     let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
 
     // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
@@ -112,7 +113,7 @@ mod tests {
             let guarantees =
                 [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: Ground::Equal }];
             let streams = Streams::Keyed(ReleaseKey::from_bytes([seed; 32]));
-            let dealt = deal(&column, &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
+            let dealt = deal(&column, &Terrain::default(), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
             let population = Population::new(column.counts());
             let mut counts = vec![vec![0u64; 6]; dealt.buckets as usize];
             for (&bucket, &code) in dealt.bucket_of.iter().zip(&codes) {

@@ -51,8 +51,8 @@ impl<'a> Scorer<'a> {
     pub fn draw(ground: &Ground<'_>, rows: Rows<'a>, score: Score, control: &'a Control) -> Result<Self, Cancelled> {
         let draw = |sensitive: Attr| {
             let mut stream = rows.streams.stream(&format!("assign/{}", sensitive.0));
-            let column = rows.table.column(sensitive);
-            Ok((sensitive, assign(column, ground.guarantees(sensitive), &mut stream, control)?))
+            let (column, terrain) = (rows.table.column(sensitive), rows.table.terrain(sensitive));
+            Ok((sensitive, assign(column, terrain, ground.guarantees(sensitive), &mut stream, control)?))
         };
         let drawn: BTreeMap<Attr, Assignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)
