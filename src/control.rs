@@ -100,6 +100,12 @@ impl Control {
         if self.0.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
 
+    /// Tells the computation to stop when what is given back is dropped: for callers that may go away.
+    #[must_use]
+    pub fn stop_when_dropped(&self) -> StopWhenDropped {
+        StopWhenDropped(self.clone())
+    }
+
     /// Has `told` called with every phase that begins, on the thread that begins it. The first watcher stays.
     pub fn watch(&self, told: impl Fn(Phase) + Send + Sync + 'static) {
         let _ = self.0.watcher.set(Watcher(Box::new(told)));
@@ -137,5 +143,15 @@ impl Control {
             done: self.0.done.load(Ordering::Relaxed).min(of),
             of,
         }
+    }
+}
+
+/// Tells a computation to stop when it is dropped.
+#[derive(Debug)]
+pub struct StopWhenDropped(Control);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }

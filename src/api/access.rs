@@ -71,6 +71,7 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/releases/{id}/report", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/releases/{id}/archive", Needs(Scope::ReleasesRead)),
+    ("POST", "/v1/releases/{id}/queries", Needs(Scope::ReleasesRead)),
     ("POST", "/v1/releases/{id}/approve", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),

@@ -22,6 +22,7 @@ mod parts;
 mod places;
 mod plans;
 mod policies;
+mod queries;
 mod releases;
 mod respond;
 mod stream;
@@ -66,7 +67,7 @@ pub struct App {
     pub max_upload_bytes: u64,
     /// Bounds uploads under way.
     pub uploads: Places,
-    /// Bounds plans under way.
+    /// Bounds plans, and documents of queries, under way.
     pub plans: Places,
     /// Bounds requests of every kind.
     pub bounds: Bounds,

@@ -12,7 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
-use super::{App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, releases, upload};
+use super::{
+    App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, queries, releases, upload,
+};
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
 
@@ -103,6 +105,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(life::history))
         .routes(routes!(parts::get))
         .routes(routes!(archive::get))
+        .routes(routes!(queries::answer))
         .routes(routes!(policies::list))
         .routes(routes!(policies::put, policies::get))
         .routes(routes!(policies::versions))

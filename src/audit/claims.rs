@@ -118,27 +118,28 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
 }
 
 fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Result<(), String> {
-    let Protected::Attribute(sensitive) = seal.protects else {
-        return Err("a seal of a combination cannot be checked".to_owned());
-    };
-    let name = evidence.name(sensitive);
-    if seal.known.contains(sensitive) {
-        return Err(format!("{name} is on both sides of a seal"));
+    let sensitive = seal.protects.attributes();
+    let names = evidence.list(sensitive);
+    if matches!(seal.protects, Protected::Joint(_)) && sensitive.len() < 2 {
+        return Err("a sealed combination is none".to_owned());
+    }
+    if seal.known.meets(sensitive) {
+        return Err(format!("{names} is on both sides of a seal"));
     }
     let attributes = gnf::Node::of(table).attributes;
     if !seal.known.is_subset(attributes) {
         let missing = evidence.list(seal.known.minus(attributes));
-        return Err(format!("the seal of {name} names {missing}, which the table does not hold"));
+        return Err(format!("the seal of {names} names {missing}, which the table does not hold"));
     }
     if seal.guarantees.is_empty() {
-        return Err(format!("the seal of {name} guarantees nothing"));
+        return Err(format!("the seal of {names} guarantees nothing"));
     }
-    let holding = |part: &&Part| part.columns.iter().any(|column| column.attribute == sensitive);
-    // any other attribute beside it would be tied to it row by row
-    match table.parts.iter().find(holding) {
-        Some(part) if part.columns.len() == 1 => Ok(()),
-        Some(_) => Err(format!("{name} does not stand in a part of its own")),
-        None => Err(format!("{name} is sealed and not in the table")),
+    let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
+    // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another seal
+    match table.parts.iter().find(|part| sensitive.is_subset(columns(part))) {
+        Some(_) => Ok(()),
+        None if sensitive.is_subset(attributes) => Err(format!("{names} do not stand in one part")),
+        None => Err(format!("{names} is sealed and not in the table")),
     }
 }
 
@@ -157,7 +158,7 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
         };
         let promised = table.is_some_and(|table| {
             let node = gnf::Node::of(table);
-            rule.protects.attributes().iter().any(|sensitive| node.holds(known, sensitive, rule.guarantee))
+            super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
         });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");

@@ -93,6 +93,11 @@ pub(super) fn guardian(table: &str, known: &[u8]) -> HeldBy {
     HeldBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
 }
 
+/// The seal of l-diversity from whoever knows `known`.
+pub(super) fn seal(known: &[u8], protects: Protected, l: u64) -> Seal {
+    Seal { known: known.iter().map(|&a| Attr(a)).collect(), protects, guarantees: vec![Guarantee::LDiversity { l }] }
+}
+
 impl World {
     pub(super) fn new(names: &[&str], original: Vec<Vec<Cell>>) -> Self {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -136,15 +141,18 @@ impl World {
     /// Publishes two sensitive attributes tied by the same buckets.
     pub(super) fn together(&mut self, known: &[u8], sensitive: [u8; 2], l: u64, labels: Vec<u32>) {
         let [first, second] = sensitive;
-        self.sealed(known, first, l, labels.clone());
-        let mut table = self.publication.tables.pop().expect("the table just added");
-        let part = self.part("sa2", &[second], Some(&labels));
-        table.parts.push(part);
-        if let Standing::Sealed(seals) = &mut table.standing {
-            let seal = Seal { protects: Protected::Attribute(Attr(second)), ..seals[0].clone() };
-            seals.push(seal);
+        let seals = [first, second].map(|attr| seal(known, Protected::Attribute(Attr(attr)), l));
+        self.tied(known, &[("sa1", &[first]), ("sa2", &[second])], seals.to_vec(), labels);
+    }
+
+    /// Publishes a bucketized table of any shape: `known` in one part, others as named.
+    pub(super) fn tied(&mut self, known: &[u8], sensitive: &[(&str, &[u8])], seals: Vec<Seal>, labels: Vec<u32>) {
+        let mut parts = vec![self.part("qi", known, Some(&labels))];
+        for (name, attrs) in sensitive {
+            let part = self.part(name, attrs, Some(&labels));
+            parts.push(part);
         }
-        self.publication.tables.push(table);
+        self.push(parts, Standing::Sealed(seals), Some(labels));
     }
 
     fn push(&mut self, parts: Vec<Part>, standing: Standing, labels: Option<Vec<u32>>) {

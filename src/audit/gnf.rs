@@ -21,9 +21,9 @@ impl<'a> Node<'a> {
     }
 
     /// Whether a seal bounds `sensitive` for whoever knows `known`.
-    pub(super) fn holds(&self, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
+    pub(super) fn holds(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> bool {
         self.seals.iter().any(|seal| {
-            seal.protects == Protected::Attribute(sensitive)
+            seal.protects == sensitive
                 && known.is_subset(seal.known)
                 && seal.guarantees.iter().any(|&held| at_least(held, guarantee))
         })
@@ -54,6 +54,30 @@ pub(super) fn status(tables: &[Node<'_>], known: AttrSet, sensitive: Attr, guara
     if guardians.is_empty() { Status::Violated(reaching) } else { Status::Guarded(guardians) }
 }
 
+/// How a rule stands that protects the joint value of several attributes, which are one attribute to the definitions. Only one
+/// table may show any of them, and it must show all: otherwise nothing is known of what the tables tell together.
+pub(super) fn joint_status(tables: &[Node<'_>], known: AttrSet, joint: AttrSet, guarantee: Guarantee) -> Status {
+    let mut showing = tables.iter().enumerate().filter(|(_, table)| table.attributes.meets(joint));
+    let Some((index, table)) = showing.next() else { return Status::Unreachable };
+    if showing.next().is_some() || !joint.is_subset(table.attributes) {
+        return Status::Violated(known);
+    }
+    let beside = table.attributes.minus(joint);
+    let mut rest: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    rest.remove(index);
+    // no other table shows any of it, so that the last step of every path is into it from this table
+    let enters = |attr: &Attr| known.contains(*attr) || known.iter().any(|from| connected(from, *attr, &rest));
+    let entered: AttrSet = beside.iter().filter(enters).collect();
+    if entered.is_empty() {
+        return Status::Unreachable;
+    }
+    if table.holds(entered, Protected::Joint(joint), guarantee) {
+        return Status::Guarded(vec![(index, entered)]);
+    }
+    let reaches = |attr: &Attr| beside.iter().any(|into| into == *attr || connected(*attr, into, &rest));
+    Status::Violated(known.iter().filter(reaches).collect())
+}
+
 /// Definition 4: the attributes `W` by which the adversary may enter the table, when the table is a guardian of the rule.
 fn guardian(
     tables: &[Node<'_>],
@@ -72,7 +96,7 @@ fn guardian(
     // (ii) by itself it keeps what it holds of the known side, and what that reaches through other tables, from telling it
     let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
     let entered: AttrSet = table.attributes.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
-    if !entered.is_empty() && !table.holds(entered, sensitive, guarantee) {
+    if !entered.is_empty() && !table.holds(entered, Protected::Attribute(sensitive), guarantee) {
         return None;
     }
     // (iii) without the sensitive column of this table nothing reaches the sensitive attribute

@@ -7,6 +7,7 @@
 //! Details name tables, parts, row numbers of parts, attributes and counts, never a value.
 
 mod claims;
+mod classes;
 mod content;
 mod dictionary;
 mod gnf;
@@ -205,12 +206,15 @@ pub struct TableFigures {
     pub sizes: BTreeMap<u64, u64>,
     /// Per attribute that a seal protects: the posteriors of its buckets.
     pub posteriors: BTreeMap<Attr, Posteriors>,
+    /// The same per combination.
+    pub combined: BTreeMap<AttrSet, Posteriors>,
     /// Per rule (by its index in the publication) that leans on this table and asks for more than l-diversity: what its worst
     /// bucket shows.
     pub measures: BTreeMap<usize, Measure>,
 }
 
-/// The largest share that a value takes of a bucket, over the buckets of a table. Shares are `(count, of)`, not reduced.
+/// The largest share that a value takes of a bucket, over the buckets of a table; where something is known beside it in the
+/// same part, of the rows of a bucket that agree in that. Shares are `(count, of)`, not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Posteriors {
     /// Of the worst bucket; of equal ones the smallest.
@@ -233,7 +237,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
-    rules::check(evidence, (tables.counts, tables.ruled_out), &mut findings);
+    rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
     let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,

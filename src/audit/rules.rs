@@ -1,9 +1,13 @@
 //! Every submitted rule: eligible, held as this audit's own search finds, and listed so.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::classes::Joint;
 use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
 use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
 
 /// So many combinations are looked at for one rule.
@@ -12,10 +16,31 @@ const MAX_FOLLOWED: usize = 10_000;
 /// How often each value of a column occurs.
 pub(super) type Counts = Vec<u64>;
 
-/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute.
+/// The combinations that rules and seals speak of.
+pub(super) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
+    let seals = evidence.publication.tables.iter().flat_map(|table| gnf::Node::of(table).seals);
+    let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
+    let submitted = evidence.submitted.iter().map(|rule| rule.protects);
+    let all = seals.map(|seal| seal.protects).chain(listed).chain(submitted);
+    all.filter(|protects| matches!(protects, Protected::Joint(_))).map(Protected::attributes).collect()
+}
+
+/// What protects a rule's sensitive side when it is protected itself: each attribute, and each combination of some or all (a
+/// joint value is no more likely than what it consists of).
+pub(super) fn protections(evidence: &Evidence<'_>, protects: Protected) -> impl Iterator<Item = Protected> {
+    let sensitive = protects.attributes();
+    let mut within = combinations(evidence);
+    within.insert(sensitive);
+    let within = within.into_iter().filter(move |joint| joint.len() > 1 && joint.is_subset(sensitive));
+    sensitive.iter().map(Protected::Attribute).chain(within.map(Protected::Joint))
+}
+
+/// Checks the submitted rules, and every rule that is listed. `counts` holds what the parts showed of each attribute, `combined`
+/// of each combination.
 pub(super) fn check(
     evidence: &Evidence<'_>,
     (counts, ruled_out): (Vec<Option<Counts>>, Vec<Vec<u32>>),
+    combined: BTreeMap<AttrSet, Counts>,
     findings: &mut Findings,
 ) {
     let publication = evidence.publication;
@@ -43,6 +68,7 @@ pub(super) fn check(
                 _ => shown,
             })
             .collect(),
+        combined: RefCell::new(combined),
     };
     for rule in evidence.submitted {
         if let Err(detail) = search.submitted(rule) {
@@ -63,6 +89,8 @@ struct Search<'a> {
     counts: Vec<Option<Counts>>,
     /// The codes behind the counts that an insider can rule out.
     ruled_out: Vec<Vec<u32>>,
+    /// Of combinations, as far as they were asked for.
+    combined: RefCell<BTreeMap<AttrSet, Counts>>,
 }
 
 impl Search<'_> {
@@ -108,22 +136,25 @@ impl Search<'_> {
         Ok(all.split_off(1))
     }
 
-    /// A rule holds: one of the attributes it protects is eligible and not told (versatile publishing, Theorem 4.1; for a
-    /// combination any one suffices, since a joint value is no more likely than each of its values).
+    /// A rule holds: one of the attributes it protects, or of the combinations, is eligible and not told (versatile publishing,
+    /// Theorem 4.1).
     fn holds(&self, known: AttrSet, protects: Protected, guarantee: Guarantee) -> Result<(), String> {
         let sensitive = protects.attributes();
         if sensitive.is_empty() || sensitive.meets(known) {
             return Err("its sides are empty or meet".to_owned());
         }
+        if sensitive.len() > 1 && !guarantee.covers_combinations() {
+            return Err("its guarantee says nothing of combinations".to_owned());
+        }
         let mut fault = String::new();
-        for attr in sensitive.iter() {
-            fault = match gnf::status(&self.nodes, known, attr, guarantee) {
+        for part in protections(self.evidence, protects) {
+            let names = self.evidence.list(part.attributes());
+            fault = match self.status(known, part, guarantee) {
                 Status::Violated(reaching) => {
-                    let (reaching, attr) = (self.evidence.list(reaching), self.evidence.name(attr));
-                    format!("{reaching} reach {attr} and no table guards it")
+                    format!("{} reach {names} and no table guards it", self.evidence.list(reaching))
                 }
-                _ if !self.eligible(attr, guarantee) => {
-                    format!("{} has a value too frequent for the guarantee", self.evidence.name(attr))
+                _ if !self.eligible(part, guarantee) => {
+                    format!("{names} has a value too frequent for the guarantee")
                 }
                 Status::Unreachable | Status::Guarded(_) => return Ok(()),
             };
@@ -131,16 +162,37 @@ impl Search<'_> {
         Err(fault)
     }
 
-    /// Whether the attribute by itself keeps the guarantee. One that is neither in the original nor in a part that could
-    /// be read is published nowhere only if no table claims it.
-    fn eligible(&self, attr: Attr, guarantee: Guarantee) -> bool {
-        match self.counts.get(attr.index()).and_then(Option::as_ref) {
-            Some(counts) => {
-                let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-                Shares::of(&whole, counts, &self.ruled_out[attr.index()]).keep(guarantee)
-            }
-            None => !self.nodes.iter().any(|node| node.attributes.contains(attr)),
+    fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> Status {
+        match sensitive {
+            Protected::Attribute(attr) => gnf::status(&self.nodes, known, attr, guarantee),
+            Protected::Joint(attrs) => gnf::joint_status(&self.nodes, known, attrs, guarantee),
         }
+    }
+
+    /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
+    /// could be read is published nowhere only if no table claims any of it.
+    fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
+        let keeps = |counts: &Counts, ruled_out: &[u32]| {
+            let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
+            Shares::of(&whole, counts, ruled_out).keep(guarantee)
+        };
+        let attributes = sensitive.attributes();
+        let found = match sensitive {
+            Protected::Attribute(attr) => {
+                let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
+                counts.map(|counts| keeps(counts, &self.ruled_out[attr.index()]))
+            }
+            Protected::Joint(attrs) => {
+                let mut combined = self.combined.borrow_mut();
+                if let Some(original) = self.evidence.original.filter(|o| attrs.is_subset(o.attributes()))
+                    && !combined.contains_key(&attrs)
+                {
+                    combined.insert(attrs, joint_counts(original, attrs));
+                }
+                combined.get(&attrs).map(|counts| keeps(counts, &[]))
+            }
+        };
+        found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))
     }
 
     /// The rules that were submitted at a pointer.
@@ -180,9 +232,9 @@ impl Search<'_> {
             }
         }
         self.holds(standing.known, standing.protects, standing.guarantee)?;
-        let confirmed = standing.protects.attributes().iter().any(|attr| {
-            let status = gnf::status(&self.nodes, standing.known, attr, standing.guarantee);
-            self.eligible(attr, standing.guarantee) && self.confirms(&status, &standing.held_by)
+        let confirmed = protections(self.evidence, standing.protects).any(|part| {
+            let status = self.status(standing.known, part, standing.guarantee);
+            self.confirms(&status, &standing.held_by) && self.eligible(part, standing.guarantee)
         });
         if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
     }
@@ -200,6 +252,18 @@ impl Search<'_> {
             _ => false,
         }
     }
+}
+
+/// How often each combination of values occurs in the original.
+fn joint_counts(original: &Table, attributes: AttrSet) -> Counts {
+    let mut codes: Option<Codes> = None;
+    for attr in attributes.iter() {
+        let column = &original.column(attr).codes;
+        codes = Some(codes.map_or_else(|| column.clone(), |before| Joint::beside(&before, column).codes.into_owned()));
+    }
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    codes.iter().flat_map(Codes::iter).for_each(|code| *counts.entry(code).or_default() += 1);
+    counts.into_values().collect()
 }
 
 fn same(rule: &SubmittedRule, standing: &RuleStanding) -> bool {

@@ -1,16 +1,17 @@
 //! Each published table, part by part: do its buckets agree, and does every bucket keep what the seals promise?
 
-use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
+use super::classes::{Classes, Joint};
 use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
-use super::rules::Counts;
+use super::rules::{self, Counts};
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
 use crate::control::Control;
-use crate::microdata::{AttrSet, Codes, MAX_ATTRIBUTES};
+use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, HeldBy, Protected, PublishedTable, Standing};
 use crate::with_codes;
 
@@ -21,6 +22,8 @@ pub(super) struct Tables {
     pub(super) counts: Vec<Option<Counts>>,
     /// Per attribute, the codes behind these counts that an insider can rule out.
     pub(super) ruled_out: Vec<Vec<u32>>,
+    /// The same per combination that a rule or seal speaks of and that stands in one part.
+    pub(super) combined: BTreeMap<AttrSet, Counts>,
 }
 
 /// Reads and checks every table.
@@ -29,14 +32,39 @@ pub(super) fn check(
     control: &Control,
     findings: &mut Findings,
 ) -> Result<Tables, AuditStopped> {
-    let nothing = vec![Vec::new(); MAX_ATTRIBUTES];
-    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES], ruled_out: nothing };
+    let mut tables = Tables {
+        figures: Vec::new(),
+        counts: vec![None; MAX_ATTRIBUTES],
+        ruled_out: vec![Vec::new(); MAX_ATTRIBUTES],
+        combined: BTreeMap::new(),
+    };
     for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, (&mut tables.counts, &mut tables.ruled_out), findings)?;
+        let figures = table(evidence, control, index, &mut tables, findings)?;
         tables.figures.push(figures);
     }
     lengths(evidence, &tables, findings);
     Ok(tables)
+}
+
+impl Tables {
+    /// Counts what a part shows.
+    fn note(&mut self, evidence: &Evidence<'_>, part: &ReadPart) {
+        let more = |known: &Counts, shown: &Counts| known.iter().max() < shown.iter().max();
+        for column in &part.columns {
+            let shown = count(column);
+            let known = &mut self.counts[column.attribute.index()];
+            if known.as_ref().is_none_or(|known| more(known, &shown)) {
+                *known = Some(shown);
+                self.ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
+            }
+        }
+        for attrs in rules::combinations(evidence) {
+            let Some(shown) = Joint::of(part, attrs).map(|joint| joint.counts()) else { continue };
+            if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
+                self.combined.insert(attrs, shown);
+            }
+        }
+    }
 }
 
 /// Every table holds every row.
@@ -60,23 +88,18 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    (counts, ruled_out): (&mut [Option<Counts>], &mut [Vec<u32>]),
+    shown: &mut Tables,
     findings: &mut Findings,
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
     let mut figures = TableFigures::default();
-    let mut kept = AttrSet::EMPTY;
+    let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
-        for column in part.columns.iter().filter(|_| evidence.original.is_none()) {
-            let shown = count(column);
-            let known = &mut counts[column.attribute.index()];
-            if known.as_ref().is_none_or(|known| known.iter().max() < shown.iter().max()) {
-                *known = Some(shown);
-                ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
-            }
+        if evidence.original.is_none() {
+            shown.note(evidence, &part);
         }
         if position == 0 {
             figures.rows = part.rows as u64;
@@ -109,7 +132,7 @@ fn table(
         }
     }
     if let Standing::Sealed(seals) = &table.standing
-        && !seals.iter().all(|seal| seal.protects.attributes().is_subset(kept))
+        && kept.len() < seals.len()
     {
         findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
     }
@@ -130,59 +153,50 @@ fn count(column: &ReadColumn) -> Counts {
     counts
 }
 
-/// The seals whose protected attribute stands in this part: every bucket keeps each guarantee (versatile publishing,
-/// section 2), and what the rules that lean on this table ask for is measured.
+/// The seals whose protected attributes stand in this part: every bucket keeps each guarantee (versatile publishing, section 2),
+/// also for whoever knows what the seal takes as known and the part shows beside them; and what the rules that lean on this
+/// table ask for is measured.
 fn promises(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     part: &ReadPart,
     buckets: &Buckets,
-    (figures, kept): (&mut TableFigures, &mut AttrSet),
+    (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
     findings: &mut Findings,
     control: &Control,
 ) -> Result<(), AuditStopped> {
     let Standing::Sealed(seals) = &table.standing else { return Ok(()) };
-    for seal in seals {
-        let Protected::Attribute(sensitive) = seal.protects else {
-            findings.fail(CheckName::Guarantee, format!("table {}: a combination cannot be checked", table.name));
+    for (number, seal) in seals.iter().enumerate() {
+        // a combination of one is no claim that is understood
+        if matches!(seal.protects, Protected::Joint(attrs) if attrs.len() < 2) {
             continue;
-        };
-        let Some(column) = part.columns.iter().find(|column| column.attribute == sensitive) else { continue };
-        let Some(codes) = by_bucket(part, column, buckets) else { continue };
+        }
+        let Some(classes) = Classes::of(part, buckets, seal) else { continue };
         let leaning = |held_by: &HeldBy| matches!(held_by, HeldBy::Guardian { table: t, .. } | HeldBy::Table(t) if *t == table.name);
         let rules = evidence.publication.rules.iter().enumerate();
-        let rules = rules.filter(|(_, rule)| leaning(&rule.held_by) && rule.protects.attributes().contains(sensitive));
+        let sensitive = seal.protects.attributes();
+        let rules = rules.filter(|(_, rule)| leaning(&rule.held_by) && sensitive.is_subset(rule.protects.attributes()));
         let measured: Vec<(usize, Guarantee)> =
             rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
-        *kept = kept.with(sensitive);
-        let seen = Seen::read(&codes, buckets, column, &seal.guarantees, &measured, control)?;
+        kept.insert(number);
+        // what can be ruled out is stated of single attributes
+        let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
+        let ruled_out = column.map_or(&[][..], |column| &column.ruled_out);
+        let seen = Seen::read(&classes, ruled_out, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
-            let (name, word) = (evidence.name(sensitive), guarantee.word());
-            let detail = format!("table {}: {broken} buckets do not keep {word} of {name}", table.name);
+            let (names, word) = (evidence.list(sensitive), guarantee.word());
+            let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
             findings.fail(CheckName::Guarantee, detail);
         }
         figures.measures.extend(seen.measures);
-        if let Some(posteriors) = posteriors(seen.tallies) {
-            figures.posteriors.insert(sensitive, posteriors);
-        }
+        let smallest = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0).min().unwrap_or(0);
+        let Some(posteriors) = posteriors(seen.tallies, smallest) else { continue };
+        match seal.protects {
+            Protected::Attribute(attr) => figures.posteriors.insert(attr, posteriors),
+            Protected::Joint(attrs) => figures.combined.insert(attrs, posteriors),
+        };
     }
     Ok(())
-}
-
-/// The codes of a column, bucket after bucket.
-fn by_bucket<'a>(part: &ReadPart, column: &'a ReadColumn, buckets: &Buckets) -> Option<Cow<'a, Codes>> {
-    let labels = part.labels.as_ref()?;
-    if labels.is_sorted() {
-        return Some(Cow::Borrowed(&column.codes));
-    }
-    let mut codes: Vec<u32> = vec![0; part.rows];
-    let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
-    for (&label, code) in labels.iter().zip(column.codes.iter()) {
-        let place = &mut next[label as usize - 1];
-        codes[*place] = code;
-        *place += 1;
-    }
-    Some(Cow::Owned(Codes::U32(codes)))
 }
 
 /// Per (count of the most frequent value, size): how many buckets are so.
@@ -199,33 +213,27 @@ struct Seen {
 
 impl Seen {
     fn read(
-        codes: &Codes,
-        buckets: &Buckets,
-        column: &ReadColumn,
+        classes: &Classes<'_>,
+        ruled_out: &[u32],
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, AuditStopped> {
-        let overall = count(column);
-        let ruled_out = &column.ruled_out;
+        let overall = classes.protected.counts();
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
         let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
-        let mut bucket: Vec<u32> = Vec::new();
-        for range in buckets.ranges().filter(|range| !range.is_empty()) {
-            bucket.clear();
-            bucket.extend(range.map(|row| codes.get(row)));
-            bucket.sort_unstable();
-            let runs = bucket.chunk_by(|a, b| a == b);
+        classes.each(|class| {
+            let runs = class.chunk_by(|a, b| a == b);
             let most = runs.clone().map(<[u32]>::len).max().unwrap_or(0);
-            *seen.tallies.entry((most as u64, bucket.len() as u64)).or_default() += 1;
+            *seen.tallies.entry((most as u64, class.len() as u64)).or_default() += 1;
             if compared {
                 *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
             }
-        }
+        });
         for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees) {
             if let Guarantee::LDiversity { l } = *guarantee
                 && plain(guarantee)
@@ -250,7 +258,8 @@ impl Seen {
     }
 }
 
-fn posteriors(tallies: Tallies) -> Option<Posteriors> {
+/// The posteriors of so many classes of rows, in buckets of which the smallest has `smallest_bucket` rows.
+fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
     let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
     // by share; of equal shares the smaller bucket is the worse
     rising.sort_unstable_by(|&((a, of_a), _), &((b, of_b), _)| {
@@ -263,7 +272,6 @@ fn posteriors(tallies: Tallies) -> Option<Posteriors> {
         before += buckets_here;
         before > buckets / 2
     })?;
-    let smallest_bucket = rising.iter().map(|&((_, size), _)| size).min()?;
     Some(Posteriors { worst: rising.last()?.0, median: median.0, smallest_bucket })
 }
 
@@ -273,7 +281,7 @@ mod tests {
 
     #[test]
     fn posteriors_are_ordered_by_share_then_by_size() {
-        let tallies = |list: &[((u64, u64), u64)]| posteriors(list.iter().copied().collect());
+        let tallies = |list: &[((u64, u64), u64)]| posteriors(list.iter().copied().collect(), 2);
         let all = tallies(&[((1, 3), 2), ((2, 4), 1), ((1, 2), 1)]);
         assert_eq!(all, Some(Posteriors { worst: (1, 2), median: (2, 4), smallest_bucket: 2 }));
         let odd = tallies(&[((1, 3), 2), ((1, 2), 1)]);

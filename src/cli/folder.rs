@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::PartStore;
 use crate::publication::PublishedBytes;
+use crate::report::Manifest;
 
 /// A folder that holds the parts of a release.
 pub(super) struct Folder {
@@ -17,9 +18,17 @@ impl Folder {
         Self { path: path.to_owned() }
     }
 
-    /// Reads a small file whole.
-    pub(super) fn read(&self, file: &str) -> io::Result<Vec<u8>> {
-        fs::read(self.path.join(file))
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub(super) fn manifest(&self) -> Result<Manifest, String> {
+        let manifest = fs::read(self.path.join("manifest.json"));
+        let manifest = manifest.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        serde_json::from_slice(&manifest).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            format!("{}: manifest.json is no manifest, at {place}", self.path.display())
+        })
     }
 }
 

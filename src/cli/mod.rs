@@ -11,6 +11,7 @@ mod ledger;
 mod migrate;
 mod progress;
 mod publish;
+mod query;
 mod rotate;
 mod serve;
 mod tenants;
@@ -55,6 +56,8 @@ pub enum Command {
     Demo(demo::Arguments),
     /// Publishes a table without a server: reads a CSV file and a specification, writes a verified release
     Publish(publish::Arguments),
+    /// Answers COUNT queries over a release on disk
+    Query(query::Arguments),
     /// Verifies a release on disk again
     Verify(verify::Arguments),
     /// Prints the OpenAPI document
@@ -91,6 +94,7 @@ pub fn run(command: Command) -> End {
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Publish(arguments) => publish::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),

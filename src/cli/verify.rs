@@ -11,7 +11,7 @@ use super::{End, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Claim};
-use crate::report::{AuditSummary, Manifest};
+use crate::report::AuditSummary;
 use crate::spec::Origin;
 use crate::telemetry;
 
@@ -34,11 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     interrupt::cancels(&control);
     let shown = Shown::begin(&control);
     let folder = Folder::new(&arguments.directory);
-    let manifest = folder.read("manifest.json").map_err(|error| End::io(&arguments.directory, &error))?;
-    let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
-        let place = format!("line {}, column {}", error.line(), error.column());
-        End::InputOutput(format!("{}: manifest.json is no manifest, at {place}", arguments.directory.display()))
-    })?;
+    let manifest = folder.manifest().map_err(End::InputOutput)?;
     // with the original at hand the rules are those of the specification, not those that the manifest lists
     let job = match &arguments.original {
         None => None,
@@ -47,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
             Some(input::job(path, &document, Origin::Reproduction, &control)?)
         }
     };
-    let listed = listed_names(&manifest);
+    let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
     let claim = Claim {
         manifest: &manifest,
         names: job.as_ref().map_or(&listed, |job| &job.specification.published_names),
@@ -64,17 +60,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     drop(shown);
     say(&summary, arguments.json).map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
     Ok(if summary.verified { End::Done } else { End::NotVerified })
-}
-
-/// The published names, in the order in which the manifest lists them first.
-fn listed_names(manifest: &Manifest) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in manifest.tables.iter().flat_map(|table| &table.attributes) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
 }
 
 fn say(summary: &AuditSummary, json: bool) -> std::io::Result<()> {

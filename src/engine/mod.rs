@@ -5,6 +5,7 @@ mod exposure;
 mod need;
 mod plan;
 mod proposal;
+mod query;
 mod release;
 mod verify;
 mod write;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
-use crate::privacy::{self, Dependency, Rule};
+use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Uninformative;
 use crate::publish::{self, Decision, Design, Input, Refusal, Rows, Unplanned};
@@ -25,6 +26,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use need::{ColumnSize, memory};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
+pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -128,8 +130,8 @@ fn prepare(
 impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
-        let rules: Vec<(Option<String>, Rule)> =
-            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.rule)).collect();
+        let rules: Vec<(Option<String>, Demand)> =
+            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         self.union.check(&self.design.schemas(), &rules)
     }
 }

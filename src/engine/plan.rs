@@ -102,7 +102,7 @@ pub struct PlanTable {
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// The attributes in the sensitive part.
+    /// The attributes in the sensitive parts.
     pub sensitive: Option<Vec<String>>,
 }
 
@@ -142,13 +142,13 @@ pub(super) fn in_words(
         name: TableName::at(index).0,
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
         standing: match &table.bucketized {
-            Some(bucketized) if bucketized.guarantees.is_empty() => "unsealed",
+            Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
             Some(_) => "sealed",
             None => "plain",
         }
         .to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.as_ref().map(|b| named(AttrSet::one(b.sensitive))),
+        sensitive: table.bucketized.as_ref().map(|b| named(b.sensitive())),
     });
     let dependency = |dependency: Dependency| {
         serde_json::json!({

@@ -55,7 +55,10 @@ pub(super) fn notices(specification: &Specification, design: &Design, union: &Un
         notices.push(notice("attribute-in-no-table", "/schema".to_owned(), detail));
     }
     let view = |table: &DesignedTable| match &table.bucketized {
-        Some(bucketized) => View::bucketized(table.attributes, bucketized.sensitive),
+        Some(bucketized) => {
+            let known = table.attributes.minus(bucketized.sensitive());
+            View::tied(std::iter::once(known).chain(bucketized.parts.iter().copied()))
+        }
         None => View::plain(table.attributes),
     };
     let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());

@@ -7,7 +7,7 @@ use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
-use crate::publication::{HeldBy, Publication, Witness};
+use crate::publication::{HeldBy, Protected, Publication, Witness};
 use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
@@ -189,7 +189,7 @@ const fn check_name(check: CheckName) -> &'static str {
 }
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
-/// protection protects it. What is implied stands with what implies it.
+/// protection protects it, or its joint value. What is implied stands with what implies it.
 fn standing_rules(design: &Design, specification: &Specification) -> Vec<StandingRule> {
     let names = &specification.names;
     let aside = |sensitive| {
@@ -200,6 +200,10 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
+        combination: match designed.judged {
+            Protected::Attribute(_) => Vec::new(),
+            Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
+        },
         guarantee: designed.rule.guarantee,
         uninformative: aside(designed.rule.sensitive),
     });
@@ -212,7 +216,10 @@ fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Ach
     let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
     let figures = &audit.tables[index];
-    let posterior = standing.protects.attributes().iter().find_map(|attr| figures.posteriors.get(&attr))?;
+    let sensitive = standing.protects.attributes();
+    let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
+    let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
+    let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     let mut achieved = Achieved {
         worst_posterior: ratio(posterior.worst),

@@ -297,7 +297,7 @@ impl Desk {
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
         let (control, limits) = (Control::default(), self.limits.clone());
         // a caller that goes away stops the computation
-        let stop_when_dropped = StopWhenDropped(control.clone());
+        let stop_when_dropped = control.stop_when_dropped();
         let planned = tokio::task::spawn_blocking(move || {
             let _room = room;
             let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
@@ -357,12 +357,4 @@ fn unloaded(error: LoadError) -> Problem {
 
 fn no_such_dataset() -> Problem {
     Problem::new(Kind::NotFound, "there is no such dataset")
-}
-
-struct StopWhenDropped(Control);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }

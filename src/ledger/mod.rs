@@ -65,8 +65,11 @@ pub struct StandingRule {
     pub pointer: Option<String>,
     /// The quasi-identifiers.
     pub quasi_identifiers: Vec<String>,
-    /// The sensitive attribute.
+    /// The sensitive attribute; of a combination one of them.
     pub sensitive: String,
+    /// All attributes of a combination of which only the joint value is protected; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub combination: Vec<String>,
     /// The bound.
     pub guarantee: Guarantee,
     /// Values of the sensitive attribute that an insider can rule out.
@@ -107,12 +110,13 @@ pub struct Union {
     names: Vec<String>,
     /// The earlier tables.
     pub schemas: Vec<Schema>,
-    /// The rules that stand.
+    /// The rules that stand, but for those that protect joint values.
     pub rules: Vec<Rule>,
     tables: Vec<(Uuid, String, bool)>,
     /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
     aside: Aside,
-    pointers: Vec<(Uuid, Option<String>)>,
+    /// All rules that stand.
+    standing: Vec<(Uuid, Option<String>, Demand)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
     followed: Vec<(Uuid, Option<String>, Demand)>,
 }
@@ -128,13 +132,21 @@ impl Union {
             let attributes = union.set(&disclosure.attributes)?;
             let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
             if let KeptStanding::Sealed(seals) = &disclosure.standing {
-                for seal in seals.iter().filter(|seal| !seal.joint) {
+                for seal in seals {
                     let known = union.set(&seal.quasi_identifiers)?;
-                    for sensitive in union.set(&seal.sensitive)?.iter() {
-                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, sensitive, guarantee }));
-                        let aside = seal.uninformative.get(&union.names[sensitive.index()]);
+                    let sensitive = union.set(&seal.sensitive)?;
+                    let protected: Vec<Protected> = match seal.joint {
+                        true => vec![Protected::Joint(sensitive)],
+                        false => sensitive.iter().map(Protected::Attribute).collect(),
+                    };
+                    for protects in protected {
+                        let aside = match protects {
+                            Protected::Attribute(attr) => seal.uninformative.get(&union.names[attr.index()]),
+                            Protected::Joint(_) => None,
+                        };
                         let aside: Values = aside.into_iter().flatten().cloned().collect();
                         of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
+                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
                     }
                 }
             }
@@ -146,8 +158,13 @@ impl Union {
         for (release, rule) in &earlier.rules {
             let known = union.set(&rule.quasi_identifiers)?;
             let sensitive = union.attribute(&rule.sensitive)?;
-            union.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
-            union.pointers.push((*release, rule.pointer.clone()));
+            let combination = union.set(&rule.combination)?;
+            let protects = combination.with(sensitive);
+            if protects.len() == 1 {
+                union.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
+            }
+            let demand = Demand { known, protects, guarantee: rule.guarantee };
+            union.standing.push((*release, rule.pointer.clone(), demand));
             union.aside.rules.push(rule.uninformative.iter().cloned().collect());
         }
         Ok(union)
@@ -162,11 +179,9 @@ impl Union {
     /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
     /// rule protects is to stay protected too.
     pub fn assume(&mut self, dependencies: &[Dependency]) {
-        for ((release, pointer), rule) in self.pointers.iter().zip(&self.rules) {
-            let demand =
-                Demand { known: rule.known, protects: AttrSet::one(rule.sensitive), guarantee: rule.guarantee };
+        for (release, pointer, demand) in &self.standing {
             // what is impossible, or too much to follow, was for the earlier release to refuse
-            let expansion = privacy::expand(&[demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
+            let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
             let followed = expansion.derived.iter().map(|derived| (*release, pointer.clone(), derived.demand));
             self.followed.extend(followed);
         }
@@ -192,18 +207,21 @@ impl Union {
     ///
     /// # Errors
     /// Every violation.
-    pub fn check(&self, tables: &[Schema], rules: &[(Option<String>, Rule)]) -> Result<(), Vec<Violation>> {
+    pub fn check(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
         for ((release, table, unsealed), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
-                let twice = |guard: &Guard| schema.guards.iter().any(|other| other.sensitive == guard.sensitive);
-                if let Some(guard) = new.guards.iter().find(|guard| twice(guard)) {
+                let sensitive = |schema: &Schema| -> AttrSet {
+                    schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
+                };
+                let twice = sensitive(schema).intersection(sensitive(new));
+                if let Some(twice) = twice.iter().next() {
                     let detail = format!(
                         "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
-                        self.names[guard.sensitive.index()]
+                        self.names[twice.index()]
                     );
-                    violations.push(self.without_path(*release, rules, Some(guard.sensitive), detail));
+                    violations.push(self.without_path(*release, rules, Some(twice), detail));
                 } else if *unsealed && schema.attributes.meets(new.attributes) {
                     let detail = format!(
                         "table {table} of the release is unsealed and shares attributes with table t{}",
@@ -215,20 +233,19 @@ impl Union {
         }
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
         let nothing = Values::new();
-        let judge = |rule: &Rule, aside: &Values| privacy::judge(&self.aside.seen(&all, rule, aside), rule);
-        let standing = self.pointers.iter().zip(&self.rules).zip(&self.aside.rules);
-        let standing = standing.map(|(((release, pointer), rule), aside)| (Some(*release), pointer, *rule, aside));
-        let new = rules.iter().map(|(pointer, rule)| (None, pointer, *rule, self.aside.of_new(rule.sensitive)));
-        // of a combination one attribute that is protected is enough
-        let followed = self.followed.iter().filter_map(|(release, pointer, demand)| {
-            let rule = |sensitive| Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
-            let violated = |rule: &Rule| matches!(judge(rule, &nothing), Status::Violated(_));
-            let rules: Vec<Rule> = demand.protects.iter().map(rule).collect();
-            let first = rules.iter().all(violated).then(|| rules.first().copied()).flatten()?;
-            Some((Some(*release), pointer, first, &nothing))
+        let judge =
+            |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
+        let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
+        // of what follows, one attribute that is protected is enough, or the joint value
+        let followed = self.followed.iter().filter(|(_, _, demand)| {
+            let single = |attr| Demand { protects: AttrSet::one(attr), ..*demand };
+            violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
         });
-        for (release, pointer, rule, aside) in standing.chain(followed).chain(new) {
-            let Status::Violated(violation) = judge(&rule, aside) else { continue };
+        let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
+        let earlier = earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside));
+        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, self.aside.of_new(demand.protects)));
+        for (release, pointer, demand, aside) in earlier.chain(new) {
+            let Status::Violated(violation) = judge(&demand, aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.named(via)),
                 Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
@@ -238,7 +255,7 @@ impl Union {
             let detail = format!(
                 "whoever knows {} could reach {} through the tables of both releases",
                 self.named(violation.reaching).join(", "),
-                self.names[rule.sensitive.index()]
+                self.named(demand.protects).join(", ")
             );
             violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
         }
@@ -248,11 +265,12 @@ impl Union {
     fn without_path(
         &self,
         release: Uuid,
-        rules: &[(Option<String>, Rule)],
+        rules: &[(Option<String>, Demand)],
         sensitive: Option<Attr>,
         detail: String,
     ) -> Violation {
-        let concerned = rules.iter().find(|(_, rule)| Some(rule.sensitive) == sensitive).or_else(|| rules.first());
+        let concerns = |demand: &Demand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
+        let concerned = rules.iter().find(|(_, demand)| concerns(demand)).or_else(|| rules.first());
         let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
         Violation { rule: (None, pointer), release, path: Vec::new(), detail }
     }
@@ -324,6 +342,7 @@ mod tests {
             pointer: Some("/method/rules/0".to_owned()),
             quasi_identifiers: names(known),
             sensitive: sensitive.into(),
+            combination: Vec::new(),
             guarantee: Guarantee::LDiversity { l: 2 },
             uninformative: Vec::new(),
         }
@@ -379,10 +398,12 @@ mod tests {
         let union = Union::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
         let known = AttrSet::one(Attr(0));
-        let again =
-            Schema { attributes: AttrSet::first(2), guards: vec![Guard { known, sensitive: Attr(1), guarantee }] };
+        let again = Schema {
+            attributes: AttrSet::first(2),
+            guards: vec![Guard { known, protects: Protected::Attribute(Attr(1)), guarantee }],
+        };
         let new = Rule { known, sensitive: Attr(1), guarantee };
-        let violations = union.check(&[again], &[(Some("/method/rules/3".to_owned()), new)]).unwrap_err();
+        let violations = union.check(&[again], &[(Some("/method/rules/3".to_owned()), new.into())]).unwrap_err();
         assert_eq!(violations[0].rule, (None, Some("/method/rules/3".to_owned())));
         assert!(violations[0].path.is_empty());
     }
@@ -393,5 +414,30 @@ mod tests {
         let union = Union::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[]).is_err());
         assert_eq!(union.check(&[raw(&[1])], &[]), Ok(()));
+    }
+
+    #[test]
+    fn a_joint_value_stays_together_and_in_one_table() {
+        let mut disclosed = sealed("t1", "age ward", "disease drug");
+        if let KeptStanding::Sealed(seals) = &mut disclosed.standing {
+            seals[0].joint = true;
+        }
+        let promised = StandingRule { combination: names("disease drug"), ..rule("age", "disease") };
+        // as it is kept
+        let kept = serde_json::to_value(&promised).unwrap();
+        assert_eq!(serde_json::from_value::<StandingRule>(kept.clone()).unwrap(), promised);
+        assert!(serde_json::to_value(rule("age", "disease")).unwrap().get("combination").is_none());
+        let union = Union::new(&names("age ward sex disease"), &earlier(&[disclosed], &[promised])).unwrap();
+        assert!(union.rules.is_empty() && union.schemas[0].guards.len() == 1);
+        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[]), Ok(()));
+        for beside in [raw(&[3]), raw(&[2, 3])] {
+            let violations = union.check(&[beside], &[]).unwrap_err();
+            assert!(violations[0].detail.contains("disease, drug"), "{}", violations[0].detail);
+        }
+        // what is bucketized in a combination is bucketized
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let guard = Guard { known: AttrSet::one(Attr(2)), protects: Protected::Attribute(Attr(3)), guarantee };
+        let again = Schema { attributes: guard.known.with(Attr(3)), guards: vec![guard] };
+        assert!(union.check(&[again], &[]).unwrap_err()[0].detail.contains("disease was bucketized before"));
     }
 }

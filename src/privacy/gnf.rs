@@ -1,9 +1,9 @@
 //! Guardian Normal Form (versatile publishing, Definitions 3 to 5): when a set of published tables satisfies every rule.
 
 use super::guarantee::implies;
-use super::rule::Rule;
+use super::rule::{Demand, Rule};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, Protected};
 
 /// A published table as the check sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,15 +14,32 @@ pub struct Schema {
     pub guards: Vec<Guard>,
 }
 
-/// A guarantee that a table holds by itself: whoever knows `known` of a tuple learns `sensitive` within `guarantee`.
+/// A guarantee that a table holds by itself: whoever knows `known` of a tuple learns what it protects within `guarantee`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guard {
     /// The attributes that may be known.
     pub known: AttrSet,
-    /// The protected attribute.
-    pub sensitive: Attr,
+    /// The protected attribute or combination.
+    pub protects: Protected,
     /// The bound.
     pub guarantee: Guarantee,
+}
+
+impl Schema {
+    /// The table with the attribute `by` for all of `joint`.
+    fn contracted(&self, joint: AttrSet, by: Attr) -> Self {
+        let contract = |set: AttrSet| if joint.is_subset(set) { set.minus(joint).with(by) } else { set.minus(joint) };
+        let guard = |guard: &Guard| {
+            let protects = match guard.protects {
+                Protected::Joint(protected) if protected == joint => Protected::Attribute(by),
+                // what protects some of it by itself says nothing here that the joint value needs
+                other if other.attributes().meets(joint) => return None,
+                other => other,
+            };
+            Some(Guard { known: contract(guard.known), protects, guarantee: guard.guarantee })
+        };
+        Self { attributes: contract(self.attributes), guards: self.guards.iter().filter_map(guard).collect() }
+    }
 }
 
 /// How a rule stands in a set of tables.
@@ -82,6 +99,27 @@ pub fn judge(tables: &[Schema], rule: &Rule) -> Status {
     Status::Violated(Violation { reaching, path: shortest_path(&edges, rule.known, rule.sensitive) })
 }
 
+/// How a demand stands in `tables`: of a combination, its joint value as one attribute. That is sound as long as whatever
+/// table shows some of the combination shows all of it; where that is not so, or several tables show it, the demand counts as
+/// violated.
+#[must_use]
+pub fn judge_demand(tables: &[Schema], demand: &Demand) -> Status {
+    let Some(sensitive) = demand.protects.iter().next() else { return Status::Unreachable };
+    let contracted = Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
+    if demand.protects.len() == 1 {
+        return judge(tables, &contracted);
+    }
+    let joint = demand.protects;
+    let mut showing = tables.iter().enumerate().filter(|(_, table)| table.attributes.meets(joint));
+    let (first, second) = (showing.next(), showing.next());
+    if let Some((at, table)) = second.or_else(|| first.filter(|(_, table)| !joint.is_subset(table.attributes))) {
+        let via = table.attributes.intersection(joint.union(demand.known));
+        return Status::Violated(Violation { reaching: demand.known, path: vec![(at, via)] });
+    }
+    let schemas: Vec<Schema> = tables.iter().map(|table| table.contracted(joint, sensitive)).collect();
+    judge(&schemas, &contracted)
+}
+
 /// How each of `rules` stands in `tables`.
 #[must_use]
 pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
@@ -94,7 +132,8 @@ pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
 pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     let path = |edges: &[AttrSet]| shortest_path(edges, AttrSet::one(from), rule.sensitive);
-    let protects = |index: &usize| tables[*index].guards.iter().any(|guard| guard.sensitive == rule.sensitive);
+    let protects =
+        |index: &usize| tables[*index].guards.iter().any(|guard| guard.protects.attributes().contains(rule.sensitive));
     let mut guarding: Vec<usize> = (0..tables.len()).filter(protects).collect();
     // the table that was meant for the rule holds most of its known side
     guarding.sort_by_key(|&index| std::cmp::Reverse(edges[index].intersection(rule.known).len()));
@@ -121,7 +160,9 @@ fn guards(index: usize, table: &Schema, edges: &[AttrSet], rule: &Rule) -> Optio
     cut[index] = AttrSet::EMPTY;
     let known = table.attributes.without(rule.sensitive).intersection(rule.known.union(reach(rule.known, &cut)));
     let holds = |guard: &Guard| {
-        guard.sensitive == rule.sensitive && known.is_subset(guard.known) && implies(guard.guarantee, rule.guarantee)
+        guard.protects == Protected::Attribute(rule.sensitive)
+            && known.is_subset(guard.known)
+            && implies(guard.guarantee, rule.guarantee)
     };
     (known.is_empty() || table.guards.iter().any(holds)).then_some(known)
 }
@@ -176,7 +217,13 @@ mod tests {
     }
     fn sealed(known: &[u8], sensitive: u8) -> Schema {
         let Rule { known, sensitive, guarantee } = rule(known, sensitive);
-        Schema { attributes: known.with(sensitive), guards: vec![Guard { known, sensitive, guarantee }] }
+        let protects = Protected::Attribute(sensitive);
+        Schema { attributes: known.with(sensitive), guards: vec![Guard { known, protects, guarantee }] }
+    }
+    fn joint(attrs: &[u8], known: &[u8], protects: &[u8]) -> Schema {
+        let guarantee = Guarantee::LDiversity { l: 2 };
+        let guard = Guard { known: set(known), protects: Protected::Joint(set(protects)), guarantee };
+        Schema { attributes: set(attrs), guards: vec![guard] }
     }
     fn hospital_rules() -> [Rule; 3] {
         [rule(&[1, 5], 4), rule(&[2, 5], 3), rule(&[0, 4], 3)]
@@ -220,5 +267,28 @@ mod tests {
         let mut strict = rule(&[4], 3);
         strict.guarantee = Guarantee::LDiversity { l: 3 };
         assert!(matches!(judge(&[sealed(&[4], 3)], &strict), Status::Violated(_)));
+    }
+
+    #[test]
+    fn a_combination_is_judged_as_one_attribute_and_only_where_it_stands_together() {
+        let demand = |known: &[u8], protects: &[u8]| Demand {
+            known: set(known),
+            protects: set(protects),
+            guarantee: Guarantee::LDiversity { l: 2 },
+        };
+        let violated = |tables: &[Schema]| matches!(judge_demand(tables, &demand(&[0], &[3, 4])), Status::Violated(_));
+        let guarded = joint(&[0, 1, 3, 4], &[0, 1], &[3, 4]);
+        let held = Status::Guardian { table: 0, known: set(&[0]) };
+        assert_eq!(judge_demand(&[guarded.clone(), raw(&[2])], &demand(&[0], &[3, 4])), held);
+        assert_eq!(judge_demand(&[raw(&[3, 4]), raw(&[0, 1])], &demand(&[0], &[3, 4])), Status::Unreachable);
+        // the seal is of another combination, or of less known
+        assert!(violated(&[joint(&[0, 1, 3, 4], &[0, 1], &[3, 1])]));
+        assert!(violated(&[joint(&[0, 1, 3, 4], &[1], &[3, 4])]));
+        // half of it, or all of it twice, also where nothing known leads there
+        assert!(violated(&[raw(&[3]), raw(&[4]), raw(&[0])]));
+        assert!(violated(&[guarded.clone(), raw(&[3])]));
+        assert!(violated(&[guarded, raw(&[3, 4])]));
+        // what protects one of them by itself is no seal of both
+        assert!(violated(&[sealed(&[0], 3)]));
     }
 }

@@ -26,6 +26,12 @@ pub struct Demand {
     pub guarantee: Guarantee,
 }
 
+impl From<Rule> for Demand {
+    fn from(rule: Rule) -> Self {
+        Self { known: rule.known, protects: AttrSet::one(rule.sensitive), guarantee: rule.guarantee }
+    }
+}
+
 impl Demand {
     /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule, and so is
     /// the smaller sensitive one where the guarantee bounds combinations (Theorem 3.1 holds for no other).

@@ -16,9 +16,9 @@ impl Method for Anatomy {
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
         let rule = designed_rule(spec, input);
-        let bucketized = Bucketized { sensitive: rule.rule.sensitive, guarantees: vec![rule.rule.guarantee] };
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
+        let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
         let table = DesignedTable { attributes, bucketized: Some(bucketized) };
         let (relied_on, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::assign::{Labels, assign};
+use super::assign::{Assignment, Labels, Values, assign};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -56,17 +56,50 @@ pub struct Choice {
 pub struct DesignedTable {
     /// All its attributes.
     pub attributes: AttrSet,
-    /// On what it is bucketized; `None`: raw tuples.
+    /// What stands in parts of its own; `None`: raw tuples.
     pub bucketized: Option<Bucketized>,
 }
 
-/// The protection of a bucketized table: whoever knows all its other attributes learns `sensitive` within `guarantee`.
+/// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
+///
+/// A seal says: in every bucket, among the rows of the part that holds what it protects, and for every combination of what it
+/// takes as known in that same part, the distribution of what it protects keeps the guarantees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucketized {
-    /// The attribute in the sensitive part.
-    pub sensitive: Attr,
-    /// What every bucket keeps; all of them.
-    pub guarantees: Vec<Guarantee>,
+    /// The attributes of each sensitive part, all apart from each other.
+    pub parts: Vec<AttrSet>,
+    /// What every bucket keeps.
+    pub seals: Vec<Seal>,
+}
+
+impl Bucketized {
+    /// Of a table of `attributes`: one sensitive part, protected from whoever knows all the others.
+    #[must_use]
+    pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
+        let part = protects.attributes();
+        Self { parts: vec![part], seals: vec![Seal { known: attributes.minus(part), protects, guarantees }] }
+    }
+
+    /// The same with one sensitive attribute.
+    #[must_use]
+    pub fn on(attributes: AttrSet, sensitive: Attr, guarantees: Vec<Guarantee>) -> Self {
+        Self::of(attributes, Protected::Attribute(sensitive), guarantees)
+    }
+
+    /// The attributes of all sensitive parts.
+    #[must_use]
+    pub fn sensitive(&self) -> AttrSet {
+        self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(*part))
+    }
+
+    /// The one sensitive attribute and what every bucket keeps of it, where that is all there is.
+    #[must_use]
+    pub fn single(&self) -> Option<(Attr, &[Guarantee])> {
+        match &self.seals[..] {
+            [Seal { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
+            _ => None,
+        }
+    }
 }
 
 /// A rule in a design: a submitted one, or one that follows from a dependency.
@@ -76,8 +109,11 @@ pub struct DesignedRule {
     pub pointer: Option<String>,
     /// What it protects.
     pub protects: Protected,
-    /// The rule as it is judged: of a combination, the one attribute whose protection protects it.
+    /// The rule as tables are decided for it: of a combination, the one attribute whose protection protects it, or that stands
+    /// for the joint value.
     pub rule: Rule,
+    /// What of it is judged in tables: one attribute, or the joint value where no attribute can be protected by itself.
+    pub judged: Protected,
     /// The dependency it follows from.
     pub follows_from: Option<Dependency>,
     /// The rule, by index, that implies it.
@@ -86,6 +122,8 @@ pub struct DesignedRule {
     pub impossible: Option<Dependency>,
     /// Why the data cannot satisfy it.
     pub ineligible: Option<Ineligible>,
+    /// Why it cannot be held beside the other rules, in words.
+    pub refused: Option<&'static str>,
     /// The largest diversity that the data allows for its sensitive attribute.
     pub largest_l: u64,
     /// How it stands in the tables of this design alone.
@@ -96,11 +134,23 @@ impl DesignedTable {
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let guards = self.bucketized.iter().flat_map(|b| {
-            let known = self.attributes.without(b.sensitive);
-            b.guarantees.iter().map(move |&guarantee| Guard { known, sensitive: b.sensitive, guarantee })
+        let seals = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let guards = seals.flat_map(|&Seal { known, protects, ref guarantees }| {
+            guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
         Schema { attributes: self.attributes, guards: guards.collect() }
+    }
+}
+
+impl Bucketized {
+    /// Draws the bucket of each row.
+    ///
+    /// Streams are named by attributes, not by the table: a plan that looks at buckets draws them before tables have names.
+    pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
+        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        let mut stream = streams.stream(&format!("assign/{}", numbers.join("+")));
+        let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
+        assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
     }
 }
 
@@ -136,11 +186,13 @@ impl DesignedRule {
         Self {
             pointer,
             protects,
+            judged: Protected::Attribute(rule.sensitive),
             rule,
             follows_from: None,
             implied_by: None,
             impossible: None,
             ineligible,
+            refused: None,
             largest_l: privacy::largest_l(input.counts, rule.sensitive),
             status: Status::Unreachable,
         }
@@ -149,7 +201,13 @@ impl DesignedRule {
     /// Whether no publication satisfies it.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
-        self.ineligible.is_some() || self.impossible.is_some()
+        self.ineligible.is_some() || self.impossible.is_some() || self.refused.is_some()
+    }
+
+    /// What is judged in tables.
+    #[must_use]
+    pub const fn demand(&self) -> Demand {
+        Demand { known: self.rule.known, protects: self.judged.attributes(), guarantee: self.rule.guarantee }
     }
 }
 
@@ -170,7 +228,7 @@ impl Design {
     pub(super) fn judge(&mut self) {
         let schemas = self.schemas();
         for rule in &mut self.rules {
-            rule.status = privacy::judge(&schemas, &rule.rule);
+            rule.status = privacy::judge_demand(&schemas, &rule.demand());
         }
     }
 
@@ -186,7 +244,16 @@ impl Design {
         };
         // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
         let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
-        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).collect();
+        let refused = |rule: &DesignedRule| {
+            let fault = Fault::new(
+                rule.pointer.as_deref().unwrap_or("/method/rules"),
+                Kind::GuaranteeUnsupported,
+                rule.refused?,
+            );
+            Some(fault)
+        };
+        let refused = self.rules.iter().filter_map(refused);
+        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
 
@@ -278,7 +345,9 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
     };
     let detail = match (rule.protects, rule.follows_from) {
-        (Protected::Joint(_), _) => format!("no attribute of the combination can be protected by itself: {detail}"),
+        (Protected::Joint(_), _) => {
+            format!("neither an attribute of the combination nor its joint value can be protected: {detail}")
+        }
         (_, Some(_)) => format!("by a dependency the rules protect one more attribute: {detail}"),
         _ => detail,
     };
@@ -326,28 +395,26 @@ impl Maker<'_> {
     fn bucketized(
         &self,
         attributes: AttrSet,
-        Bucketized { sensitive, guarantees }: &Bucketized,
+        bucketized: &Bucketized,
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let sensitive = *sensitive;
-        // by the attribute, not the table: a plan that looks at buckets draws them before tables have names
-        let mut stream = streams.stream(&format!("assign/{}", sensitive.0));
-        let assignment =
-            assign(self.table.column(sensitive), self.table.terrain(sensitive), guarantees, &mut stream, self.control)?;
+        let Bucketized { parts: sensitive, seals } = bucketized;
+        let assignment = bucketized.draw(self.table, streams, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
         let labels_of_rows = labels.of_rows(assignment);
         let groups = arrange::Groups::new(&labels_of_rows, buckets);
-        let known = attributes.without(sensitive);
-        let parts = [("qi", known), ("sa", AttrSet::one(sensitive))].map(|(part, attributes)| {
+        let part = |name: String, attributes: AttrSet| {
             let attrs: Vec<Attr> = attributes.iter().collect();
             let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(part, &attrs, columns, Some(Labels::column(groups.sizes()))))
-        });
-        let parts = parts.into_iter().collect::<Result<_, _>>()?;
-        let seal = Seal { known, protects: Protected::Attribute(sensitive), guarantees: guarantees.clone() };
-        Ok((parts, Standing::Sealed(vec![seal]), TableWitness::Buckets(labels_of_rows)))
+            Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
+        };
+        let known = attributes.minus(bucketized.sensitive());
+        let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
+        let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
+        let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
+        Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
     }
 
     fn part(

@@ -20,7 +20,8 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
         attributes: table.attributes,
         bucketized: table.sensitive.map(|sensitive| {
             let into = all.iter().filter(|rule| rule.sensitive == sensitive);
-            Bucketized { sensitive, guarantees: privacy::strongest(into.map(|rule| rule.guarantee)) }
+            let guarantees = privacy::strongest(into.map(|rule| rule.guarantee));
+            Bucketized::on(table.attributes, sensitive, guarantees)
         }),
     };
     let tables = tables.iter().map(designed).collect();

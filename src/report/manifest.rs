@@ -61,6 +61,22 @@ pub struct Manifest {
     pub warnings: Vec<Notice>,
 }
 
+impl Manifest {
+    /// The published attributes and their types, in the order in which the tables list them first.
+    #[must_use]
+    pub fn attributes(&self) -> Vec<(String, AttributeType)> {
+        let mut attributes: Vec<(String, AttributeType)> = Vec::new();
+        for name in self.tables.iter().flat_map(|table| &table.attributes) {
+            if attributes.iter().all(|(known, _)| known != name) {
+                let mut parts = self.tables.iter().flat_map(|table| &table.parts);
+                let kind = parts.find_map(|part| part.types.get(name).copied());
+                attributes.push((name.clone(), kind.unwrap_or(AttributeType::Text)));
+            }
+        }
+        attributes
+    }
+}
+
 /// How a release was made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MethodName {

@@ -17,6 +17,7 @@ mod json;
 mod method;
 mod normalize;
 mod policy;
+mod queries;
 pub mod reader;
 mod rules;
 mod schema;
@@ -31,6 +32,7 @@ pub use guarantee::guarantee;
 pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
+pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
     SpecWarning, Specification, StatedDependency, VersatileSpec,

@@ -13,6 +13,7 @@ macro_rules! files {
 
 files! {
     "anatomy.json", "One sensitive attribute";
+    "answers.json", "Answers from one part, from one table and from several";
     "arrow.txt", "The bytes of an Arrow IPC stream";
     "audit_log.json", "What was done to a policy";
     "dataset.json", "The hospital table";
@@ -41,6 +42,7 @@ files! {
     "policy_versions.json", "A list of one version";
     "proposed.json", "Two tables to be judged under three rules";
     "purged.json", "The rows are gone, the release stays";
+    "queries.json", "Three queries over the hospital table";
     "reason.json", "Why it is done";
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";

@@ -266,6 +266,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: "post",
+        path: "/v1/releases/{id}/queries",
+        id: "query_release",
+        requests: &[(JSON, "queries.json")],
+        answers: &[("200", "An answer to each query, in their order.", &[(JSON, "answers.json")])],
+        problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
+    },
+    Operation {
+        method: "post",
         path: "/v1/releases/{id}/approve",
         id: "approve_release",
         requests: REASON,

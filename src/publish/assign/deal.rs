@@ -4,10 +4,9 @@
 //! so that every bucket has each value equally often, but for one (the bucketizer of versatile publishing for distances and
 //! events).
 
-use super::Assignment;
 use super::largest_l::lists_of_equal_values;
+use super::{Assignment, Values};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Column, Terrain};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::Stream;
@@ -21,19 +20,18 @@ use crate::random::Stream;
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(super) fn deal(
-    column: &Column,
-    terrain: &Terrain,
+    values: &Values<'_>,
     guarantees: &[Guarantee],
     fewest: u64,
     stream: &mut Stream,
     control: &Control,
 ) -> Result<Assignment, Cancelled> {
-    let rows = column.codes.len();
-    let counts = column.counts();
+    let rows = values.codes.len();
+    let counts = values.counts.clone();
     let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
-    let (lists, _) = lists_of_equal_values(column, &sizes, stream, control)?;
+    let (lists, _) = lists_of_equal_values(values, &sizes, stream, control)?;
     let sorted: Vec<u32> = sizes.iter().zip(0..).flat_map(|(&size, code)| std::iter::repeat_n(code, size)).collect();
-    let population = Population::new(counts).on(terrain.clone());
+    let population = Population::new(counts).on(values.terrain.clone());
     let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
 
     // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
@@ -93,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+    use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
     use crate::publication::{Ground, Ratio};
     use crate::random::{ReleaseKey, Streams};
 
@@ -113,7 +111,7 @@ mod tests {
             let guarantees =
                 [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: Ground::Equal }];
             let streams = Streams::Keyed(ReleaseKey::from_bytes([seed; 32]));
-            let dealt = deal(&column, &Terrain::default(), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
+            let dealt = deal(&Values::from(&column), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
             let population = Population::new(column.counts());
             let mut counts = vec![vec![0u64; 6]; dealt.buckets as usize];
             for (&bucket, &code) in dealt.bucket_of.iter().zip(&codes) {

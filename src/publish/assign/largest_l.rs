@@ -3,8 +3,8 @@
 //! Repeatedly takes one tuple from each of the l largest lists of equal sensitive values (anatomy, section 4; Decompose,
 //! Theorem 1: no assignment makes more buckets). The order of values by list size is kept by counting, without a heap.
 
+use super::Values;
 use crate::control::{Cancelled, Control};
-use crate::microdata::Column;
 use crate::random::Stream;
 use crate::with_codes;
 
@@ -16,7 +16,7 @@ pub struct Assignment {
     pub buckets: u32,
 }
 
-/// Assigns rows to buckets so that no value of `column` takes more than 1/l of a bucket: the values of a bucket are pairwise
+/// Assigns rows to buckets so that no one of `values` takes more than 1/l of a bucket: the values of a bucket are pairwise
 /// distinct and there are at least `l`. Which of the rows with equal value goes where, which of the values with equally
 /// many rows is taken, and which bucket a leftover row joins is drawn from `stream`.
 ///
@@ -26,18 +26,24 @@ pub struct Assignment {
 /// [`Cancelled`] when told to stop.
 ///
 /// # Panics
-/// When the column is not eligible or `l` is 0.
-pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control) -> Result<Assignment, Cancelled> {
-    let rows = column.codes.len();
-    let mut size: Vec<usize> = column.counts().into_iter().map(|count| count as usize).collect();
+/// When the values are not eligible or `l` is 0.
+pub fn largest_l<'a>(
+    values: impl Into<Values<'a>>,
+    l: u64,
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    let values = values.into();
+    let rows = values.codes.len();
+    let mut size: Vec<usize> = values.counts.iter().map(|&count| count as usize).collect();
     let most = size.iter().copied().max().unwrap_or(0);
-    assert!(l > 0 && most as u128 * u128::from(l) <= rows as u128, "the column is not eligible");
+    assert!(l > 0 && most as u128 * u128::from(l) <= rows as u128, "the values are not eligible");
     if rows == 0 {
         return Ok(Assignment { bucket_of: Vec::new(), buckets: 0 });
     }
     let l = l as usize; // at most the number of rows, by eligibility
 
-    let (lists, mut ends) = lists_of_equal_values(column, &size, stream, control)?;
+    let (lists, mut ends) = lists_of_equal_values(&values, &size, stream, control)?;
     let mut order: Vec<u32> = (0..size.len() as u32).collect();
     order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
     // ge[k]: how many values have at least k rows left; their positions in `order` are 0..ge[k]
@@ -80,14 +86,14 @@ pub fn largest_l(column: &Column, l: u64, stream: &mut Stream, control: &Control
             since_check = 0;
         }
     }
-    place_residue(&size, &ends, &lists, &mut bucket_of, buckets, column, stream);
+    place_residue(&size, &ends, &lists, &mut bucket_of, buckets, &values, stream);
     control.check()?;
     Ok(Assignment { bucket_of, buckets })
 }
 
 /// The rows grouped by sensitive value, in random order inside a value, and where each group ends.
 pub(super) fn lists_of_equal_values(
-    column: &Column,
+    values: &Values<'_>,
     size: &[usize],
     stream: &mut Stream,
     control: &Control,
@@ -98,9 +104,9 @@ pub(super) fn lists_of_equal_values(
         next.push(start);
         start += count;
     }
-    let mut lists = vec![0u32; column.codes.len()];
+    let mut lists = vec![0u32; values.codes.len()];
     let mut row = 0;
-    with_codes!(&column.codes, codes => for codes in codes.chunks(Control::STRIDE) {
+    with_codes!(&*values.codes, codes => for codes in codes.chunks(Control::STRIDE) {
         control.check()?;
         for &code in codes {
             let slot = &mut next[code as usize];
@@ -124,12 +130,12 @@ fn place_residue(
     lists: &[u32],
     bucket_of: &mut [u32],
     buckets: u32,
-    column: &Column,
+    values: &Values<'_>,
     stream: &mut Stream,
 ) {
     let mut starts = Vec::with_capacity(size.len());
     let mut start = 0;
-    for count in column.counts() {
+    for &count in &values.counts {
         starts.push(start);
         start += count as usize;
     }
@@ -157,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+    use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
     use crate::random::{ReleaseKey, Streams};
 
     fn column(sizes: &[usize]) -> Column {

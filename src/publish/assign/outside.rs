@@ -1,12 +1,12 @@
 //! Buckets where an insider can rule values out: the other values are spread as if there were none, and then each of the
 //! uninformative ones is dealt round robin.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::sync::Arc;
 
-use super::{Assignment, largest_l};
+use super::{Assignment, Values, largest_l};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Column, Terrain};
+use crate::microdata::{Codes, Terrain};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
 use crate::random::Stream;
@@ -18,16 +18,16 @@ use crate::random::Stream;
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(super) fn outside(
-    column: &Column,
-    terrain: &Terrain,
+    values: &Values<'_>,
     guarantees: &[Guarantee],
     l: u64,
     stream: &mut Stream,
     control: &Control,
 ) -> Result<Option<Assignment>, Cancelled> {
+    let (codes, terrain) = (&*values.codes, &values.terrain);
     let mut informative: Vec<u32> = Vec::new();
     let mut aside: Vec<Vec<u32>> = vec![Vec::new(); terrain.uninformative().len()];
-    for (row, code) in (0..).zip(column.codes.iter()) {
+    for (row, code) in (0..).zip(codes.iter()) {
         if (row as usize).is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
@@ -36,13 +36,18 @@ pub(super) fn outside(
             Err(_) => informative.push(row),
         }
     }
-    let inner = Column { domain: Arc::clone(&column.domain), codes: column.codes.gather(&informative) };
-    let most = inner.counts().into_iter().max().unwrap_or(0);
+    let left = |(&count, code): (&u64, u32)| if terrain.is_uninformative(code) { 0 } else { count };
+    let inner = Values {
+        codes: Cow::Owned(codes.gather(&informative)),
+        counts: values.counts.iter().zip(0..).map(left).collect(),
+        terrain: Terrain::default(),
+    };
+    let most = inner.counts.iter().copied().max().unwrap_or(0);
     if informative.is_empty() || u128::from(most) * u128::from(l) > informative.len() as u128 {
         return Ok(None);
     }
-    let dealt = largest_l(&inner, l, stream, control)?;
-    let mut bucket_of = vec![0; column.codes.len()];
+    let dealt = largest_l(inner, l, stream, control)?;
+    let mut bucket_of = vec![0; codes.len()];
     let mut sizes = vec![0_u64; dealt.buckets as usize];
     for (&row, &bucket) in informative.iter().zip(&dealt.bucket_of) {
         bucket_of[row as usize] = bucket;
@@ -62,19 +67,19 @@ pub(super) fn outside(
         }
     }
     let assignment = Assignment { bucket_of, buckets: dealt.buckets };
-    let population = Population::new(column.counts()).on(terrain.clone());
-    Ok(keeps(&assignment, column, guarantees, &population, control)?.then_some(assignment))
+    let population = Population::new(values.counts.clone()).on(terrain.clone());
+    Ok(keeps(&assignment, codes, guarantees, &population, control)?.then_some(assignment))
 }
 
 /// Whether every bucket keeps the guarantees.
 fn keeps(
     assignment: &Assignment,
-    column: &Column,
+    codes: &Codes,
     guarantees: &[Guarantee],
     population: &Population,
     control: &Control,
 ) -> Result<bool, Cancelled> {
-    let mut cells: Vec<(u32, u32)> = assignment.bucket_of.iter().copied().zip(column.codes.iter()).collect();
+    let mut cells: Vec<(u32, u32)> = assignment.bucket_of.iter().copied().zip(codes.iter()).collect();
     cells.sort_unstable();
     let (mut bucket, mut seen) = (Vec::new(), 0);
     for cells in cells.chunk_by(|a, b| a.0 == b.0) {
@@ -94,11 +99,13 @@ fn keeps(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::super::assign;
     use super::*;
-    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+    use crate::microdata::{Arena, AttributeType, Column, Domain};
     use crate::publication::Ratio;
     use crate::random::{ReleaseKey, Streams};
 
@@ -124,7 +131,8 @@ mod tests {
         let column = column(sizes);
         let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         let terrain = Terrain::without(aside.to_vec());
-        let assignment = assign(&column, &terrain, &[guarantee], &mut stream, &Control::default()).unwrap();
+        let values = Values::from(&column).on(&terrain);
+        let assignment = assign(values, &[guarantee], &mut stream, &Control::default()).unwrap();
         counts(&column, &assignment)
     }
 

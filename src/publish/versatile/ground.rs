@@ -83,7 +83,7 @@ impl<'a> Ground<'a> {
 
     /// The table that a draft is of.
     pub(super) fn designed(&self, draft: &Draft) -> DesignedTable {
-        let bucketized = |sensitive| Bucketized { sensitive, guarantees: self.guarantees(sensitive).to_vec() };
+        let bucketized = |sensitive| Bucketized::on(draft.attributes, sensitive, self.guarantees(sensitive).to_vec());
         DesignedTable { attributes: draft.attributes, bucketized: draft.sensitive.map(bucketized) }
     }
 

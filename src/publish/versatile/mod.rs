@@ -5,6 +5,7 @@ mod decide;
 mod dsatur;
 mod gd;
 mod ground;
+mod joint;
 mod score;
 mod uad;
 
@@ -14,14 +15,18 @@ pub use ground::{Draft, Ground};
 pub use score::{Scorer, threads};
 pub use uad::{Selected, decompose};
 
+use self::joint::Contraction;
 use super::design::{demand, dependency_fault};
 use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
 use crate::problem::{Fault, Kind};
+use crate::publication::Protected;
 use crate::random::Streams;
 use crate::spec::{Algorithm, VersatileSpec};
+
+const SCATTERED: &str = "the algorithm shows the combination in several tables; use uad, which shows it in one";
 
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
@@ -36,9 +41,13 @@ impl Method for Versatile {
     /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
     /// rule in the result.
     fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
-        let (rules, relied_on) = designed_rules(spec, input)?;
+        let (mut rules, relied_on) = designed_rules(spec, input)?;
+        joint::settle(&mut rules, input, control)?;
+        // tables are decided with one attribute in place of each combination that only its joint value protects
+        let contraction = Contraction::of(&rules);
+        let kept = rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
+        let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
         let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
-        let kept: Vec<Rule> = design.rules.iter().filter(|r| r.implied_by.is_none()).map(|r| r.rule).collect();
         let attributes = AttrSet::first(input.counts.attributes());
         match spec.algorithm {
             Algorithm::SingleAttribute => {
@@ -46,14 +55,17 @@ impl Method for Versatile {
                 design.tables = attributes.iter().map(alone).collect();
             }
             Algorithm::Uad if !spec.addback => {
-                let selected = decompose(attributes, &kept, spec.saturate);
-                design.tables =
-                    selected.iter().map(|table| designed_table(table, &kept, input.standing_rules)).collect();
-                release_idle(&mut design, &kept, input);
+                let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
+                let standing: Vec<Rule> = standing.copied().collect();
+                let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
+                let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
+                design.tables = tables.map(|table| contraction.table(table)).collect();
+                release_idle(&mut design, input);
             }
             _ => decide_by_data(&mut design, kept, spec, input, control)?,
         }
         design.judge();
+        refuse_scattered(&mut design);
         Ok(design)
     }
 
@@ -131,6 +143,9 @@ fn decide_by_data(
     input: &Input<'_>,
     control: &Control,
 ) -> Result<(), Cancelled> {
+    for rule in design.rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
+        rule.refused = Some(SCATTERED);
+    }
     let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
         design.decision = Decision::Undecided;
         return Ok(());
@@ -152,29 +167,40 @@ fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> Desi
         let rest = selected.attributes.without(sensitive);
         let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
         let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
-        (!guarantees.is_empty()).then_some(Bucketized { sensitive, guarantees })
+        (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
     });
     DesignedTable { attributes: selected.attributes, bucketized }
 }
 
 /// Publishes raw what guards no rule, of this job or standing in the series: its buckets would protect nothing.
-fn release_idle(design: &mut Design, kept: &[Rule], input: &Input<'_>) {
+fn release_idle(design: &mut Design, input: &Input<'_>) {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(input.earlier);
     let mut active = vec![false; schemas.len()];
-    for rule in kept.iter().chain(input.standing_rules) {
-        if let Status::Guardian { table, .. } = privacy::judge(&schemas, rule) {
-            active[table] = true;
+    let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(DesignedRule::demand);
+    let standing = input.standing_rules.iter().map(|&rule| Demand::from(rule));
+    for demand in kept.chain(standing) {
+        match privacy::judge_demand(&schemas, &demand) {
+            Status::Guardian { table, .. } => active[table] = true,
+            // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
+            Status::Violated(_) => return,
+            Status::Unreachable => {}
         }
-    }
-    // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
-    let violated = |rule: &Rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_));
-    if kept.iter().chain(input.standing_rules).any(violated) {
-        return;
     }
     for (table, active) in design.tables.iter_mut().zip(active) {
         if !active {
             table.bucketized = None;
+        }
+    }
+}
+
+/// Refuses what protects a joint value that the tables show in several places: no check covers that.
+fn refuse_scattered(design: &mut Design) {
+    let tables: Vec<AttrSet> = design.tables.iter().map(|table| table.attributes).collect();
+    for rule in &mut design.rules {
+        let Protected::Joint(joint) = rule.judged else { continue };
+        if tables.iter().filter(|table| table.meets(joint)).count() > 1 {
+            rule.refused = Some(SCATTERED);
         }
     }
 }

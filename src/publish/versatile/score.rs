@@ -15,7 +15,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, Table};
 use crate::model::{Buckets, Groups, JoinTree, View, entropy};
 use crate::publish::Rows;
-use crate::publish::assign::{Assignment, assign};
+use crate::publish::assign::{Assignment, Values, assign};
 use crate::spec::Score;
 
 /// So many figures are computed at once, where there are processors for them.
@@ -52,7 +52,10 @@ impl<'a> Scorer<'a> {
         let draw = |sensitive: Attr| {
             let mut stream = rows.streams.stream(&format!("assign/{}", sensitive.0));
             let (column, terrain) = (rows.table.column(sensitive), rows.table.terrain(sensitive));
-            Ok((sensitive, assign(column, terrain, ground.guarantees(sensitive), &mut stream, control)?))
+            Ok((
+                sensitive,
+                assign(Values::from(column).on(terrain), ground.guarantees(sensitive), &mut stream, control)?,
+            ))
         };
         let drawn: BTreeMap<Attr, Assignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)

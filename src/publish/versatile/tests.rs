@@ -153,7 +153,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     let rules = vec![submitted(0, &[1, 5], 4, 2), submitted(1, &[2, 5], 3, 2), submitted(2, &[0, 4], 3, 2)];
     let design = plan(6, rules, false);
     let set = |attrs: &[u8]| attrs.iter().map(|&a| Attr(a)).collect::<AttrSet>();
-    let bucketized = Bucketized { sensitive: Attr(3), guarantees: vec![Guarantee::LDiversity { l: 2 }] };
+    let bucketized = Bucketized::on(set(&[0, 2, 3, 4]), Attr(3), vec![Guarantee::LDiversity { l: 2 }]);
     assert_eq!(
         design.tables,
         [
@@ -181,7 +181,7 @@ fn a_table_holds_the_strongest_guarantee_into_its_sensitive_attribute() {
 }
 
 fn guarantees(design: &Design) -> Vec<Guarantee> {
-    design.tables[0].bucketized.as_ref().map(|b| b.guarantees.clone()).unwrap_or_default()
+    design.tables[0].bucketized.as_ref().map(|b| b.single().unwrap().1.to_vec()).unwrap_or_default()
 }
 
 #[test]

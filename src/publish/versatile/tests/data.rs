@@ -158,7 +158,7 @@ proptest! {
         let drawn = || -> BTreeMap<Attr, Assignment> {
             let draw = |attr: Attr| {
                 let mut stream = streams.stream(&format!("assign/{}", attr.0));
-                (attr, assign(table.column(attr), table.terrain(attr), ground.guarantees(attr), &mut stream, &Control::default()).unwrap())
+                (attr, assign(table.column(attr), ground.guarantees(attr), &mut stream, &Control::default()).unwrap())
             };
             ground.protected().iter().map(draw).collect()
         };

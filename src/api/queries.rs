@@ -1,0 +1,106 @@
+//! COUNT queries. Reaches parts and manifests only, never a dataset.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tracing::Span;
+use utoipa::ToSchema;
+
+use super::access::Who;
+use super::extract::{Document, Id};
+use super::{App, releases};
+use crate::control::Control;
+use crate::engine::{Asked, QueryAnswer, Stopped};
+use crate::jobs::PartShelf;
+use crate::problem::{Kind, Problem};
+
+/// What to count.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "the document is read by hand, so that one answer names every fault; this describes its shape"
+)]
+pub(super) struct QueryDocument {
+    /// At most 1,000 queries.
+    queries: Vec<CountQuery>,
+}
+
+/// Counts the rows that meet every condition.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "as above")]
+pub(super) struct CountQuery {
+    /// The conditions; without any, all rows are counted.
+    r#where: Vec<Condition>,
+}
+
+/// What the value of an attribute must be. Whatever is stated must hold.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "as above")]
+pub(super) struct Condition {
+    /// The published name of the attribute.
+    attribute: String,
+    /// One of these; null is a missing value. A value that does not occur counts nothing.
+    #[schema(value_type = Option<Vec<Object>>)]
+    r#in: Option<Vec<Value>>,
+    /// This or more, in the order of the attribute; never a missing value.
+    #[schema(value_type = Option<Object>)]
+    from: Option<Value>,
+    /// This or less, in the order of the attribute; never a missing value.
+    #[schema(value_type = Option<Object>)]
+    to: Option<Value>,
+}
+
+/// The answers.
+#[derive(Serialize, ToSchema)]
+pub(super) struct QueryAnswers {
+    /// One to each query, in their order.
+    answers: Vec<QueryAnswer>,
+}
+
+/// Counts rows, from the published parts alone
+///
+/// An answer is what a reader of the parts must expect, with the standard deviation of that: `exact` where one part shows all
+/// attributes of the query together; `matching` where they stand in several parts of one table, whose rows of a bucket may belong
+/// together in every way alike; `multinomial` where several tables are needed, as of a sample from the estimate that they allow.
+#[utoipa::path(post, path = "/v1/releases/{id}/queries", tag = "releases", params(("id" = Uuid, Path)),
+    request_body = QueryDocument, responses((status = 200, body = QueryAnswers)))]
+pub(super) async fn answer(
+    State(app): State<App>,
+    Who(caller): Who,
+    Id(id): Id,
+    Document(document): Document,
+) -> Result<Json<QueryAnswers>, Problem> {
+    let (release, manifest) = releases::read(&app, &caller, id).await?;
+    let asked = Asked::of(&manifest, &document)?;
+    let place = app.plans.take()?;
+    let room = app.desk.budget.take_now(asked.memory())?;
+    // an answer tells of rows, as a part does
+    releases::open(&app, &caller, &release).await?;
+    let store = Arc::clone(&app.desk.store);
+    let shelf = PartShelf::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
+    let (control, span) = (Control::default(), Span::current());
+    // a caller that goes away stops the computation
+    let stop_when_dropped = control.stop_when_dropped();
+    let counted = tokio::task::spawn_blocking(move || {
+        let _held = (place, room);
+        span.in_scope(|| asked.answer(&shelf, &control))
+    });
+    let counted =
+        counted.await.map_err(|_panicked| Problem::new(Kind::Internal, "the queries stopped unexpectedly"))?;
+    drop(stop_when_dropped);
+    match counted {
+        Ok(answers) => Ok(Json(QueryAnswers { answers })),
+        Err(Stopped::Refused(problem)) => Err(problem),
+        Err(Stopped::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were stopped")),
+        Err(Stopped::Failed { problem, cause }) => {
+            // parts go with their release
+            releases::still_served(&app, &release).await?;
+            tracing::error!(cause, "queries could not be answered");
+            Err(problem)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! COUNT queries, answered from the parts of a release alone.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::Stopped;
+use crate::control::Control;
+use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
+use crate::model::{Cells, ErrorModel, Estimator, Predicates, Route, Shape, Unread};
+use crate::problem::{Kind, Problem};
+use crate::publication::{Publication, PublishedBytes};
+use crate::report::{Manifest, publication_of};
+use crate::spec::{CountQuery, read_queries};
+
+/// So many rows may be looked at to answer one document of queries, each as often as queries look at it.
+const MOST_WORK: u64 = 1 << 32;
+
+/// The answer to a query.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, ToSchema)]
+pub struct QueryAnswer {
+    /// How many rows the query has, as a reader of the release must expect.
+    pub estimate: f64,
+    /// The model's own standard deviation of that number.
+    pub standard_error: f64,
+    /// What the deviation is taken over.
+    pub error_model: ErrorModelName,
+}
+
+/// What the standard error of an estimate speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorModelName {
+    /// One part shows all attributes of the query together: the number is that of the original.
+    Exact,
+    /// One table holds them in parts that are tied by bucket.
+    Matching,
+    /// Several tables are needed.
+    Multinomial,
+}
+
+/// Queries that a release can be asked.
+pub struct Asked {
+    publication: Publication,
+    kinds: Vec<Option<AttributeType>>,
+    shape: Shape,
+    queries: Vec<(CountQuery, Route)>,
+    /// The attributes that are needed of each table.
+    needed: Vec<Option<AttrSet>>,
+}
+
+impl Asked {
+    /// Understands a document of queries over a release.
+    ///
+    /// # Errors
+    /// `invalid-specification` with every fault, or `work-limit`.
+    pub fn of(manifest: &Manifest, document: &Value) -> Result<Self, Problem> {
+        let attributes = manifest.attributes();
+        let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
+        let unknown = |_| Problem::new(Kind::Internal, "the manifest of the release cannot be understood");
+        if names.len() > MAX_ATTRIBUTES {
+            return Err(unknown(()));
+        }
+        let publication = publication_of(manifest, &names).map_err(|_| unknown(()))?;
+        let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
+        let shape = Shape::of(&publication);
+        let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
+        let (mut needed, mut work): (Vec<Option<AttrSet>>, u64) = (vec![None; publication.tables.len()], 0);
+        let routed = |query: CountQuery| {
+            let attributes = query.iter().map(|selection| selection.attribute).collect();
+            let route = shape.route(attributes);
+            for (needed, more) in needed.iter_mut().zip(shape.needed(&route, attributes)) {
+                *needed = more.map(|more| needed.unwrap_or_default().union(more)).or(*needed);
+            }
+            work = work.saturating_add(Estimator::work(&shape, &route, rows));
+            (query, route)
+        };
+        let queries = queries.into_iter().map(routed).collect();
+        if work > MOST_WORK {
+            let detail = "the queries together look at more rows than one request may; send them in several";
+            return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
+        }
+        let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
+        Ok(Self { publication, kinds, shape, queries, needed })
+    }
+
+    /// The bytes of memory that answering is estimated to take.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        const BASE: u64 = 4 << 20;
+        /// For a row of a part: its bucket and its weight.
+        const ROW: u64 = 16;
+        /// For a cell: its code, once as it comes and once in its order, its part in a key, its share of the values.
+        const CELL: u64 = 24;
+        let part = |part: &crate::publication::Part, wanted: AttrSet| {
+            let cells = part.columns.iter().filter(|column| wanted.contains(column.attribute)).count() as u64;
+            part.len.saturating_mul(ROW + CELL * cells)
+        };
+        let tables = self.publication.tables.iter().zip(&self.needed);
+        let parts = tables.filter_map(|(table, wanted)| Some((table, (*wanted)?)));
+        let need = parts.flat_map(|(table, wanted)| table.parts.iter().map(move |of_table| part(of_table, wanted)));
+        need.fold(BASE, u64::saturating_add)
+    }
+
+    /// Answers every query, in their order.
+    ///
+    /// # Errors
+    /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
+    pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
+        let cells = Cells::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
+        let cells = cells.map_err(unread)?;
+        let routes: Vec<Route> = self.queries.iter().map(|(_, route)| route.clone()).collect();
+        let estimator = Estimator::new(&self.shape, &cells, &routes, control)?;
+        let answer = |(query, route): &(CountQuery, Route)| {
+            let admitted = query.iter().filter_map(|selection| {
+                Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?)))
+            });
+            let predicates: Predicates = admitted.collect();
+            let estimate = estimator.estimate(route, &predicates, control)?;
+            Ok(QueryAnswer {
+                estimate: estimate.count,
+                standard_error: estimate.standard_error,
+                error_model: match estimate.error_model {
+                    ErrorModel::Exact => ErrorModelName::Exact,
+                    ErrorModel::Matching => ErrorModelName::Matching,
+                    ErrorModel::Multinomial => ErrorModelName::Multinomial,
+                },
+            })
+        };
+        self.queries.iter().map(answer).collect()
+    }
+}
+
+/// What it means when parts cannot be read.
+pub(super) fn unread(error: Unread) -> Stopped {
+    match error {
+        Unread::Cancelled(cancelled) => cancelled.into(),
+        Unread::Io(error) => {
+            let kind = match error.kind() {
+                std::io::ErrorKind::ResourceBusy => Kind::Unavailable,
+                _ => Kind::Internal,
+            };
+            let problem = Problem::new(kind, "the parts of the release could not be read");
+            Stopped::Failed { problem, cause: error.to_string() }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is spread over buckets: a code per row, of one attribute or of several together.
+
+use std::borrow::Cow;
+
+use ahash::AHashMap;
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{AttrSet, Codes, Column, Table, Terrain};
+
+/// Values as codes, and how often each occurs.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    pub(super) codes: Cow<'a, Codes>,
+    pub(super) counts: Vec<u64>,
+    /// What is stated of the values; nothing of combinations.
+    pub(super) terrain: Terrain,
+}
+
+impl<'a> From<&'a Column> for Values<'a> {
+    fn from(column: &'a Column) -> Self {
+        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), terrain: Terrain::default() }
+    }
+}
+
+impl<'a> Values<'a> {
+    /// The values of `attributes`, at least one; of several, each combination that occurs is a value.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    ///
+    /// # Panics
+    /// When there is no attribute.
+    pub fn of(table: &'a Table, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
+        let mut columns = attributes.iter().map(|attr| table.column(attr));
+        #[expect(clippy::expect_used)]
+        let first = columns.next().expect("there is an attribute");
+        let values = columns.try_fold(Self::from(first), |values, column| values.beside(column, control))?;
+        Ok(match attributes.iter().next() {
+            Some(single) if attributes.len() == 1 => values.on(table.terrain(single)),
+            _ => values,
+        })
+    }
+
+    /// The same, with what is stated of the values.
+    #[must_use]
+    pub fn on(self, terrain: &Terrain) -> Self {
+        Self { terrain: terrain.clone(), ..self }
+    }
+
+    /// How often each value occurs.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The code of each row.
+    #[must_use]
+    pub fn codes(&self) -> &Codes {
+        &self.codes
+    }
+
+    /// The combinations with the values of a column. Their codes rise with the codes of both, whatever the order of rows.
+    fn beside(&self, column: &Column, control: &Control) -> Result<Self, Cancelled> {
+        let mut counted: AHashMap<(u32, u32), u64> = AHashMap::new();
+        let pairs = || self.codes.iter().zip(column.codes.iter());
+        for (row, pair) in pairs().enumerate() {
+            if row.is_multiple_of(Control::STRIDE) {
+                control.check()?;
+            }
+            *counted.entry(pair).or_default() += 1;
+        }
+        let mut rising: Vec<((u32, u32), u64)> = counted.into_iter().collect();
+        rising.sort_unstable();
+        let code: AHashMap<(u32, u32), u32> = rising.iter().zip(0..).map(|((pair, _), code)| (*pair, code)).collect();
+        control.check()?;
+        let rows: Vec<u32> = pairs().map(|pair| code[&pair]).collect();
+        let codes = Cow::Owned(Codes::collect(rising.len(), rows.into_iter()));
+        let counts = rising.into_iter().map(|(_, count)| count).collect();
+        Ok(Self { codes, counts, terrain: Terrain::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::{Arena, Attr, AttributeType, Domain};
+
+    proptest! {
+        #[test]
+        fn combinations_have_equal_codes_where_all_their_values_are_equal(
+            rows in prop::collection::vec([0u32..3, 0u32..4, 0u32..2], 1..40)
+        ) {
+            let mut arena = Arena::default();
+            (0..4).for_each(|code| arena.push(format!("v{code}").as_bytes()));
+            let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+            let codes = |at: usize| Codes::collect(4, rows.iter().map(move |row| row[at]));
+            let columns = (0..3).map(|at| Column { domain: Arc::clone(&domain), codes: codes(at) }).collect();
+            let table = Table::new((0..3).map(|i| i.to_string()).collect(), columns);
+            let joint = Values::of(&table, [Attr(0), Attr(2)].into_iter().collect(), &Control::default()).unwrap();
+            let key = |row: usize| (rows[row][0], rows[row][2]);
+            for a in 0..rows.len() {
+                prop_assert_eq!(joint.counts[joint.codes.get(a) as usize], (0..rows.len()).filter(|&b| key(a) == key(b)).count() as u64);
+                for b in 0..rows.len() {
+                    prop_assert_eq!(joint.codes.get(a).cmp(&joint.codes.get(b)), key(a).cmp(&key(b)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Combinations that only their joint value can protect: each of their attributes has too frequent a value by itself.
+//!
+//! Such a combination is one attribute while tables are decided: decomposition sees one of its attributes in place of all
+//! (whoever is said to know some of it is taken to know all), and the tables that come out hold all where it saw that one.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::super::assign::Values;
+use super::{Bucketized, DesignedRule, DesignedTable, Input};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Counts};
+use crate::privacy::{self, Ineligible, Rule};
+use crate::publication::{Protected, Seal};
+
+const OVERLAPS: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
+                        attribute of a combination is rare enough by itself, no other rule can protect one of them";
+
+/// Decides for which combinations the joint value is protected, and which rules then cannot stand beside each other.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn settle(rules: &mut [DesignedRule], input: &Input<'_>, control: &Control) -> Result<(), Cancelled> {
+    let mut joints = Joints { input, control, known: HashMap::new() };
+    let combination = |rule: &DesignedRule| match rule.protects {
+        Protected::Joint(attrs) if rule.impossible.is_none() => Some(attrs),
+        _ => None,
+    };
+    let mut lacking: Vec<(AttrSet, usize)> = rules
+        .iter()
+        .enumerate()
+        .filter(|(_, rule)| rule.ineligible.is_some() && rule.implied_by.is_none())
+        .filter_map(|(index, rule)| Some((combination(rule)?, index)))
+        .collect();
+    // what protects the smaller combination protects the larger
+    lacking.sort_by_key(|&(attrs, index)| (attrs.len(), index));
+    let mut chosen: Vec<AttrSet> = Vec::new();
+    for (attrs, index) in lacking {
+        match joints.within(&chosen, attrs, &rules[index].rule)? {
+            Some(_) => {}
+            None => match joints.judge(attrs, &rules[index].rule)? {
+                Ok(_) if !chosen.contains(&attrs) => chosen.push(attrs),
+                Ok(_) => {}
+                Err(ineligible) => {
+                    rules[index].largest_l = ineligible.largest_l;
+                    rules[index].ineligible = Some(ineligible);
+                }
+            },
+        }
+    }
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    for rule in rules.iter_mut() {
+        let Some(attrs) = combination(rule) else { continue };
+        if let Some((joint, largest_l)) = joints.within(&chosen, attrs, &rule.rule)? {
+            rule.judged = Protected::Joint(joint);
+            rule.rule.sensitive = first(joint);
+            (rule.ineligible, rule.largest_l) = (None, largest_l);
+        }
+    }
+    for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none() && !rule.is_refused()) {
+        let other = |joint: &&AttrSet| rule.judged != Protected::Joint(**joint);
+        let judged = rule.judged.attributes();
+        if chosen.iter().filter(other).any(|joint| joint.meets(judged)) {
+            rule.refused = Some(OVERLAPS);
+        }
+    }
+    Ok(())
+}
+
+/// The attribute that stands for a combination.
+fn first(joint: AttrSet) -> Attr {
+    joint.iter().next().unwrap_or(Attr(0))
+}
+
+/// Counts of joint values, each looked at once.
+struct Joints<'a> {
+    input: &'a Input<'a>,
+    control: &'a Control,
+    known: HashMap<AttrSet, JointCounts>,
+}
+
+/// What is known of the joint values of a combination. Without rows, what single attributes cannot refute.
+struct JointCounts {
+    rows: u64,
+    largest: u64,
+    distinct: u64,
+    values: Option<Vec<u64>>,
+}
+
+impl Counts for JointCounts {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+    fn attributes(&self) -> usize {
+        1
+    }
+    fn largest(&self, _: Attr) -> u64 {
+        self.largest
+    }
+    fn distinct(&self, _: Attr) -> u64 {
+        self.distinct
+    }
+    fn of_values(&self, _: Attr) -> Option<Vec<u64>> {
+        self.values.clone()
+    }
+}
+
+impl Joints<'_> {
+    /// Of `chosen` the one within a combination whose joint value keeps the rule's guarantee, with its largest diversity.
+    fn within(&mut self, chosen: &[AttrSet], attrs: AttrSet, rule: &Rule) -> Result<Option<(AttrSet, u64)>, Cancelled> {
+        for &joint in chosen.iter().filter(|joint| joint.is_subset(attrs)) {
+            if let Ok(largest_l) = self.judge(joint, rule)? {
+                return Ok(Some((joint, largest_l)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a joint value keeps the rule's guarantee over the whole table, and its largest diversity.
+    fn judge(&mut self, joint: AttrSet, rule: &Rule) -> Result<Result<u64, Ineligible>, Cancelled> {
+        let counts = match self.known.entry(joint) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(JointCounts::of(joint, self.input, self.control)?),
+        };
+        Ok(privacy::check_eligibility(rule, counts).map(|()| counts.rows / counts.largest.max(1)))
+    }
+}
+
+impl JointCounts {
+    fn of(joint: AttrSet, input: &Input<'_>, control: &Control) -> Result<Self, Cancelled> {
+        let rows = input.counts.rows();
+        if let Some(data) = input.rows {
+            let values = Values::of(data.table, joint, control)?.counts().to_vec();
+            let largest = values.iter().copied().max().unwrap_or(0);
+            return Ok(Self { rows, largest, distinct: values.len() as u64, values: Some(values) });
+        }
+        let product = |all: u64, attr| all.saturating_mul(input.counts.distinct(attr).max(1));
+        let distinct = joint.iter().fold(1_u64, product).min(rows);
+        // so many rows have the most frequent value of all at once, at least; and so many some joint value
+        let others = |attr| rows - input.counts.largest(attr).min(rows);
+        let together = rows.saturating_sub(joint.iter().map(others).sum());
+        let largest = together.max(rows.div_ceil(distinct.max(1)));
+        Ok(Self { rows, largest, distinct, values: None })
+    }
+}
+
+/// Combinations as single attributes.
+#[derive(Default)]
+pub(super) struct Contraction(Vec<AttrSet>);
+
+impl Contraction {
+    /// Of the combinations that rules protect by their joint value, which are apart from each other where nothing is refused.
+    pub(super) fn of(rules: &[DesignedRule]) -> Self {
+        let mut joints: Vec<AttrSet> = Vec::new();
+        for rule in rules {
+            if let Protected::Joint(joint) = rule.judged
+                && !joints.iter().any(|other| other.meets(joint))
+            {
+                joints.push(joint);
+            }
+        }
+        Self(joints)
+    }
+
+    /// The attributes with one in place of each combination that they meet.
+    pub(super) fn contract(&self, attributes: AttrSet) -> AttrSet {
+        let met = self.0.iter().filter(|joint| joint.meets(attributes));
+        met.fold(attributes, |set, joint| set.minus(*joint).with(first(*joint)))
+    }
+
+    fn expand(&self, attributes: AttrSet) -> AttrSet {
+        let met = self.0.iter().filter(|joint| joint.meets(attributes));
+        met.fold(attributes, |set, joint| set.union(*joint))
+    }
+
+    /// A rule among contracted attributes.
+    pub(super) fn rule(&self, rule: &Rule) -> Rule {
+        Rule { known: self.contract(rule.known), ..*rule }
+    }
+
+    /// Whether the attribute is in a combination.
+    pub(super) fn holds(&self, attr: Attr) -> bool {
+        self.0.iter().any(|joint| joint.contains(attr))
+    }
+
+    /// A table that was decided among contracted attributes.
+    pub(super) fn table(&self, table: DesignedTable) -> DesignedTable {
+        let protects = |protects: Protected| match protects {
+            Protected::Attribute(attr) => {
+                let joint = self.0.iter().find(|joint| joint.contains(attr));
+                joint.map_or(protects, |joint| Protected::Joint(*joint))
+            }
+            Protected::Joint(_) => protects,
+        };
+        let seal = |seal: Seal| Seal {
+            known: self.expand(seal.known),
+            protects: protects(seal.protects),
+            guarantees: seal.guarantees,
+        };
+        let bucketized = table.bucketized.map(|bucketized| Bucketized {
+            parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
+            seals: bucketized.seals.into_iter().map(seal).collect(),
+        });
+        DesignedTable { attributes: self.expand(table.attributes), bucketized }
+    }
+}

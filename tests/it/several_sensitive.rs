@@ -1,0 +1,142 @@
+//! Tables that protect several attributes: joint values, correlated attributes together, all sensitive ones in one part.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use guardian::control::Control;
+use guardian::engine::{Claim, verify};
+use guardian::ledger::Earlier;
+use guardian::random::{ReleaseKey, Streams};
+use serde_json::{Value, json};
+
+use crate::harness::{Client, Server, kind};
+use crate::library::{Memory, Original, cells, release, table};
+
+fn adult() -> Vec<u8> {
+    let file = File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/adult-7.csv.gz")).unwrap();
+    let mut csv = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut csv).unwrap();
+    csv
+}
+
+fn versatile(rules: &[&str], l: u64) -> Value {
+    json!({"unlisted": "drop", "method": {"type": "versatile", "rules": rules,
+        "default_guarantee": {"type": "l_diversity", "l": l}}})
+}
+
+async fn plan(server: &Client, dataset: &str, document: &Value) -> Value {
+    let mut document = document.clone();
+    document["dataset"] = dataset.into();
+    server.post("/v1/plans", &document).await.ok(200)
+}
+
+/// The attributes together in one table, unprotected.
+fn plain(attributes: &[&str]) -> Value {
+    let publish: serde_json::Map<_, _> =
+        attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
+    json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for by the archive",
+        "method": {"type": "versatile", "rules": []}})
+}
+
+/// Per bucket, how often each row of a part occurs.
+fn buckets(csv: &[u8]) -> BTreeMap<u32, BTreeMap<Vec<String>, u64>> {
+    let mut buckets: BTreeMap<u32, BTreeMap<Vec<String>, u64>> = BTreeMap::new();
+    for row in cells(csv).1 {
+        let label = row[0].parse().unwrap();
+        *buckets.entry(label).or_default().entry(row[1..].to_vec()).or_default() += 1;
+    }
+    buckets
+}
+
+/// Publishes Adult in memory, and verifies the release from its manifest, with the original and without.
+fn released(document: &Value, key: u8) -> (Value, Memory) {
+    let input = Original::new(table(adult().as_slice()));
+    let job = input.job(document).unwrap_or_else(|faults| panic!("{document}: {faults:?}"));
+    let streams = Streams::Keyed(ReleaseKey::from_bytes([key; 32]));
+    let (released, files) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
+    for original in [None, Some(&job.table)] {
+        let claim = Claim {
+            manifest: &released.manifest,
+            names: &job.specification.published_names,
+            rules: Some(job.specification.method.rules()),
+            uninformative: None,
+            original,
+        };
+        let summary = verify(&claim, &files, &Control::default()).unwrap();
+        assert!(summary.verified, "{:#?}", summary.checks);
+    }
+    (serde_json::to_value(&released.manifest).unwrap(), files)
+}
+
+const JOINT: &[&str] = &["age, education -> (occupation & sex)", "marital_status, income -> (occupation & sex)"];
+
+#[test]
+fn a_joint_value_is_as_rare_as_asked_for_in_every_bucket() {
+    let (manifest, files) = released(&versatile(JOINT, 3), 1);
+    let table = &manifest["tables"][0];
+    assert_eq!(
+        (&table["standing"], &table["parts"][1]["attributes"]),
+        (&json!("sealed"), &json!(["occupation", "sex"]))
+    );
+    let seal = &table["seals"][0];
+    assert_eq!((&seal["joint"], &seal["sensitive"]), (&json!(true), &json!(["occupation", "sex"])));
+    assert!(!table["parts"][0]["attributes"].as_array().unwrap().contains(&json!("sex")));
+    let buckets = buckets(&files.0["t1.sa.csv"]);
+    assert!(buckets.len() > 15_000, "{} buckets", buckets.len());
+    let mut worst = (0, 1);
+    for bucket in buckets.values() {
+        let (most, rows) = (*bucket.values().max().unwrap(), bucket.values().sum::<u64>());
+        assert!(most * 3 <= rows, "{bucket:?}");
+        worst = if most * worst.1 > worst.0 * rows { (most, rows) } else { worst };
+    }
+    let rule = &manifest["rules"][0];
+    assert_eq!((&rule["combination"], &rule["held_by"]["guardian"]), (&json!(true), &json!("t1")));
+    let stated = &rule["achieved"]["worst_posterior"];
+    assert_eq!(stated["count"].as_u64().unwrap() * worst.1, stated["of"].as_u64().unwrap() * worst.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_combination_without_a_rare_attribute_is_protected_by_its_joint_value() {
+    let server = Server::start().await;
+    let dataset = server.dataset(adult()).await;
+    // neither has a value rare enough: two of three work in offices, two of three are men
+    let planned = plan(&server, &dataset, &versatile(JOINT, 3)).await;
+    assert_eq!((&planned["feasible"], &planned["rules"][0]["largest_l"]), (&json!(true), &json!(3)), "{planned:#}");
+    assert_eq!(planned["tables"][0]["sensitive"], json!(["occupation", "sex"]));
+    let manifest = server.publish(&dataset, versatile(JOINT, 3)).await;
+    assert_eq!(manifest["audit"]["verified"], true);
+    let part = server.part(&manifest, "t1", "sa").await;
+    assert!(part.starts_with("bucket,occupation,sex\n"), "{}", &part[..40]);
+
+    // beside it half of the combination may stand nowhere; what is known of it may
+    let half = server.refused(&dataset, plain(&["country", "sex"])).await;
+    assert_eq!((kind(&half), &half["rule"]["release"]), ("composition-violated", &manifest["id"]));
+    let again = server.refused(&dataset, versatile(&["age -> (occupation & sex)"], 2)).await;
+    assert_eq!(kind(&again), "composition-violated");
+    let known = server.publish(&dataset, plain(&["age", "education", "country"])).await;
+    assert_eq!(known["audit"]["verified"], true);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_joint_value_cannot_do_is_refused() {
+    let server = Server::start().await;
+    let dataset = server.dataset(adult()).await;
+    let fault = |problem: &Value| {
+        let errors = problem["errors"].as_array().unwrap().clone();
+        (kind(&errors[0]).to_owned(), errors[0]["detail"].as_str().unwrap().to_owned(), errors.len())
+    };
+    let rare = server.refused(&dataset, versatile(&["age -> (occupation & sex)"], 4)).await;
+    let (name, detail, _) = fault(&rare);
+    assert_eq!((name.as_str(), &rare["errors"][0]["largest_l"]), ("rule-ineligible", &json!(3)), "{detail}");
+    let overlap = versatile(&["age -> (occupation & sex)", "education -> (occupation & country)"], 2);
+    let planned = plan(&server, &dataset, &overlap).await;
+    assert_eq!((&planned["feasible"], &planned["rules"][0]["status"]), (&json!(false), &json!("refused")));
+    let (name, detail, faults) = fault(&server.job(&dataset, overlap).await.problem(422, "invalid-specification"));
+    assert_eq!((name.as_str(), faults), ("guarantee-unsupported", 2), "{detail}");
+    assert!(detail.contains("another combination"), "{detail}");
+    server.stop().await;
+}
