@@ -8,7 +8,8 @@ use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
 use crate::publication::{
     Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedBytes, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness, Witness,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness, Uninformative,
+    Witness,
 };
 
 pub(super) type Cell = Option<String>;
@@ -30,6 +31,7 @@ pub(super) struct World {
     pub(super) files: BTreeMap<String, Grid>,
     pub(super) witness: Vec<Option<Vec<u32>>>,
     pub(super) accounted: AttrSet,
+    pub(super) uninformative: Vec<Uninformative>,
 }
 
 /// Serves files from memory.
@@ -109,6 +111,7 @@ impl World {
             dependencies: Vec::new(),
             files: BTreeMap::new(),
             witness: Vec::new(),
+            uninformative: Vec::new(),
         }
     }
 
@@ -249,6 +252,7 @@ impl World {
             names: &self.names,
             kinds: &[],
             accounted: self.accounted,
+            uninformative: &self.uninformative,
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

@@ -195,7 +195,7 @@ impl<'a> Classes<'a> {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
             }
             if compared {
-                let shares = Shares::of(kind, &self.overall);
+                let shares = Shares::of(kind, &self.overall, &[]);
                 let real = |(work, unit): (u128, u128)| work as f64 / unit as f64;
                 seen.t_equal = most(seen.t_equal, real(shares.distance(Ground::Equal)));
                 seen.t_ordered = most(seen.t_ordered, real(shares.distance(Ground::Ordered)));
@@ -223,7 +223,7 @@ impl<'a> Classes<'a> {
             let keeps = match guarantee {
                 Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
                 _ if self.listed_only() => false,
-                _ if needs_column(guarantee) => Shares::of(kind, &self.overall).keep(guarantee),
+                _ if needs_column(guarantee) => Shares::of(kind, &self.overall, &[]).keep(guarantee),
                 _ => Shares::alone(kind).keep(guarantee),
             };
             kept.insert(kind, keeps);

@@ -8,29 +8,69 @@ const ROUNDING: f64 = 1e-9;
 /// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
 pub(super) struct Shares {
     values: Vec<(u64, u64)>,
+    /// Which of the values an insider can rule out.
+    ruled_out: Vec<bool>,
     size: u64,
     rows: u64,
 }
 
 impl Shares {
-    /// A bucket with `counts` of each code, in a column that has `overall` of it.
-    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64]) -> Self {
+    /// A bucket with `counts` of each code, in a column that has `overall` of it. An insider can rule out the codes `ruled_out`, which rise.
+    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64], ruled_out: &[u32]) -> Self {
         let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
         for &(code, count) in counts {
             values[code as usize].0 = count;
         }
+        let all = values.into_iter().zip(0u32..);
         // a value that does not occur is none
-        values.retain(|&(_, rows)| rows > 0);
+        let occurring = all.filter(|((_, rows), _)| *rows > 0);
+        let (values, ruled_out): (Vec<_>, Vec<_>) =
+            occurring.map(|(value, code)| (value, ruled_out.binary_search(&code).is_ok())).unzip();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        Self { values, size, rows }
+        Self { values, ruled_out, size, rows }
+    }
+
+    /// What is left of the bucket, and of the column, for whoever rules values out.
+    pub(super) fn left(&self) -> Self {
+        let values = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| !**out).map(|(value, _)| *value);
+        let values: Vec<(u64, u64)> = values.collect();
+        let size = values.iter().map(|(count, _)| count).sum();
+        let rows = values.iter().map(|(_, rows)| rows).sum();
+        Self { ruled_out: vec![false; values.len()], values, size, rows }
+    }
+
+    /// Whether the bucket keeps `guarantee`, also for whoever rules values out: of n rows of which m hold such a value, every
+    /// other value takes at most 1/l of n - m, and each of these values at most 1/l of n; and so on, with what takes the place
+    /// of 1/l. A bucket of nothing but such values tells whoever rules them out that something is wrong, and keeps nothing.
+    pub(super) fn keep(&self, guarantee: Guarantee) -> bool {
+        if !self.ruled_out.contains(&true) {
+            return self.keep_all(guarantee);
+        }
+        let part = match guarantee {
+            Guarantee::LDiversity { l }
+            | Guarantee::DistinctLDiversity { l }
+            | Guarantee::RecursiveLDiversity { l, .. } => Ratio::new(1, l).ok(),
+            Guarantee::EntropyLDiversity { l } => Ratio::new(l.denominator(), l.numerator()).ok(),
+            Guarantee::AlphaK { alpha, .. } => Some(alpha),
+            // a distance from a column that the insider does not believe in
+            Guarantee::TCloseness { .. } | Guarantee::Delta { .. } | Guarantee::Rho { .. } => None,
+        };
+        let Some(part) = part else { return false };
+        let few = |count: u64| {
+            u128::from(count) * u128::from(part.denominator()) <= u128::from(self.size) * u128::from(part.numerator())
+        };
+        let left = self.left();
+        let aside = self.values.iter().zip(&self.ruled_out).filter(|(_, out)| **out);
+        left.size > 0 && left.keep_all(guarantee) && aside.map(|((count, _), _)| *count).all(few)
     }
 
     /// A class by itself, for what does not compare it with the whole column.
     pub(super) fn alone(counts: &[(u32, u64)]) -> Self {
         let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
         let size = values.iter().map(|(count, _)| count).sum();
-        Self { values, size, rows: size }
+        let ruled_out = vec![false; values.len()];
+        Self { values, ruled_out, size, rows: size }
     }
 
     /// The count of the most frequent value, and that of all.
@@ -128,8 +168,7 @@ impl Shares {
         events.iter().filter(rare).map(|event| event.iter().map(|&value| self.values[value].0).sum()).max()
     }
 
-    /// Whether the bucket keeps `guarantee`.
-    pub(super) fn keep(&self, guarantee: Guarantee) -> bool {
+    fn keep_all(&self, guarantee: Guarantee) -> bool {
         match guarantee {
             Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
             Guarantee::DistinctLDiversity { l } => self.distinct() >= l,

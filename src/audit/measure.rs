@@ -27,14 +27,15 @@ impl Measure {
         !matches!(guarantee, Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. })
     }
 
-    /// A bucket in the terms of a guarantee; `None` where it has no such value.
+    /// A bucket in the terms of a guarantee, values that an insider can rule out left aside; `None` where it has no such value.
     pub(super) fn of(guarantee: Guarantee, bucket: &Shares) -> Option<Self> {
+        let left = || bucket.left();
         Some(match guarantee {
             Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } => return None,
-            Guarantee::DistinctLDiversity { .. } => Self::DistinctValues(bucket.distinct()),
-            Guarantee::EntropyLDiversity { .. } => Self::EntropyL(bucket.entropy_l()),
+            Guarantee::DistinctLDiversity { .. } => Self::DistinctValues(left().distinct()),
+            Guarantee::EntropyLDiversity { .. } => Self::EntropyL(left().entropy_l()),
             Guarantee::RecursiveLDiversity { l, .. } => {
-                let (most, tail) = bucket.recursive(l)?;
+                let (most, tail) = left().recursive(l)?;
                 Self::RecursiveC(most as f64 / tail as f64)
             }
             Guarantee::TCloseness { distance, .. } => {

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Publication, PublishedBytes, SubmittedRule, Witness};
+use crate::publication::{Publication, PublishedBytes, SubmittedRule, Uninformative, Witness};
 
 /// What an audit is given.
 #[derive(Clone, Copy)]
@@ -69,12 +69,46 @@ pub struct Evidence<'a> {
     pub kinds: &'a [Option<AttributeType>],
     /// The attributes that may be published at all.
     pub accounted: AttrSet,
+    /// Values that an insider can rule out, as the caller stated them.
+    pub uninformative: &'a [Uninformative],
 }
 
 impl Evidence<'_> {
     /// The name of an attribute.
     fn name(&self, attr: Attr) -> String {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
+    }
+
+    /// The codes of values that an insider can rule out, of an attribute with these values in the order of their codes.
+    fn ruled_out<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
+        let stated: Vec<&Option<String>> = self
+            .uninformative
+            .iter()
+            .filter(|stated| stated.attribute == attr)
+            .flat_map(|stated| &stated.values)
+            .collect();
+        if stated.is_empty() {
+            return Vec::new();
+        }
+        let original = self.original.filter(|original| attr.index() < original.attributes().len());
+        let kind = original.map(|original| original.column(attr).domain.kind());
+        let kind = kind.or_else(|| self.kinds.get(attr.index()).copied().flatten());
+        let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
+        let same = |stated: &str, value: &[u8]| match kind {
+            // one number may be spelled in several ways
+            Some(kind @ AttributeType::Decimal) if is_number(stated.as_bytes()) => {
+                kind.compare_by_value(stated.as_bytes(), value).is_eq()
+            }
+            _ => stated.as_bytes() == value,
+        };
+        let is_stated = |value: Option<&[u8]>| {
+            stated.iter().any(|stated| match (stated, value) {
+                (Some(stated), Some(value)) => same(stated, value),
+                (None, None) => true,
+                _ => false,
+            })
+        };
+        values.zip(0..).filter(|(value, _)| is_stated(*value)).map(|(_, code)| code).collect()
     }
 
     /// The names of attributes.
@@ -212,7 +246,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
-    rules::check(evidence, tables.counts, tables.combined, &mut findings);
+    rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
     let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,

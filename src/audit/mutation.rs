@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::CheckName::{self, Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals};
 use super::fixture::{Cell, World, failed, guardian, rule};
 use crate::microdata::Attr;
-use crate::publication::{Guarantee, HeldBy, Standing, TableName};
+use crate::publication::{Guarantee, HeldBy, Standing, TableName, Uninformative};
 
 const ROWS: usize = 60;
 
@@ -347,6 +347,13 @@ const FAULTS: &[Fault] = &[
         &[Columns],
     ),
     ("rows that are suppressed", |w| w.publication.suppressed = 1, &[Dictionary]),
+    (
+        "buckets in which nobody thought of what can be ruled out",
+        |w| {
+            w.uninformative.push(Uninformative { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
+        },
+        &[Kept],
+    ),
     (
         "a witness of other tables",
         |w| {

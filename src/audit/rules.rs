@@ -39,7 +39,7 @@ pub(super) fn protections(evidence: &Evidence<'_>, protects: Protected) -> impl 
 /// of each combination.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    counts: Vec<Option<Counts>>,
+    (counts, ruled_out): (Vec<Option<Counts>>, Vec<Vec<u32>>),
     combined: BTreeMap<AttrSet, Counts>,
     findings: &mut Findings,
 ) {
@@ -47,6 +47,17 @@ pub(super) fn check(
     let search = Search {
         evidence,
         nodes: publication.tables.iter().map(Node::of).collect(),
+        ruled_out: ruled_out
+            .into_iter()
+            .enumerate()
+            .map(|(index, shown)| match evidence.original {
+                Some(original) if index < original.attributes().len() => {
+                    let attr = Attr::from(index);
+                    evidence.ruled_out(attr, original.column(attr).domain.iter())
+                }
+                _ => shown,
+            })
+            .collect(),
         counts: counts
             .into_iter()
             .enumerate()
@@ -76,6 +87,8 @@ struct Search<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<Node<'a>>,
     counts: Vec<Option<Counts>>,
+    /// The codes behind the counts that an insider can rule out.
+    ruled_out: Vec<Vec<u32>>,
     /// Of combinations, as far as they were asked for.
     combined: RefCell<BTreeMap<AttrSet, Counts>>,
 }
@@ -133,13 +146,16 @@ impl Search<'_> {
     /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
     /// could be read is published nowhere only if no table claims any of it.
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
-        let keeps = |counts: &Counts| {
+        let keeps = |counts: &Counts, ruled_out: &[u32]| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-            Shares::of(&whole, counts).keep(guarantee)
+            Shares::of(&whole, counts, ruled_out).keep(guarantee)
         };
         let attributes = sensitive.attributes();
         let found = match sensitive {
-            Protected::Attribute(attr) => self.counts.get(attr.index()).and_then(Option::as_ref).map(keeps),
+            Protected::Attribute(attr) => {
+                let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
+                counts.map(|counts| keeps(counts, &self.ruled_out[attr.index()]))
+            }
             Protected::Joint(attrs) => {
                 let mut combined = self.combined.borrow_mut();
                 if let Some(original) = self.evidence.original.filter(|o| attrs.is_subset(o.attributes()))
@@ -147,7 +163,7 @@ impl Search<'_> {
                 {
                     combined.insert(attrs, joint_counts(original, attrs));
                 }
-                combined.get(&attrs).map(keeps)
+                combined.get(&attrs).map(|counts| keeps(counts, &[]))
             }
         };
         found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))

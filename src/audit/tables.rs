@@ -20,6 +20,8 @@ pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) counts: Vec<Option<Counts>>,
+    /// Per attribute, the codes behind these counts that an insider can rule out.
+    pub(super) ruled_out: Vec<Vec<u32>>,
     /// The same per combination that a rule or seal speaks of and that stands in one part.
     pub(super) combined: BTreeMap<AttrSet, Counts>,
 }
@@ -30,7 +32,12 @@ pub(super) fn check(
     control: &Control,
     findings: &mut Findings,
 ) -> Result<Tables, AuditStopped> {
-    let mut tables = Tables { figures: Vec::new(), counts: vec![None; MAX_ATTRIBUTES], combined: BTreeMap::new() };
+    let mut tables = Tables {
+        figures: Vec::new(),
+        counts: vec![None; MAX_ATTRIBUTES],
+        ruled_out: vec![Vec::new(); MAX_ATTRIBUTES],
+        combined: BTreeMap::new(),
+    };
     for index in 0..evidence.publication.tables.len() {
         let figures = table(evidence, control, index, &mut tables, findings)?;
         tables.figures.push(figures);
@@ -48,6 +55,7 @@ impl Tables {
             let known = &mut self.counts[column.attribute.index()];
             if known.as_ref().is_none_or(|known| more(known, &shown)) {
                 *known = Some(shown);
+                self.ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
             }
         }
         for attrs in rules::combinations(evidence) {
@@ -171,7 +179,10 @@ fn promises(
         let measured: Vec<(usize, Guarantee)> =
             rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
         kept.insert(number);
-        let seen = Seen::read(&classes, &seal.guarantees, &measured, control)?;
+        // what can be ruled out is stated of single attributes
+        let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
+        let ruled_out = column.map_or(&[][..], |column| &column.ruled_out);
+        let seen = Seen::read(&classes, ruled_out, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
@@ -203,6 +214,7 @@ struct Seen {
 impl Seen {
     fn read(
         classes: &Classes<'_>,
+        ruled_out: &[u32],
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
@@ -211,7 +223,7 @@ impl Seen {
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
-        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. });
+        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
         classes.each(|class| {
@@ -223,14 +235,16 @@ impl Seen {
             }
         });
         for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees) {
-            if let Guarantee::LDiversity { l } = *guarantee {
+            if let Guarantee::LDiversity { l } = *guarantee
+                && plain(guarantee)
+            {
                 let breaks = |(count, size): (u64, u64)| u128::from(count) * u128::from(l) > u128::from(size);
                 *broken = seen.tallies.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
             }
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = Shares::of(&kind, &overall);
+            let shares = Shares::of(&kind, &overall, ruled_out);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 *broken += if shares.keep(*guarantee) { 0 } else { number };
             }

@@ -7,7 +7,8 @@ use super::{AuditStopped, CheckName, Evidence, Linkage, Posteriors, verify};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Particulars, Protected, RowMeaning, Standing, TableName,
+    Because, Cells, Ground, Guarantee, HeldBy, Origin, Particulars, Protected, Ratio, RowMeaning, Standing,
+    SubmittedRule, TableName, Uninformative,
 };
 
 fn seals(world: &mut World) -> &mut Vec<crate::publication::Seal> {
@@ -246,6 +247,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         names: &world.names,
         kinds: &[],
         accounted: world.accounted,
+        uninformative: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
@@ -271,6 +273,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             names: &world.names,
             kinds: &[],
             accounted: world.accounted,
+            uninformative: &[],
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
         let failed = failed(&audit);
@@ -336,6 +339,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         names,
         kinds: &[],
         accounted: world.accounted,
+        uninformative: &[],
     };
     assert!(verify(&evidence, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
@@ -358,4 +362,51 @@ fn a_tuple_of_many_attributes_is_compared_whole() {
     (rows[0].1[19], rows[399].1[19]) = (other, last);
     world.settle("t1.rows.csv", &attrs);
     assert_eq!(failed(&world.audit()), [CheckName::Content]);
+}
+
+/// Two buckets of three rows: whoever rules a value out is left with two others, or with one.
+#[test]
+fn what_can_be_ruled_out_is_ruled_out() {
+    let cell = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let world = |sensitive: [&str; 6], guarantee: Guarantee, values: &[Option<&str>]| {
+        let rows =
+            sensitive.iter().enumerate().map(|(row, value)| vec![Some(format!("p{row}")), cell(value)]).collect();
+        let mut world = World::new(&["p", "s"], rows);
+        world.sealed(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
+        let Standing::Sealed(seals) = &mut world.publication.tables[0].standing else { panic!("no seal") };
+        seals[0].guarantees = vec![guarantee];
+        let asked = SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) };
+        world.hold(asked, guardian("t1", &[0]));
+        let values = values.iter().map(|value| value.map(str::to_owned)).collect();
+        world.uninformative.push(Uninformative { attribute: Attr(1), values });
+        world
+    };
+    let two = Ratio::new(2, 1).expect("a number");
+    let (half, t) = (Ratio::new(1, 2).expect("a share"), Ratio::new(9, 10).expect("a distance"));
+    for guarantee in [
+        Guarantee::LDiversity { l: 2 },
+        Guarantee::DistinctLDiversity { l: 2 },
+        Guarantee::EntropyLDiversity { l: two },
+        Guarantee::RecursiveLDiversity { c: two, l: 2 },
+        Guarantee::AlphaK { alpha: half, k: 2 },
+    ] {
+        for original in [true, false] {
+            let fails = |sensitive, values: &[Option<&str>]| {
+                failed(&world(sensitive, guarantee, values).audit_with(original, original))
+            };
+            assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[Some("none")]), [], "{guarantee:?}");
+            assert_eq!(fails(["", "a", "b", "", "a", "c"], &[None]), [], "{guarantee:?}");
+            assert_eq!(fails(["none", "a", "b", "none", "a", "c"], &[]), [], "{guarantee:?}");
+            // one is left of the second bucket; two of the three rows are ruled out in it
+            let uneven = ["none", "a", "b", "none", "", "c"];
+            assert_eq!(fails(uneven, &[Some("none"), None]), [CheckName::Guarantee], "{guarantee:?}");
+            // too many of one value that can be ruled out
+            let crowded = ["d", "a", "b", "none", "none", "c"];
+            assert!(fails(crowded, &[Some("none")]).contains(&CheckName::Guarantee), "{guarantee:?}");
+        }
+    }
+    let close = Guarantee::TCloseness { t, distance: Ground::Equal };
+    assert_eq!(failed(&world(["none", "a", "b", "none", "a", "c"], close, &[]).audit()), []);
+    let failed = failed(&world(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).audit());
+    assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
 }

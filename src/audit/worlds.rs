@@ -313,7 +313,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
                         .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
                     let counts: Vec<(u32, u64)> = counts.collect();
                     let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    if !Shares::of(&counts, &prior).keep(other) {
+                    if !Shares::of(&counts, &prior, &[]).keep(other) {
                         exceeding.push(likeliest);
                     }
                 }

@@ -104,9 +104,8 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
         Some(specification) if specification.used.len() == built.len() => {
             let names = specification.names.clone();
             let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
-            let table = crate::engine::on_terrain(&specification, table)
-                .map_err(|refusal| End::Refused(Box::new(Problem::of_faults([faults.clone(), refusal.0].concat()))))?;
-            let faults = [faults, crate::engine::check(&specification, &table)].concat();
+            let (table, strange) = crate::engine::on_terrain(&specification, table);
+            let faults = [faults, strange, crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
                 return Ok(Job { specification, table });
             }

@@ -18,14 +18,15 @@ use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{AttrSet, Counts, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
 use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
+use crate::publication::Uninformative;
 use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
-use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
+use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use attack::{Attacked, Finding, Findings};
 pub use need::{ColumnSize, memory, memory_to_choose};
@@ -119,6 +120,7 @@ fn prepare(
         ])
     })?;
     union.assume(&dependencies.all);
+    union.set_aside(&specification.uninformative);
     let input = Input {
         counts,
         published_names: &specification.published_names,
@@ -160,11 +162,10 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
     }
 }
 
-/// The table with what the specification states of the values of its attributes.
-///
-/// # Errors
-/// [`Refusal`] when a stated value does not occur.
-pub fn on_terrain(specification: &Specification, mut table: Table) -> Result<Table, Refusal> {
+/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
+/// occur.
+#[must_use]
+pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
     let mut faults = Vec::new();
     for Uninformative { attribute, values } in &specification.uninformative {
         let codes = table.column(*attribute).domain.codes_of(values);
@@ -186,7 +187,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> Result<Tab
         }));
         table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
     }
-    if faults.is_empty() { Ok(table) } else { Err(Refusal(faults)) }
+    (table, faults)
 }
 
 /// A name as a segment of a path.
@@ -290,10 +291,12 @@ pub fn dry_run(
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
-    let permuted = on_terrain(specification, permuted)?;
+    let (permuted, strange) = on_terrain(specification, permuted);
+    faults.extend(strange);
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
+    plan.warnings.extend(undeclared(specification, &permuted));
     exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }
@@ -414,4 +417,27 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
     crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }
+}
+
+/// What the one who plans should know of values that may tell nothing: a missing value of a protected attribute protects its rows
+/// from nobody who knows that there is one.
+fn undeclared(specification: &Specification, table: &Table) -> Vec<Notice> {
+    let rules = specification.method.rules();
+    let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let declared = |attr| {
+        let stated = specification.uninformative.iter().find(|stated| stated.attribute == attr);
+        stated.is_some_and(|stated| stated.values.contains(&None))
+    };
+    let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
+    let notice = |attr: Attr| {
+        let name = &specification.names[attr.index()];
+        Notice {
+            r#type: "undeclared-missing".to_owned(),
+            pointer: Some(child("/attributes", name)),
+            detail: format!(
+                "missing values of {name} count like any other: where insiders can rule them out, state them as uninformative, as null"
+            ),
+        }
+    };
+    missing.map(notice).collect()
 }

@@ -8,7 +8,7 @@ use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Decision, Design, Input, Rows};
+use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{
     Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
@@ -50,7 +50,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let permuted = super::on_terrain(specification, table.reordered(&secret_order))?;
+    let (permuted, strange) = super::on_terrain(specification, table.reordered(&secret_order));
+    if !strange.is_empty() {
+        return Err(Refusal(strange).into());
+    }
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
@@ -80,6 +83,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         names: &specification.published_names,
         kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
+        uninformative: &specification.uninformative,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -109,6 +113,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
+        &specification.uninformative,
         warnings,
     );
     if specification.entropy {
@@ -121,8 +126,8 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     Ok(Released {
         internal,
         manifest,
-        disclosures: ledger::disclosures(&publication, &specification.names),
-        rules: standing_rules(&prepared.design, &specification.names),
+        disclosures: ledger::disclosures(&publication, &specification.names, &specification.uninformative),
+        rules: standing_rules(&prepared.design, specification),
     })
 }
 
@@ -197,7 +202,12 @@ pub(super) const fn check_name(check: CheckName) -> &'static str {
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
 /// protection protects it, or its joint value. What is implied stands with what implies it.
-fn standing_rules(design: &Design, names: &[String]) -> Vec<StandingRule> {
+fn standing_rules(design: &Design, specification: &Specification) -> Vec<StandingRule> {
+    let names = &specification.names;
+    let aside = |sensitive| {
+        let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
+        stated.map_or_else(Vec::new, |stated| stated.values.clone())
+    };
     let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
@@ -207,6 +217,7 @@ fn standing_rules(design: &Design, names: &[String]) -> Vec<StandingRule> {
             Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
         },
         guarantee: designed.rule.guarantee,
+        uninformative: aside(designed.rule.sensitive),
     });
     standing.collect()
 }

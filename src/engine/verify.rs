@@ -1,5 +1,6 @@
 //! Verifying a release again, from its manifest and the bytes on disk.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
-use crate::publication::{Origin, PublishedBytes, SubmittedRule};
+use crate::publication::{Origin, PublishedBytes, SubmittedRule, Uninformative};
 use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of};
 
 /// What a release is verified against.
@@ -23,6 +24,8 @@ pub struct Claim<'a> {
     pub names: &'a [String],
     /// The rules as the specification states them; `None`: as the manifest does.
     pub rules: Option<&'a [SubmittedRule]>,
+    /// The values that the specification says an insider can rule out; `None`: as the manifest does.
+    pub uninformative: Option<&'a [Uninformative]>,
     /// The table it was made from, in any row order.
     pub original: Option<&'a Table>,
 }
@@ -57,6 +60,19 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     };
     let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
     let (names, dependencies) = dependencies(claim);
+    let listed: Vec<Uninformative> = claim
+        .manifest
+        .uninformative
+        .iter()
+        .filter_map(|(name, values)| {
+            let attribute = claim.names.iter().position(|known| known == name)?;
+            Some(Uninformative { attribute: Attr::from(attribute), values: values.clone() })
+        })
+        .collect();
+    let all_listed = claim.uninformative.is_none_or(|stated| {
+        let named = |stated: &Uninformative| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
+        stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.uninformative
+    });
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
@@ -67,6 +83,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         names: &names,
         kinds: &kinds,
         accounted: AttrSet::first(claim.names.len()),
+        uninformative: claim.uninformative.unwrap_or(&listed),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -78,6 +95,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     summary.checks.push(CheckResult {
         check: "figures".to_owned(),
         passed: figures(&audit, &publication, claim.manifest)
+            && all_listed
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
         detail: mistyped,

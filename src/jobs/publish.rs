@@ -190,7 +190,11 @@ fn specification_of(
     document.as_object_mut().map(|members| members.remove("hold"));
     let reading = spec::read(&document, &schema, Origin::CommandLine);
     match reading.specification {
-        Some(specification) if reading.faults.is_empty() => Ok(specification),
+        Some(mut specification) if reading.faults.is_empty() => {
+            // faults that show when rows are read point at its values
+            specification.normalized["dataset"] = dataset.id.to_string().into();
+            Ok(specification)
+        }
         // accepted by an earlier version, or damaged: the caller can act on the faults
         _ => Err(Stop::Refused(Problem::of_faults(reading.faults))),
     }

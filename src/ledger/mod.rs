@@ -4,12 +4,17 @@
 //! together with all of them: the union must be in Guardian Normal Form for every standing and every new rule, with seals
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
+mod aside;
+
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing};
+use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing, Uninformative};
+use aside::{Aside, Values};
 
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -51,6 +56,9 @@ pub struct KeptSeal {
     pub joint: bool,
     /// What holds.
     pub guarantees: Vec<Guarantee>,
+    /// Values of protected attributes that an insider can rule out without harm.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uninformative: BTreeMap<String, Vec<Option<String>>>,
 }
 
 /// A rule that a release promised.
@@ -67,6 +75,9 @@ pub struct StandingRule {
     pub combination: Vec<String>,
     /// The bound.
     pub guarantee: Guarantee,
+    /// Values of the sensitive attribute that an insider can rule out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uninformative: Vec<Option<String>>,
 }
 
 /// Everything the ledger holds of the same people.
@@ -106,6 +117,8 @@ pub struct Union {
     pub rules: Vec<Rule>,
     /// Per earlier table: its release, its name, and why no other table may share an attribute with it.
     tables: Vec<(Uuid, String, Option<&'static str>)>,
+    /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
+    aside: Aside,
     /// All rules that stand.
     standing: Vec<(Uuid, Option<String>, Demand)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
@@ -121,7 +134,7 @@ impl Union {
         let mut union = Self { names: names.to_vec(), ..Self::default() };
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.set(&disclosure.attributes)?;
-            let mut guards = Vec::new();
+            let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
             if let KeptStanding::Sealed(seals) = &disclosure.standing {
                 for seal in seals {
                     let known = union.set(&seal.quasi_identifiers)?;
@@ -131,11 +144,18 @@ impl Union {
                         false => sensitive.iter().map(Protected::Attribute).collect(),
                     };
                     for protects in protected {
+                        let aside = match protects {
+                            Protected::Attribute(attr) => seal.uninformative.get(&union.names[attr.index()]),
+                            Protected::Joint(_) => None,
+                        };
+                        let aside: Values = aside.into_iter().flatten().cloned().collect();
+                        of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
                         guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
                     }
                 }
             }
             union.schemas.push(Schema { attributes, guards });
+            union.aside.guards.push(of_guards);
             let alone = match (&disclosure.standing, disclosure.partial) {
                 (_, true) => Some("lacks some rows"),
                 (KeptStanding::Unsealed, false) => Some("is unsealed"),
@@ -153,8 +173,15 @@ impl Union {
             }
             let demand = Demand { known, protects, guarantee: rule.guarantee };
             union.standing.push((*release, rule.pointer.clone(), demand));
+            union.aside.rules.push(rule.uninformative.iter().cloned().collect());
         }
         Ok(union)
+    }
+
+    /// Takes into account what an insider can rule out of the new release's values.
+    pub fn set_aside(&mut self, uninformative: &[Uninformative]) {
+        let values = |stated: &Uninformative| (stated.attribute, stated.values.iter().cloned().collect());
+        self.aside.new = uninformative.iter().map(values).collect();
     }
 
     /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
@@ -225,17 +252,20 @@ impl Union {
             }
         }
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let violated = |demand: &Demand| matches!(privacy::judge_demand(&all, demand), Status::Violated(_));
+        let nothing = Values::new();
+        let judge =
+            |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
+        let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
         // of what follows, one attribute that is protected is enough, or the joint value
         let followed = self.followed.iter().filter(|(_, _, demand)| {
             let single = |attr| Demand { protects: AttrSet::one(attr), ..*demand };
             violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
         });
-        let earlier = self.standing.iter().chain(followed);
-        let earlier = earlier.map(|(release, pointer, demand)| (Some(*release), pointer, *demand));
-        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand));
-        for (release, pointer, demand) in earlier.chain(new) {
-            let Status::Violated(violation) = privacy::judge_demand(&all, &demand) else { continue };
+        let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
+        let earlier = earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside));
+        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, self.aside.of_new(demand.protects)));
+        for (release, pointer, demand, aside) in earlier.chain(new) {
+            let Status::Violated(violation) = judge(&demand, aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.named(via)),
                 Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
@@ -268,7 +298,11 @@ impl Union {
 
 /// What the ledger will keep of a publication, `names` being the dataset's names of its attributes.
 #[must_use]
-pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosure> {
+pub fn disclosures(publication: &Publication, names: &[String], uninformative: &[Uninformative]) -> Vec<Disclosure> {
+    let aside = |protected: AttrSet| {
+        let of = uninformative.iter().filter(move |stated| protected.contains(stated.attribute));
+        of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
+    };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
     let keep = |standing: &Standing| match standing {
         Standing::Plain => KeptStanding::Plain,
@@ -281,6 +315,7 @@ pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosur
                     sensitive: named(seal.protects.attributes()),
                     joint: matches!(seal.protects, Protected::Joint(_)),
                     guarantees: seal.guarantees.clone(),
+                    uninformative: aside(seal.protects.attributes()),
                 })
                 .collect(),
         ),
@@ -323,6 +358,7 @@ mod tests {
             sensitive: names(sensitive),
             joint: false,
             guarantees: vec![Guarantee::LDiversity { l: 2 }],
+            uninformative: BTreeMap::new(),
         };
         Disclosure {
             table: table.into(),
@@ -339,6 +375,7 @@ mod tests {
             sensitive: sensitive.into(),
             combination: Vec::new(),
             guarantee: Guarantee::LDiversity { l: 2 },
+            uninformative: Vec::new(),
         }
     }
 

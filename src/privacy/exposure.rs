@@ -283,7 +283,7 @@ mod tests {
         let found = proxies(&table, set(&[0, 1]), &mut Effort::default(), &Control::default()).unwrap();
         let found: Vec<_> = found.iter().map(|p| (p.sensitive.0, p.attribute.0, p.lambda)).collect();
         // of 300 rows that are not the most frequent value, all but 39 are guessed right by the third attribute
-        let wrong = |i: &u32| i % 32 < 4 && i % 4 != 0;
+        let wrong = |i: &u32| i % 32 < 4 && !i.is_multiple_of(4);
         let wrong = (0..400).filter(wrong).count() as u64;
         let halved = (0..400).filter(|i| i % 32 < 4 && i % 4 > 1).count() as u64;
         assert_eq!(found, [(0, 2, (300 - wrong, 300)), (0, 1, (100, 300)), (1, 2, (200 - halved, 200))]);

@@ -144,7 +144,7 @@ pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Populatio
 /// themselves, and no uninformative one takes more than is allowed of the whole. Distances and events are bounded for all values
 /// together and say nothing here.
 fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
-    let (aside, informative): (Vec<(u32, u64)>, Vec<(u32, u64)>) =
+    let (aside, informative): (Vec<_>, Vec<_>) =
         bucket.iter().partition(|(code, _)| population.terrain.is_uninformative(*code));
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     // at most 1/l, as a fraction

@@ -2,7 +2,7 @@
 
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
-use crate::microdata::AttrSet;
+use crate::microdata::{Attr, AttrSet};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,16 @@ pub struct SubmittedRule {
     pub protects: Protected,
     /// The bound.
     pub guarantee: Guarantee,
+}
+
+/// Values of an attribute that an insider can rule out, as the caller states them: what is protected is protected from whoever does
+/// so, too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uninformative {
+    /// The attribute.
+    pub attribute: Attr,
+    /// The values, in the order of the document; `None` is the missing one.
+    pub values: Vec<Option<String>>,
 }
 
 /// Why a rule is among those that are enforced.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
 };
 
 /// The manifest of a release.
@@ -53,6 +53,10 @@ pub struct Manifest {
     pub utility: Utility,
     /// Dependencies that the adversary is taken to know.
     pub dependencies: Dependencies,
+    /// Values that an insider can rule out, per attribute: what is protected is protected from whoever does so, too. Null is the missing
+    /// value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uninformative: BTreeMap<String, Vec<Option<String>>>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
 }
@@ -337,6 +341,7 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
+    uninformative: &[Uninformative],
     warnings: Vec<Notice>,
 ) -> Manifest {
     let writer = Writer { names, achieved };
@@ -357,6 +362,10 @@ pub fn manifest(
         particulars: None,
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
+        uninformative: uninformative
+            .iter()
+            .map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone()))
+            .collect(),
         warnings,
     }
 }

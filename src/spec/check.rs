@@ -11,11 +11,11 @@ use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::types::{
-    AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+    Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, SubmittedRule};
+use crate::publication::{Protected, SubmittedRule, Uninformative};
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
@@ -79,7 +79,7 @@ pub(super) fn resolve(
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
     };
-    check_uninformative(columns, &used, &uninformative, method.rules(), faults);
+    check_uninformative(columns, &used, &uninformative, &method, faults);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
@@ -162,16 +162,19 @@ fn check_uninformative(
     columns: &Columns<'_>,
     used: &[usize],
     uninformative: &[Uninformative],
-    rules: &[SubmittedRule],
+    method: &MethodSpec,
     faults: &mut Faults,
 ) {
+    // its buckets protect an attribute from whoever knows the other sensitive ones
+    let joint = matches!(method, MethodSpec::Versatile(spec) if spec.algorithm == Algorithm::MultiSa);
     for Uninformative { attribute, .. } in uninformative {
         let name = columns.name(used[attribute.index()]);
         let pointer = child(&child("/attributes", name), "uninformative");
-        let mut rules = rules.iter().filter(|rule| rule.protects.attributes().contains(*attribute));
+        let mut rules = method.rules().iter().filter(|rule| rule.protects.attributes().contains(*attribute));
         let unsaid = rules.find_map(|rule| match rule.protects {
             Protected::Joint(_) => Some("a combination".to_owned()),
             Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
+            Protected::Attribute(_) if joint => Some("multi_sa".to_owned()),
             Protected::Attribute(_) => None,
         });
         if let Some(what) = unsaid {

@@ -37,9 +37,9 @@ pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, r
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
-    SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+    SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
+pub use utility::{CountWorkload, InternalUtility, Width};
 pub use verification::{
     Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
 };
-pub use utility::{CountWorkload, InternalUtility, Width};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::SubmittedRule;
+use crate::publication::{SubmittedRule, Uninformative};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,15 +133,6 @@ pub struct ProposedTable {
     pub attributes: AttrSet,
     /// The one of them on which it would be bucketized; `None`: whole tuples.
     pub sensitive: Option<Attr>,
-}
-
-/// Values that an insider can rule out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Uninformative {
-    /// The attribute.
-    pub attribute: Attr,
-    /// The values, in the order of the document; `None` is the missing one.
-    pub values: Vec<Option<String>>,
 }
 
 /// How a release is made.

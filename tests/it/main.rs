@@ -55,6 +55,7 @@ mod source;
 mod stores;
 mod telemetry;
 mod torture;
+mod uninformative;
 mod uploads;
 mod verifications;
 mod worlds;

@@ -62,6 +62,7 @@ fn released(document: &Value, key: u8) -> (Value, Memory) {
             manifest: &released.manifest,
             names: &job.specification.published_names,
             rules: Some(job.specification.method.rules()),
+            uninformative: None,
             original,
         };
         let summary = verify(&claim, &files, &Control::default()).unwrap();

@@ -26,6 +26,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("CheckResult", "detail"),
     ("DeltaGuarantee", "prior"),
     ("Manifest", "reproducible"),
+    ("Manifest", "uninformative"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
     ("MethodName", "adversary"),

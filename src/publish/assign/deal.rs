@@ -31,7 +31,7 @@ pub(super) fn deal(
     let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
     let (lists, _) = lists_of_equal_values(values, &sizes, stream, control)?;
     let sorted: Vec<u32> = sizes.iter().zip(0..).flat_map(|(&size, code)| std::iter::repeat_n(code, size)).collect();
-    let population = Population::new(counts);
+    let population = Population::new(counts).on(values.terrain.clone());
     let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
 
     // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best

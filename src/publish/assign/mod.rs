@@ -4,6 +4,7 @@ mod deal;
 mod labels;
 mod largest_l;
 mod multi;
+mod outside;
 mod values;
 
 pub use labels::Labels;
@@ -32,12 +33,20 @@ pub fn assign<'a>(
     let distinct = |l: Option<u64>, guarantee: &Guarantee| Some(l?.max(privacy::distinct_rows(*guarantee)?));
     let distinct = guarantees.iter().fold(Some(1), distinct);
     let values = values.into();
+    let dealt = |stream: &mut Stream| {
+        let fewest = guarantees.iter().map(|&guarantee| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
+        deal::deal(&values, guarantees, fewest, stream, control)
+    };
+    if !values.terrain.uninformative().is_empty() {
+        let assigned = match distinct {
+            Some(l) => outside::outside(&values, guarantees, l, stream, control)?,
+            None => None,
+        };
+        return assigned.map_or_else(|| dealt(stream), Ok);
+    }
     let most = values.counts.iter().copied().max().unwrap_or(0);
     match distinct.filter(|&l| u128::from(most) * u128::from(l) <= values.codes.len() as u128) {
         Some(l) => largest_l(values, l, stream, control),
-        None => {
-            let fewest = guarantees.iter().map(|&guarantee| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
-            deal::deal(&values, guarantees, fewest, stream, control)
-        }
+        None => dealt(stream),
     }
 }

@@ -5,18 +5,20 @@ use std::borrow::Cow;
 use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Codes, Column, Table};
+use crate::microdata::{AttrSet, Codes, Column, Table, Terrain};
 
 /// Values as codes, and how often each occurs.
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
     pub(super) codes: Cow<'a, Codes>,
     pub(super) counts: Vec<u64>,
+    /// What is stated of the values; nothing of combinations.
+    pub(super) terrain: Terrain,
 }
 
 impl<'a> From<&'a Column> for Values<'a> {
     fn from(column: &'a Column) -> Self {
-        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts() }
+        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), terrain: Terrain::default() }
     }
 }
 
@@ -32,7 +34,17 @@ impl<'a> Values<'a> {
         let mut columns = attributes.iter().map(|attr| table.column(attr));
         #[expect(clippy::expect_used)]
         let first = columns.next().expect("there is an attribute");
-        columns.try_fold(Self::from(first), |values, column| values.beside(column, control))
+        let values = columns.try_fold(Self::from(first), |values, column| values.beside(column, control))?;
+        Ok(match attributes.iter().next() {
+            Some(single) if attributes.len() == 1 => values.on(table.terrain(single)),
+            _ => values,
+        })
+    }
+
+    /// The same, with what is stated of the values.
+    #[must_use]
+    pub fn on(self, terrain: &Terrain) -> Self {
+        Self { terrain: terrain.clone(), ..self }
     }
 
     /// How often each value occurs.
@@ -63,7 +75,8 @@ impl<'a> Values<'a> {
         control.check()?;
         let rows: Vec<u32> = pairs().map(|pair| code[&pair]).collect();
         let codes = Cow::Owned(Codes::collect(rising.len(), rows.into_iter()));
-        Ok(Self { codes, counts: rising.into_iter().map(|(_, count)| count).collect() })
+        let counts = rising.into_iter().map(|(_, count)| count).collect();
+        Ok(Self { codes, counts, terrain: Terrain::default() })
     }
 }
 

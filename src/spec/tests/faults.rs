@@ -87,7 +87,7 @@ fn attributes() {
         ("/attributes/age/discretize/equal_width", json!(0), &[("/attributes/age/discretize/equal_width", Range)]),
         ("/attributes/age/discretize", json!(10), &[("/attributes/age/discretize", Range)]),
         ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy", Unsupported)]),
-        ("/attributes/age/uninformative", json!(["none"]), &[("/attributes/age/uninformative", Unsupported)]),
+        ("/attributes/age/uninformative", json!(["none", "none"]), &[("/attributes/age/uninformative/1", Range)]),
         ("/attributes/age/uninformative", json!("none"), &[("/attributes/age/uninformative", Range)]),
         (
             "/attributes/agee",

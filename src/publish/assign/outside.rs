@@ -1,0 +1,187 @@
+//! Buckets where an insider can rule values out: the other values are spread as if there were none, and then each of the
+//! uninformative ones is dealt round robin.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use super::{Assignment, Values, largest_l};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Codes, Terrain};
+use crate::privacy::{self, Population};
+use crate::publication::Guarantee;
+use crate::random::Stream;
+
+/// Assigns rows to buckets that hold at least `l` pairwise distinct informative values each, and of every uninformative value
+/// nearly as many as every other bucket; the larger buckets take what does not come out even. `None` when the informative values
+/// do not allow it, or an uninformative one comes to stand too often in some bucket: then other buckets are to be tried.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn outside(
+    values: &Values<'_>,
+    guarantees: &[Guarantee],
+    l: u64,
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Option<Assignment>, Cancelled> {
+    let (codes, terrain) = (&*values.codes, &values.terrain);
+    let mut informative: Vec<u32> = Vec::new();
+    let mut aside: Vec<Vec<u32>> = vec![Vec::new(); terrain.uninformative().len()];
+    for (row, code) in (0..).zip(codes.iter()) {
+        if (row as usize).is_multiple_of(Control::STRIDE) {
+            control.check()?;
+        }
+        match terrain.uninformative().binary_search(&code) {
+            Ok(at) => aside[at].push(row),
+            Err(_) => informative.push(row),
+        }
+    }
+    let left = |(&count, code): (&u64, u32)| if terrain.is_uninformative(code) { 0 } else { count };
+    let inner = Values {
+        codes: Cow::Owned(codes.gather(&informative)),
+        counts: values.counts.iter().zip(0..).map(left).collect(),
+        terrain: Terrain::default(),
+    };
+    let most = inner.counts.iter().copied().max().unwrap_or(0);
+    if informative.is_empty() || u128::from(most) * u128::from(l) > informative.len() as u128 {
+        return Ok(None);
+    }
+    let dealt = largest_l(inner, l, stream, control)?;
+    let mut bucket_of = vec![0; codes.len()];
+    let mut sizes = vec![0_u64; dealt.buckets as usize];
+    for (&row, &bucket) in informative.iter().zip(&dealt.bucket_of) {
+        bucket_of[row as usize] = bucket;
+        sizes[bucket as usize] += 1;
+    }
+    aside.sort_by_key(|rows| Reverse(rows.len()));
+    let mut order: Vec<u32> = (0..dealt.buckets).collect();
+    for rows in &mut aside {
+        control.check()?;
+        stream.shuffle(rows);
+        // the sort is stable: of equally large buckets the order is drawn
+        stream.shuffle(&mut order);
+        order.sort_by_key(|&bucket| Reverse(sizes[bucket as usize]));
+        for (&row, &bucket) in rows.iter().zip(order.iter().cycle()) {
+            bucket_of[row as usize] = bucket;
+            sizes[bucket as usize] += 1;
+        }
+    }
+    let assignment = Assignment { bucket_of, buckets: dealt.buckets };
+    let population = Population::new(values.counts.clone()).on(terrain.clone());
+    Ok(keeps(&assignment, codes, guarantees, &population, control)?.then_some(assignment))
+}
+
+/// Whether every bucket keeps the guarantees.
+fn keeps(
+    assignment: &Assignment,
+    codes: &Codes,
+    guarantees: &[Guarantee],
+    population: &Population,
+    control: &Control,
+) -> Result<bool, Cancelled> {
+    let mut cells: Vec<(u32, u32)> = assignment.bucket_of.iter().copied().zip(codes.iter()).collect();
+    cells.sort_unstable();
+    let (mut bucket, mut seen) = (Vec::new(), 0);
+    for cells in cells.chunk_by(|a, b| a.0 == b.0) {
+        seen += cells.len();
+        if seen > Control::STRIDE {
+            control.check()?;
+            seen = 0;
+        }
+        bucket.clear();
+        bucket.extend(cells.chunk_by(|a, b| a == b).map(|alike| (alike[0].1, alike.len() as u64)));
+        if !guarantees.iter().all(|&guarantee| privacy::holds(guarantee, &bucket, population)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::super::assign;
+    use super::*;
+    use crate::microdata::{Arena, AttributeType, Column, Domain};
+    use crate::publication::Ratio;
+    use crate::random::{ReleaseKey, Streams};
+
+    fn column(sizes: &[usize]) -> Column {
+        let mut arena = Arena::default();
+        (0..sizes.len()).for_each(|value| arena.push(format!("v{value:03}").as_bytes()));
+        let codes: Vec<u32> =
+            sizes.iter().zip(0..).flat_map(|(&count, value)| std::iter::repeat_n(value, count)).collect();
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+        Column { domain, codes: Codes::collect(sizes.len(), codes.into_iter()) }
+    }
+
+    /// Per bucket, how often each of so many values occurs.
+    fn counts(column: &Column, assignment: &Assignment) -> Vec<Vec<u64>> {
+        let mut counts = vec![vec![0; column.domain.len()]; assignment.buckets as usize];
+        for (&bucket, code) in assignment.bucket_of.iter().zip(column.codes.iter()) {
+            counts[bucket as usize][code as usize] += 1;
+        }
+        counts
+    }
+
+    fn assigned(sizes: &[usize], aside: &[u32], guarantee: Guarantee, key: u8) -> Vec<Vec<u64>> {
+        let column = column(sizes);
+        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let terrain = Terrain::without(aside.to_vec());
+        let values = Values::from(&column).on(&terrain);
+        let assignment = assign(values, &[guarantee], &mut stream, &Control::default()).unwrap();
+        counts(&column, &assignment)
+    }
+
+    #[test]
+    fn uninformative_rows_are_spread_over_as_many_buckets_as_the_others_make() {
+        let buckets = assigned(&[10, 4, 4, 4, 4, 4], &[0], Guarantee::LDiversity { l: 2 }, 1);
+        assert_eq!(buckets.len(), 10);
+        assert!(buckets.iter().all(|bucket| bucket[0] == 1 && bucket[1..].iter().sum::<u64>() == 2));
+        // without the statement every pair is a bucket, and who rules the first value out is certain of ten
+        assert_eq!(assigned(&[10, 4, 4, 4, 4, 4], &[], Guarantee::LDiversity { l: 2 }, 1).len(), 15);
+    }
+
+    proptest! {
+        /// Whatever is eligible is assigned, and by the words of the definition.
+        #[test]
+        fn every_bucket_keeps_what_was_asked_for(
+            sizes in prop::collection::vec(1usize..30, 2..9), aside in prop::collection::vec(0u32..9, 1..4), l in 2u64..5, key: u8
+        ) {
+            let aside: Vec<u32> = aside.into_iter().filter(|&code| (code as usize) < sizes.len()).collect();
+            let out = |code: usize| aside.contains(&(code as u32));
+            let rows: usize = sizes.iter().sum();
+            let informative: usize = (0..sizes.len()).filter(|&code| !out(code)).map(|code| sizes[code]).sum();
+            prop_assume!(!aside.is_empty() && informative > 0);
+            let eligible = |l: u64| (0..sizes.len()).all(|code| sizes[code] as u64 * l <= if out(code) { rows } else { informative } as u64);
+            prop_assume!(eligible(l));
+            for guarantee in [
+                Guarantee::LDiversity { l },
+                Guarantee::DistinctLDiversity { l },
+                Guarantee::EntropyLDiversity { l: Ratio::new(l, 1).unwrap() },
+                Guarantee::AlphaK { alpha: Ratio::new(1, l).unwrap(), k: l },
+            ] {
+                let buckets = assigned(&sizes, &aside, guarantee, key);
+                prop_assert!(!buckets.is_empty());
+                for bucket in buckets {
+                    let size: u64 = bucket.iter().sum();
+                    let rest: Vec<u64> = (0..bucket.len()).filter(|&code| !out(code)).map(|code| bucket[code]).collect();
+                    let others: u64 = rest.iter().sum();
+                    prop_assert!((0..bucket.len()).all(|code| !out(code) || bucket[code] * l <= size));
+                    match guarantee {
+                        Guarantee::DistinctLDiversity { .. } => prop_assert!(rest.iter().filter(|n| **n > 0).count() as u64 >= l),
+                        Guarantee::EntropyLDiversity { .. } => {
+                            let share = |n: &u64| *n as f64 / others as f64;
+                            let entropy: f64 = rest.iter().filter(|n| **n > 0).map(|n| -share(n) * share(n).ln()).sum();
+                            prop_assert!(entropy >= (l as f64).ln() - 1e-9);
+                        }
+                        _ => prop_assert!(others >= l && rest.iter().all(|n| n * l <= others)),
+                    }
+                }
+            }
+        }
+    }
+}
