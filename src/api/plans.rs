@@ -2,18 +2,29 @@
 
 use axum::Json;
 use axum::extract::State;
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::App;
 use super::access::Who;
 use super::extract::Document;
-use super::jobs::JobDocument;
 use crate::engine::Plan;
 use crate::problem::Problem;
 
+/// The specification of a job, and tables that are proposed for it; read by hand, its schema is made from that of a job's.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "gives the schema its name")]
+pub(super) struct PlanDocument {
+    dataset: Uuid,
+}
+
 /// What a job with this document would do
 ///
+/// With a `schema` the tables that it proposes are judged, in place of those that a job would make: a rule that they break says
+/// which known attributes reach the sensitive one, and through which tables.
+///
 /// Answers 200 also when the job would be refused: `feasible` is then false and `problems` holds the refusal.
-#[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = JobDocument,
+#[utoipa::path(post, path = "/v1/plans", tag = "plans", request_body = PlanDocument,
     responses((status = 200, body = Plan)))]
 pub(super) async fn create(
     State(app): State<App>,

@@ -1,12 +1,16 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod attack;
 mod entropy;
+mod exposure;
 mod internal;
 mod need;
 mod plan;
+mod proposal;
 mod query;
 mod release;
+mod verification;
 mod verify;
 mod write;
 
@@ -14,18 +18,24 @@ use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{AttrSet, Counts, Table};
+use crate::microdata::{AttrSet, Counts, Table, Terrain};
 use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{self, Decision, Design, Input, Refusal, Rows, Unplanned};
+use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
-use crate::spec::{MethodSpec, Specification, StatedDependency};
+use crate::spec::reader::child;
+use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
 
-pub use need::{ColumnSize, memory};
-pub use plan::{Composition, Plan, PlanRule, PlanTable};
+pub use attack::{Attacked, Finding, Findings};
+pub use need::{ColumnSize, memory, memory_to_choose};
+pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
+pub use verification::{
+    BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
+    VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
+};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
 
@@ -117,7 +127,10 @@ fn prepare(
         dependencies: &dependencies.all,
         rows,
     };
-    let design = publish::plan(&specification.method, &input, control)?;
+    let design = match &specification.schema {
+        Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
+        None => publish::plan(&specification.method, &input, control)?,
+    };
     Ok(Prepared { design, union, dependencies })
 }
 
@@ -126,7 +139,10 @@ impl Prepared {
     fn compose(&self) -> Result<(), Vec<Violation>> {
         let rules: Vec<(Option<String>, Demand)> =
             self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
-        self.union.check(&self.design.schemas(), &rules)
+        let leaves_out = |table: &DesignedTable| table.bucketized.as_ref().is_some_and(Bucketized::leaves_out);
+        let tables = self.design.tables.iter().enumerate();
+        let partial: Vec<usize> = tables.filter(|(_, table)| leaves_out(table)).map(|(index, _)| index).collect();
+        self.union.check(&self.design.schemas(), &partial, &rules)
     }
 }
 
@@ -142,6 +158,47 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
             feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
         }
     }
+}
+
+/// The table with what the specification states of the values of its attributes.
+///
+/// # Errors
+/// [`Refusal`] when a stated value does not occur.
+pub fn on_terrain(specification: &Specification, mut table: Table) -> Result<Table, Refusal> {
+    let mut faults = Vec::new();
+    for Uninformative { attribute, values } in &specification.uninformative {
+        let codes = table.column(*attribute).domain.codes_of(values);
+        let name = &specification.names[attribute.index()];
+        // nobody is surprised that no value is missing
+        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
+        let pointer = child(&child("/attributes", name), "uninformative");
+        faults.extend(strange.map(|(at, _)| {
+            let fault =
+                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+            let fault = fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str());
+            match specification.normalized["dataset"].as_str() {
+                Some(dataset) => {
+                    let path = child(&child(&child("/v1/datasets", dataset), "attributes"), &encoded(name));
+                    fault.with("values_url", format!("{path}/values"))
+                }
+                None => fault,
+            }
+        }));
+        table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
+    }
+    if faults.is_empty() { Ok(table) } else { Err(Refusal(faults)) }
+}
+
+/// A name as a segment of a path.
+fn encoded(name: &str) -> String {
+    let mut path = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -233,9 +290,12 @@ pub fn dry_run(
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
+    let permuted = on_terrain(specification, permuted)?;
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
-    Ok(judged(specification, earlier, &prepared, faults, Vec::new()))
+    let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
+    exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
+    Ok(plan)
 }
 
 /// The same from the counts of single columns, for a job that is refused with `problem` before its table is looked at.
@@ -287,6 +347,7 @@ fn judged(
     if let Err(Refusal(ineligible)) = prepared.design.feasible(&attribute_names(specification)) {
         faults.extend(ineligible);
     }
+    faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
     if !faults.is_empty() {
         problems.push(Problem::of_faults(faults).to_json("about:blank"));
     }
@@ -303,6 +364,7 @@ fn judged(
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
+    warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
     warnings.extend(plan::choice_in_words(&prepared.design.decision));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::microdata::AttrSet;
-use crate::privacy::{Dependency, Status};
+use crate::privacy::{self, Dependency, Rule, Status, Violation};
 use crate::publication::{Guarantee, Protected, TableName};
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice};
@@ -21,12 +21,12 @@ pub struct Plan {
     pub tables: Vec<PlanTable>,
     /// Dependencies that the adversary is taken to know.
     pub dependencies: Dependencies,
-    /// Attributes that predict a sensitive one; not yet looked for, always empty.
-    #[schema(value_type = Vec<Object>)]
-    pub proxies: Vec<Value>,
-    /// Per sensitive attribute, the published attributes that stand with it in plain tables.
-    #[schema(value_type = Vec<Object>)]
-    pub exposed_to: Vec<Value>,
+    /// Published attributes that predict a sensitive one without determining it, the strongest first; empty where the rows were not
+    /// looked at.
+    pub proxies: Vec<Proxy>,
+    /// Published attributes that stand with a sensitive one in plain tables and single rows out; empty where the rows were not looked
+    /// at.
+    pub exposed_to: Vec<ExposedTo>,
     /// How the release would stand beside earlier ones.
     pub composition: Composition,
     /// What a job would answer.
@@ -34,6 +34,28 @@ pub struct Plan {
     pub problems: Vec<Value>,
     /// What the caller should think about.
     pub warnings: Vec<Notice>,
+}
+
+/// An attribute that predicts a sensitive one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Proxy {
+    /// What is predicted: the sensitive attribute of a rule.
+    pub sensitive: String,
+    /// What predicts it.
+    pub attribute: String,
+    /// By what share the errors of whoever guesses the most frequent value become fewer when the attribute is known: Goodman and
+    /// Kruskal's lambda, from 0.1 to below 1.
+    pub lambda: f64,
+}
+
+/// Attributes by which a sensitive value can be found out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ExposedTo {
+    /// The sensitive attribute of a rule.
+    pub sensitive: String,
+    /// Attributes of a plain table with it. At least one row of a hundred is the only one with its values of all of them, and of no
+    /// smaller choice of them.
+    pub attributes: Vec<String>,
 }
 
 /// A rule in a plan.
@@ -64,7 +86,8 @@ pub struct PlanRule {
     pub held_by: Option<HeldByText>,
     /// The known attributes that reach the sensitive one.
     pub violated_by: Option<Vec<String>>,
-    /// Chains of tables from known attributes to the sensitive one.
+    /// For each attribute of `violated_by` a shortest chain of tables from it to the sensitive one; around a table that protects the
+    /// latter, where there is such a chain.
     pub paths: Vec<Vec<String>>,
 }
 
@@ -75,7 +98,7 @@ pub struct PlanTable {
     pub name: String,
     /// `marginal` or `bucketized`.
     pub kind: String,
-    /// `plain` or `sealed`.
+    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee.
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
@@ -98,6 +121,13 @@ pub struct Composition {
     pub counts: Option<Value>,
 }
 
+/// By which tables known attributes reach what a rule protects: for each of them one way.
+pub(super) fn paths(design: &Design, rule: &Rule, violation: &Violation) -> Vec<Vec<String>> {
+    let schemas = design.schemas();
+    let path = |attr| privacy::leak(&schemas, rule, attr).into_iter().map(|table| TableName::at(table).0).collect();
+    violation.reaching.iter().map(path).collect()
+}
+
 /// Puts a design into words. `names` are the published names. Feasibility, problems and composition are the caller's.
 #[must_use]
 pub(super) fn in_words(
@@ -111,7 +141,12 @@ pub(super) fn in_words(
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
-        standing: if table.bucketized.is_some() { "sealed" } else { "plain" }.to_owned(),
+        standing: match &table.bucketized {
+            Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
+            Some(_) => "sealed",
+            None => "plain",
+        }
+        .to_owned(),
         attributes: named(table.attributes),
         sensitive: table.bucketized.as_ref().map(|b| named(b.sensitive())),
     });
@@ -131,8 +166,7 @@ pub(super) fn in_words(
                 Vec::new(),
             ),
             Status::Violated(violation) => {
-                let path = violation.path.iter().map(|step| TableName::at(step.0).0).collect();
-                (None, Some(named(violation.reaching)), vec![path])
+                (None, Some(named(violation.reaching)), paths(design, &designed.rule, violation))
             }
         };
         let status = match (refused, designed.implied_by) {
@@ -160,20 +194,13 @@ pub(super) fn in_words(
             paths,
         }
     };
-    let sensitive: AttrSet = design.rules.iter().flat_map(|rule| rule.judged.attributes().iter()).collect();
-    let exposed = sensitive.iter().filter_map(|attr| {
-        let plain = design.tables.iter().filter(|table| table.bucketized.is_none() && table.attributes.contains(attr));
-        let beside = plain.fold(AttrSet::EMPTY, |all, table| all.union(table.attributes)).without(attr);
-        (!beside.is_empty())
-            .then(|| serde_json::json!({ "sensitive": names[attr.index()], "attributes": named(beside) }))
-    });
     Plan {
         feasible: problems.is_empty(),
         tables: tables.collect(),
         rules: design.rules.iter().map(rule).collect(),
         dependencies: Dependencies::default(),
         proxies: Vec::new(),
-        exposed_to: exposed.collect(),
+        exposed_to: Vec::new(),
         composition,
         problems,
         warnings,
@@ -183,7 +210,7 @@ pub(super) fn in_words(
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
 pub(super) fn choice_in_words(decision: &Decision) -> Option<Notice> {
     let (type_, detail) = match decision {
-        Decision::ByRules | Decision::ByData(None) => return None,
+        Decision::ByRules | Decision::ByData(None) | Decision::Empty => return None,
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();

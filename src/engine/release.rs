@@ -50,7 +50,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     control.begin(Phase::Plan, 1)?;
     let dependencies = Known::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
-    let permuted = table.reordered(&secret_order);
+    let permuted = super::on_terrain(specification, table.reordered(&secret_order))?;
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
     prepared.design.feasible(&attribute_names(specification))?;
@@ -182,7 +182,7 @@ pub(super) fn summary(audit: &Audit) -> AuditSummary {
 }
 
 /// The contract's name of a check.
-const fn check_name(check: CheckName) -> &'static str {
+pub(super) const fn check_name(check: CheckName) -> &'static str {
     match check {
         CheckName::Content => "content",
         CheckName::Buckets => "buckets",

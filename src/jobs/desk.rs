@@ -185,7 +185,7 @@ impl Desk {
         Ok(report)
     }
 
-    async fn open(&self, caller: &Caller, document: &Value) -> Result<Opened, Problem> {
+    async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
@@ -194,7 +194,7 @@ impl Desk {
         let facts = facts_of(&profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let schema = Schema { columns: &facts, record_key: &record_key };
-        let reading = spec::read(document, &schema, Origin::Http);
+        let reading = spec::read(document, &schema, origin);
         Ok(Opened { dataset, profiles, reading })
     }
 
@@ -204,7 +204,7 @@ impl Desk {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
+        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Http).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -214,7 +214,7 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        self.budget.judge(memory_of(&dataset, &profiles, &specification.used))?;
+        self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
@@ -293,20 +293,24 @@ impl Desk {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document).await?;
+        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let faults = reading.faults;
         let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
         let snapshot = snapshot.map_err(|error| problem_of(&error))?;
         let mut earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
-        let reused = self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?;
+        // tables that are only proposed are no job's
+        let reused = match specification.schema {
+            Some(_) => None,
+            None => self.release_of_key(&dataset, self.reuse_key(&dataset, &specification)).await?,
+        };
         if let Some(release) = reused {
             // a job would give this release back: it does not stand in its own way
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
-        let need = memory_of(&dataset, &profiles, &specification.used);
+        let need = memory_of(&dataset, &profiles, &specification);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };

@@ -13,6 +13,7 @@ mod limits;
 mod profile;
 mod selection;
 mod table;
+mod terrain;
 mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
@@ -25,4 +26,5 @@ pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::Selection;
 pub use table::{Codes, Column, Counts, Table};
+pub use terrain::Terrain;
 pub use value::{AttributeType, parse_integer};

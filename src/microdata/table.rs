@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::attrs::{Attr, AttrSet};
 use super::domain::Domain;
+use super::terrain::Terrain;
 
 /// Codes of one column, as narrow as its domain allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +135,7 @@ impl Column {
 pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
+    terrains: Vec<Terrain>,
     rows: usize,
 }
 
@@ -147,7 +149,21 @@ impl Table {
         let rows = columns.first().map_or(0, |c| c.codes.len());
         assert!(columns.iter().all(|c| c.codes.len() == rows), "columns of unequal length");
         assert_eq!(names.len(), columns.len(), "one name a column");
-        Self { names, columns, rows }
+        let terrains = vec![Terrain::default(); columns.len()];
+        Self { names, columns, terrains, rows }
+    }
+
+    /// The table with what is stated of the values of `attr`.
+    #[must_use]
+    pub fn on(mut self, attr: Attr, terrain: Terrain) -> Self {
+        self.terrains[attr.index()] = terrain;
+        self
+    }
+
+    /// What is stated of the values of an attribute.
+    #[must_use]
+    pub fn terrain(&self, attr: Attr) -> &Terrain {
+        &self.terrains[attr.index()]
     }
 
     /// How many rows (tuples) there are.
@@ -184,7 +200,12 @@ impl Table {
     #[must_use]
     pub fn reordered(&self, order: &[u32]) -> Self {
         let gather = |c: &Column| Column { domain: Arc::clone(&c.domain), codes: c.codes.gather(order) };
-        Self { names: self.names.clone(), columns: self.columns.iter().map(gather).collect(), rows: order.len() }
+        Self {
+            names: self.names.clone(),
+            columns: self.columns.iter().map(gather).collect(),
+            terrains: self.terrains.clone(),
+            rows: order.len(),
+        }
     }
 }
 
@@ -201,6 +222,10 @@ pub trait Counts {
     fn distinct(&self, attr: Attr) -> u64;
     /// How often each value of `attr` occurs, values in their order; `None` where that is not kept.
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>>;
+    /// What is stated of the values of `attr`; nothing where values are not kept.
+    fn terrain(&self, _: Attr) -> Terrain {
+        Terrain::default()
+    }
 }
 
 impl Counts for Table {
@@ -222,5 +247,9 @@ impl Counts for Table {
 
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>> {
         Some(self.column(attr).counts())
+    }
+
+    fn terrain(&self, attr: Attr) -> Terrain {
+        Self::terrain(self, attr).clone()
     }
 }

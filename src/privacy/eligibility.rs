@@ -3,7 +3,7 @@
 
 use super::guarantee::{Population, holds};
 use super::rule::Rule;
-use crate::microdata::Counts;
+use crate::microdata::{Attr, Counts};
 use crate::publication::{Guarantee, Ratio};
 
 /// Why a rule cannot be satisfied, and what could be asked for instead.
@@ -24,7 +24,7 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
     let (rows, largest) = (counts.rows(), counts.largest(rule.sensitive));
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
         (guarantee, Some(values)) => {
-            let population = Population::new(values);
+            let population = Population::new(values).on(counts.terrain(rule.sensitive));
             holds(guarantee, &population.as_bucket(), &population)
         }
         (Guarantee::LDiversity { l }, None) => u128::from(largest) * u128::from(l) <= u128::from(rows),
@@ -34,7 +34,22 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
         (Guarantee::RecursiveLDiversity { l, .. }, None) => counts.distinct(rule.sensitive) >= l,
         (Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. }, None) => true,
     };
-    if satisfied { Ok(()) } else { Err(Ineligible { requested: rule.guarantee, largest_l: rows / largest.max(1) }) }
+    let largest_l = || largest_l(counts, rule.sensitive);
+    if satisfied { Ok(()) } else { Err(Ineligible { requested: rule.guarantee, largest_l: largest_l() }) }
+}
+
+/// The largest diversity that the data allows for an attribute; where its values are not kept, at least that.
+#[must_use]
+pub fn largest_l(counts: &dyn Counts, attr: Attr) -> u64 {
+    let (rows, terrain) = (counts.rows(), counts.terrain(attr));
+    let values = counts.of_values(attr).filter(|_| !terrain.uninformative().is_empty());
+    let Some(values) = values else { return rows / counts.largest(attr).max(1) };
+    let (mut aside, mut informative) = (Vec::new(), Vec::new());
+    for (&count, code) in values.iter().zip(0..) {
+        if terrain.is_uninformative(code) { aside.push(count) } else { informative.push(count) }
+    }
+    let bound = |of: u64, counts: &[u64]| of / counts.iter().copied().max().unwrap_or(0).max(1);
+    bound(rows, &aside).min(bound(informative.iter().sum(), &informative))
 }
 
 fn is_at_most(count: u64, of: u64, share: Ratio) -> bool {

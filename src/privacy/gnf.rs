@@ -96,7 +96,7 @@ pub fn judge(tables: &[Schema], rule: &Rule) -> Status {
     }
     let reaches = |attr: &Attr| reach(AttrSet::one(*attr), &edges).contains(rule.sensitive);
     let reaching = rule.known.iter().filter(reaches).collect();
-    Status::Violated(Violation { reaching, path: shortest_path(&edges, rule) })
+    Status::Violated(Violation { reaching, path: shortest_path(&edges, rule.known, rule.sensitive) })
 }
 
 /// How a demand stands in `tables`: of a combination, its joint value as one attribute. That is sound as long as whatever
@@ -126,6 +126,25 @@ pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
     rules.iter().map(|rule| judge(tables, rule)).collect()
 }
 
+/// A shortest chain of tables from `from` to the sensitive attribute of a rule that `tables` violate: one that goes around a table
+/// which protects that attribute, where there is such a chain, since the other ways are not what breaks the rule.
+#[must_use]
+pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
+    let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    let path = |edges: &[AttrSet]| shortest_path(edges, AttrSet::one(from), rule.sensitive);
+    let protects =
+        |index: &usize| tables[*index].guards.iter().any(|guard| guard.protects.attributes().contains(rule.sensitive));
+    let mut guarding: Vec<usize> = (0..tables.len()).filter(protects).collect();
+    // the table that was meant for the rule holds most of its known side
+    guarding.sort_by_key(|&index| std::cmp::Reverse(edges[index].intersection(rule.known).len()));
+    let around = guarding.into_iter().find_map(|index| {
+        let mut cut = edges.clone();
+        cut[index] = cut[index].without(rule.sensitive);
+        Some(path(&cut)).filter(|path| !path.is_empty())
+    });
+    around.unwrap_or_else(|| path(&edges)).into_iter().map(|(table, _)| table).collect()
+}
+
 /// Whether table `index` is the guardian of a rule whose known side reaches the sensitive attribute, and if so its `W`.
 fn guards(index: usize, table: &Schema, edges: &[AttrSet], rule: &Rule) -> Option<AttrSet> {
     if !table.attributes.contains(rule.sensitive) {
@@ -149,12 +168,12 @@ fn guards(index: usize, table: &Schema, edges: &[AttrSet], rule: &Rule) -> Optio
 }
 
 /// A shortest chain of tables from the known side to the sensitive attribute, breadth first.
-fn shortest_path(edges: &[AttrSet], rule: &Rule) -> Vec<(usize, AttrSet)> {
+fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<(usize, AttrSet)> {
     let mut cameby: Vec<Option<(Option<usize>, AttrSet)>> = vec![None; edges.len()];
     let mut queue: Vec<usize> = Vec::new();
     for (index, edge) in edges.iter().enumerate() {
-        if edge.meets(rule.known) {
-            cameby[index] = Some((None, edge.intersection(rule.known)));
+        if edge.meets(known) {
+            cameby[index] = Some((None, edge.intersection(known)));
             queue.push(index);
         }
     }
@@ -162,7 +181,7 @@ fn shortest_path(edges: &[AttrSet], rule: &Rule) -> Vec<(usize, AttrSet)> {
     while next < queue.len() {
         let at = queue[next];
         next += 1;
-        if edges[at].contains(rule.sensitive) {
+        if edges[at].contains(sensitive) {
             let mut path = Vec::new();
             let mut step = Some(at);
             while let Some((previous, via)) = step.and_then(|index| cameby[index]) {
@@ -231,6 +250,16 @@ mod tests {
         let Status::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
         assert_eq!(violation.reaching, set(&[0]));
         assert_eq!(violation.path, [(0, set(&[0])), (1, set(&[1])), (2, set(&[2]))]);
+    }
+
+    #[test]
+    fn a_leak_goes_around_what_protects() {
+        // both 1 and 2 lead to 3: by a table that protects it, and by one that does not
+        let tables = [sealed(&[0, 1], 3), raw(&[1, 2]), raw(&[2, 3])];
+        let rule = rule(&[0], 3);
+        assert!(matches!(judge(&tables, &rule), Status::Violated(_)));
+        assert_eq!(leak(&tables, &rule, Attr(0)), [0, 1, 2]);
+        assert_eq!(leak(&tables[1..], &rule, Attr(1)), [0, 1]);
     }
 
     #[test]

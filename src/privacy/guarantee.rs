@@ -1,5 +1,6 @@
 //! Guarantees: their strength order and their predicates on counts, in integers wherever the definition allows it.
 
+use crate::microdata::Terrain;
 use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
 
 /// Computed distances may exceed their bound by so much, relatively: rounding, not meaning.
@@ -10,6 +11,7 @@ const TOLERANCE: f64 = 1e-9;
 pub struct Population {
     counts: Vec<u64>,
     rows: u64,
+    terrain: Terrain,
 }
 
 impl Population {
@@ -17,7 +19,13 @@ impl Population {
     #[must_use]
     pub fn new(counts: Vec<u64>) -> Self {
         let rows = counts.iter().sum();
-        Self { counts, rows }
+        Self { counts, rows, terrain: Terrain::default() }
+    }
+
+    /// The same, with what is stated of the values.
+    #[must_use]
+    pub fn on(self, terrain: Terrain) -> Self {
+        Self { terrain, ..self }
     }
 
     /// How many rows there are.
@@ -126,6 +134,35 @@ pub fn fewest_rows(guarantee: Guarantee) -> u64 {
 /// Whether a bucket keeps `guarantee`. `bucket` holds each value that occurs in it once, with its count, values rising.
 #[must_use]
 pub fn holds(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+    if population.terrain.uninformative().is_empty() {
+        return holds_as_it_is(guarantee, bucket, population);
+    }
+    holds_outside(guarantee, bucket, population)
+}
+
+/// Whether a bucket keeps `guarantee` for whoever can rule out uninformative values (`PRIVACY`): its other values keep it by
+/// themselves, and no uninformative one takes more than is allowed of the whole. Distances and events are bounded for all values
+/// together and say nothing here.
+fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
+    let (aside, informative): (Vec<(u32, u64)>, Vec<(u32, u64)>) =
+        bucket.iter().partition(|(code, _)| population.terrain.is_uninformative(*code));
+    let size: u64 = bucket.iter().map(|(_, count)| count).sum();
+    // at most 1/l, as a fraction
+    let (of, most) = match guarantee {
+        Guarantee::LDiversity { l }
+        | Guarantee::DistinctLDiversity { l }
+        | Guarantee::RecursiveLDiversity { l, .. } => (l, 1),
+        Guarantee::EntropyLDiversity { l } => (l.numerator(), l.denominator()),
+        Guarantee::AlphaK { alpha, .. } => (alpha.denominator(), alpha.numerator()),
+        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => return false,
+    };
+    let within = |count: u64| u128::from(count) * u128::from(of) <= u128::from(size) * u128::from(most);
+    aside.iter().all(|(_, count)| within(*count))
+        && !informative.is_empty()
+        && holds_as_it_is(guarantee, &informative, population)
+}
+
+fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Population) -> bool {
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     let largest = bucket.iter().map(|(_, count)| *count).max().unwrap_or(0);
     match guarantee {

@@ -3,13 +3,15 @@
 mod dependencies;
 mod eligibility;
 mod expansion;
+mod exposure;
 mod gnf;
 mod guarantee;
 mod rule;
 
 pub use dependencies::{Dependency, discover as discover_dependencies};
-pub use eligibility::{Ineligible, check as check_eligibility};
+pub use eligibility::{Ineligible, check as check_eligibility, largest_l};
 pub use expansion::{Derived, Expansion, TooManyRules, expand};
-pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, judge_demand};
+pub use exposure::{Effort, Proxy, proxies, singling_out};
+pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, judge_demand, leak};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
 pub use rule::{Demand, Rule, reduce};

@@ -114,10 +114,14 @@ catalogue! {
         "drop it, or state publish true and identifier false for it";
     RuleMalformed, "rule-malformed", 422, "a rule is malformed",
         "write a rule as \"a, b -> c\", with different attributes on its two sides";
+    MultiSaEmpty, "multi-sa-empty", 422, "no rows are left to publish",
+        "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
         "ask for at most largest_l, or drop the sensitive attribute";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
+    NotGnf, "not-gnf", 422, "the proposed tables break a rule",
+        "take out an attribute by which one of the paths goes on, or bucketize a table of each path on the sensitive attribute";
     DependencyExpansionLimit, "dependency-expansion-limit", 422, "too many rules follow from the dependencies",
         "declare fewer dependencies, or protect fewer attributes";
     VacuousGuarantee, "vacuous-guarantee", 422, "a guarantee that every table satisfies",

@@ -15,8 +15,7 @@ impl Method for Anatomy {
     type Plan = Design;
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
-        let mut rule = DesignedRule::submitted(&spec.rule, input);
-        rule.impossible = tells(&rule, input);
+        let rule = designed_rule(spec, input);
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
         let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
@@ -36,6 +35,13 @@ impl Method for Anatomy {
     ) -> Result<Published, Cancelled> {
         plan.execute(input, true, table, streams, control)
     }
+}
+
+/// The rule as it is to hold.
+pub(super) fn designed_rule(spec: &AnatomySpec, input: &Input<'_>) -> DesignedRule {
+    let mut rule = DesignedRule::submitted(&spec.rule, input);
+    rule.impossible = tells(&rule, input);
+    rule
 }
 
 /// A dependency by which the published attributes tell the sensitive one: what follows from it could hold only if what

@@ -4,9 +4,11 @@ pub mod anatomy;
 mod arrange;
 pub mod assign;
 mod design;
+mod proposed;
 pub mod versatile;
 
 pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
+pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Counts, Table};

@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::reader::{Faults, Members, integer};
+use serde_json::Value;
+
+use super::reader::{Faults, Members, child, integer};
 use super::types::{ColumnFacts, Schema};
 use crate::problem::{Fault, Kind};
+
+/// How many values of an attribute may be uninformative.
+const MAX_VALUES: usize = 1_000;
 
 /// The columns of the dataset, by name.
 pub(super) struct Columns<'a> {
@@ -45,6 +50,8 @@ pub(super) struct Stated {
     pub(super) identifier: Option<bool>,
     pub(super) rename: Option<String>,
     pub(super) equal_width: Option<i128>,
+    /// Values that an insider can rule out, `None` being the missing one; each once.
+    pub(super) uninformative: Vec<Option<String>>,
 }
 
 impl Stated {
@@ -92,9 +99,34 @@ fn read_one(mut members: Members<'_>, faults: &mut Faults) -> Stated {
     if members.take("taxonomy").is_some() {
         faults.unsupported(members.at("taxonomy"), "this version has no method that generalizes along a taxonomy");
     }
-    if members.list("uninformative", "an array of values", faults).is_some_and(|values| !values.is_empty()) {
-        faults.unsupported(members.at("uninformative"), "this version protects every value alike");
-    }
+    let uninformative = read_values(&mut members, faults);
     members.finish(faults);
-    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width }
+    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width, uninformative }
+}
+
+/// The values of `uninformative`.
+fn read_values(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Option<String>> {
+    let values = members.list("uninformative", "an array of values", faults).unwrap_or_default();
+    let pointer = members.at("uninformative");
+    if values.len() > MAX_VALUES {
+        faults.range(pointer, "an array of at most 1000 values");
+        return Vec::new();
+    }
+    let mut read: Vec<Option<String>> = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let text = match value {
+            Value::Null => Some(None),
+            Value::String(text) => Some(Some(text.clone())),
+            Value::Bool(truth) => Some(Some(truth.to_string())),
+            _ => integer(value).map(|number| Some(number.to_string())),
+        };
+        match text {
+            Some(text) if !read.contains(&text) => read.push(text),
+            Some(_) => faults.range(child(&pointer, &index.to_string()), "a value that is not in the array already"),
+            None => {
+                faults.range(child(&pointer, &index.to_string()), "a value as text, an integer, true, false or null")
+            }
+        }
+    }
+    read
 }

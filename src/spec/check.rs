@@ -9,7 +9,10 @@ use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
 use super::rules::DraftRule;
-use super::types::{AnatomySpec, MethodSpec, SpecWarning, Specification, StatedDependency, VersatileSpec};
+use super::schema::DraftTable;
+use super::types::{
+    AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
@@ -21,9 +24,11 @@ pub(super) fn resolve(
     general: General,
     stated: &[Stated],
     method: Option<DraftMethod>,
+    tables: Option<&[DraftTable]>,
     faults: &mut Faults,
 ) -> Option<Specification> {
-    let mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
+    let mut mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
+    mentioned.extend(tables.into_iter().flatten().flat_map(|table| &table.attributes));
     if let Some(method) = method.as_ref().filter(|_| !general.drop_unlisted) {
         check_accounted(columns, stated, &mentioned, method.guessed(), faults);
     }
@@ -66,16 +71,24 @@ pub(super) fn resolve(
     }
     attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
+    let values =
+        |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
+    let uninformative: Vec<Uninformative> =
+        used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
+    let method = match method {
+        DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
+        DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
+    };
+    check_uninformative(columns, &used, &uninformative, method.rules(), faults);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
         dropped_names: dropped.iter().map(|&column| columns.name(column).to_owned()).collect(),
         attributes: AttrSet::first(used.len()),
         overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
-        method: match method {
-            DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
-            DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
-        },
+        method,
+        uninformative,
+        schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
         deadline: general.deadline,
@@ -144,6 +157,29 @@ fn check_attribute(
     }
 }
 
+/// What it means that values are ruled out is known for guarantees on single values of single attributes.
+fn check_uninformative(
+    columns: &Columns<'_>,
+    used: &[usize],
+    uninformative: &[Uninformative],
+    rules: &[SubmittedRule],
+    faults: &mut Faults,
+) {
+    for Uninformative { attribute, .. } in uninformative {
+        let name = columns.name(used[attribute.index()]);
+        let pointer = child(&child("/attributes", name), "uninformative");
+        let mut rules = rules.iter().filter(|rule| rule.protects.attributes().contains(*attribute));
+        let unsaid = rules.find_map(|rule| match rule.protects {
+            Protected::Joint(_) => Some("a combination".to_owned()),
+            Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
+            Protected::Attribute(_) => None,
+        });
+        if let Some(what) = unsaid {
+            faults.unsupported(pointer, format!("{what} says nothing of {name} once some of its values are ruled out"));
+        }
+    }
+}
+
 /// The published names, by attribute; none is taken twice.
 fn published_names(columns: &Columns<'_>, stated: &[Stated], used: &[usize], faults: &mut Faults) -> Vec<String> {
     let published = |column: usize| stated[column].rename.as_deref().unwrap_or(columns.name(column));
@@ -205,6 +241,13 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
         score: draft.score,
         correlated: draft.correlated,
         no_rules: draft.no_rules,
+    }
+}
+
+fn proposed(attrs: &HashMap<usize, Attr>, table: &DraftTable) -> ProposedTable {
+    ProposedTable {
+        attributes: table.attributes.iter().map(|column| attrs[column]).collect(),
+        sensitive: table.sensitive.map(|column| attrs[&column]),
     }
 }
 

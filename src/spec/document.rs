@@ -9,7 +9,7 @@ use super::attributes::{self, Columns};
 use super::reader::{Faults, Members};
 use super::types::{Origin, Reading, Schema};
 use super::utility::{self, InternalUtility};
-use super::{check, duration, method};
+use super::{check, duration, method, schema};
 use crate::problem::Fault;
 
 const DATASET: &str = "the id of a dataset";
@@ -48,8 +48,15 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
         let general = read_general(&mut members, origin, &mut faults);
         let stated = attributes::read(&mut members, &columns, &mut faults);
         let method = method::read(&mut members, &columns, &stated, origin, &mut faults);
+        let proposed = match origin {
+            Origin::Plan => schema::read(&mut members, &columns, &mut faults),
+            _ => Ok(None),
+        };
         members.finish(&mut faults);
-        check::resolve(&columns, schema.record_key, general, &stated, method, &mut faults)
+        let tables = proposed.as_ref().ok().and_then(Option::as_deref);
+        let resolved = check::resolve(&columns, schema.record_key, general, &stated, method, tables, &mut faults);
+        // other tables than those that were meant say nothing
+        resolved.filter(|_| proposed.is_ok())
     });
     Reading { specification, faults: faults.into_sorted() }
 }
@@ -64,7 +71,7 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         }
         Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
         None => {
-            if origin == Origin::Http {
+            if matches!(origin, Origin::Http | Origin::Plan) {
                 faults.range(members.at("dataset"), DATASET);
             }
             None
@@ -85,19 +92,20 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     read_composition(members, faults);
     let internal = utility::read_internal(members, faults);
     let entropy = utility::read_public(members, faults);
-    for (name, detail) in [
+    let elsewhere = [
         (
             "policy",
             "a policy is named in a job or a plan of a service and nowhere else; state the specification itself",
         ),
-        ("schema", "a proposed schema cannot be judged yet; leave it out"),
-    ] {
+        ("schema", "a proposed schema is judged by a plan, and nothing else; leave it out"),
+    ];
+    for (name, detail) in elsewhere.into_iter().filter(|(name, _)| origin != Origin::Plan || *name != "schema") {
         if members.take(name).is_some() {
             faults.unsupported(members.at(name), detail);
         }
     }
     General {
-        dataset: dataset.filter(|_| origin == Origin::Http),
+        dataset: dataset.filter(|_| matches!(origin, Origin::Http | Origin::Plan)),
         hold,
         priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
         deadline: deadline.and_then(duration::parse),

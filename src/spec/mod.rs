@@ -20,8 +20,10 @@ mod policy;
 mod queries;
 pub mod reader;
 mod rules;
+mod schema;
 mod types;
 mod utility;
+mod verification;
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,10 @@ pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use types::{
-    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, Reading, Schema, Score, SpecWarning,
-    Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
+    SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
 };
 pub use utility::{CountWorkload, InternalUtility, Width};
+pub use verification::{
+    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
+};

@@ -40,7 +40,12 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
 
     let mut full = reuse.clone();
     reuse.insert("unlisted".into(), "drop".into());
-    reuse.insert("attributes".into(), attributes.clone().into());
+    let mut sorted = attributes.clone();
+    // faults point at values as they are stated; their order says nothing
+    for values in sorted.values_mut().filter_map(|members| members.get_mut("uninformative")?.as_array_mut()) {
+        values.sort_by_cached_key(Value::to_string);
+    }
+    reuse.insert("attributes".into(), sorted.into());
 
     let general = parts.general;
     if !general.drop_unlisted {
@@ -81,6 +86,9 @@ fn attribute(parts: &Parts<'_>, column: usize, mentioned: bool) -> Map<String, V
     }
     if let Some(width) = stated.equal_width.and_then(|width| u64::try_from(width).ok()) {
         members.insert("discretize".into(), json!({"equal_width": width}));
+    }
+    if !stated.uninformative.is_empty() {
+        members.insert("uninformative".into(), json!(stated.uninformative));
     }
     members
 }

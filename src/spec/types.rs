@@ -15,6 +15,8 @@ use crate::publication::SubmittedRule;
 pub enum Origin {
     /// A request: the document names its dataset.
     Http,
+    /// A dry run: as a request, and tables may be proposed.
+    Plan,
     /// A file beside a table: `dataset` may stand in it and has no effect.
     CommandLine,
     /// The same, for a release whose key the caller has chosen.
@@ -98,6 +100,8 @@ pub struct Specification {
     pub attributes: AttrSet,
     /// How the release is made.
     pub method: MethodSpec,
+    /// The tables to be judged in place of those that the method would find.
+    pub schema: Option<Vec<ProposedTable>>,
     /// The job's place in the queue, -100 to 100.
     pub priority: i32,
     /// How long the job may take.
@@ -111,6 +115,8 @@ pub struct Specification {
     /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,
+    /// Values that an insider can rule out, per attribute that has some.
+    pub uninformative: Vec<Uninformative>,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.
@@ -118,6 +124,24 @@ pub struct Specification {
     /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
     /// are not named in it, however they were dropped. Serialize it with sorted members.
     pub reuse_form: Value,
+}
+
+/// A table that a plan is asked to judge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProposedTable {
+    /// All its attributes.
+    pub attributes: AttrSet,
+    /// The one of them on which it would be bucketized; `None`: whole tuples.
+    pub sensitive: Option<Attr>,
+}
+
+/// Values that an insider can rule out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uninformative {
+    /// The attribute.
+    pub attribute: Attr,
+    /// The values, in the order of the document; `None` is the missing one.
+    pub values: Vec<Option<String>>,
 }
 
 /// How a release is made.
@@ -192,6 +216,18 @@ pub struct VersatileSpec {
     pub correlated: Correlated,
     /// Why there are no rules, when there are none.
     pub no_rules: Option<String>,
+}
+
+impl VersatileSpec {
+    /// Whether the tables are chosen by what the data makes of them.
+    #[must_use]
+    pub const fn looks_at_data(&self) -> bool {
+        match self.algorithm {
+            Algorithm::SingleAttribute => false,
+            Algorithm::Uad => self.addback,
+            Algorithm::Gd | Algorithm::MultiSa | Algorithm::Auto => true,
+        }
+    }
 }
 
 /// How versatile publishing finds its tables.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 10] = [
+const ELSEWHERE: [(Kind, &str, &str); 11] = [
     (Kind::Unauthenticated, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Forbidden, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Quota, "tests/it/idempotency.rs", "jobs_beyond_the_quota_are_refused"),
@@ -25,6 +25,7 @@ const ELSEWHERE: [(Kind, &str, &str); 10] = [
     (Kind::Unavailable, "tests/it/catalogue.rs", "a_store_that_is_gone_is_unavailable"),
     (Kind::RequestTimeout, "tests/it/limits.rs", "who_sends_nothing_loses_the_place"),
     (Kind::WorkLimit, "tests/it/limits.rs", "a_job_beyond_the_memory_is_refused_before_it_is_queued"),
+    (Kind::NotGnf, "tests/it/plans_schema.rs", "the_tables_of_the_paper_are_judged"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
 ];
 
@@ -127,6 +128,11 @@ async fn every_kind_is_reached() {
     let county: String = (0..80).map(|row| format!("z{},c{}\n", row % 4, row % 4 / 2)).collect();
     let dependent = server.dataset(format!("zip,county\n{county}")).await;
     note(&server.refused(&dependent, json!({"method": versatile(&["zip -> county"])})).await);
+    let same = server.dataset("a,b,c\n1,x,p\n2,x,p\n3,y,q\n4,y,q\n").await;
+    let mut none_left = json!({"unlisted": "drop", "method": versatile(&["a -> b", "a -> c"])});
+    none_left["attributes"] = json!({"a": {"publish": true, "identifier": false}});
+    none_left["method"]["algorithm"] = "multi_sa".into();
+    note(&server.refused(&same, none_left).await);
     server.stop().await;
 
     let elsewhere = ELSEWHERE.iter().map(|(kind, ..)| kind.name().to_owned());

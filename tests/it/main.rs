@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
 mod at_rest;
+mod attacks;
 mod catalogue;
 mod chance;
 mod command_line;
@@ -22,6 +23,7 @@ mod flow;
 mod formats;
 mod formats_out;
 mod gateway;
+mod gd;
 mod guarantees;
 mod harness;
 mod house;
@@ -41,6 +43,7 @@ mod nginx;
 mod openapi;
 mod outside;
 mod oversight;
+mod plans_schema;
 mod policies;
 mod queries;
 mod randomness;
@@ -52,4 +55,5 @@ mod stores;
 mod telemetry;
 mod torture;
 mod uploads;
+mod verifications;
 mod worlds;

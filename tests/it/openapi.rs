@@ -315,6 +315,14 @@ async fn examples_are_what_the_service_answers() {
         ("events.txt", server.get(&text(&job["links"]["events"])).await.text()),
     ];
 
+    let released = text(&manifest["id"]);
+    let attack: Value = serde_json::from_str(include_str!("../../openapi/examples/audit.json")).unwrap();
+    note("attacked.json", &server.post(&format!("/v1/releases/{released}/audits"), &attack).await.ok(200));
+    let form: Value = serde_json::from_str(include_str!("../../openapi/examples/verification_form.json")).unwrap();
+    let patients = b"age,zip,disease\n37,71000,flu\n37,71000,cold\n41,72000,flu\n41,72000,flu\n".to_vec();
+    let verified = super::verifications::verify(&server, &form["request"], &[("patients.csv", patients)]).await;
+    note("verification.json", &verified.ok(200));
+
     note("policy.json", &policy);
     note("policies.json", &server.get("/v1/policies").await.ok(200));
     note("policy_versions.json", &server.get("/v1/policies/hospital/versions").await.ok(200));
@@ -477,15 +485,15 @@ fn misshapen(fault: &guardian::problem::Fault) -> bool {
 #[test]
 fn documents_are_taken_as_their_schema_says() {
     let columns: Vec<ColumnFacts> = HOSPITAL.lines().next().unwrap().split(',').map(ColumnFacts::unseen).collect();
-    let schema = lenient(&json!({"$ref": "#/components/schemas/JobDocument"}));
     let (mut taken, mut refused) = (0, 0);
-    for name in ["versatile", "anatomy", "held", "one_rule"] {
+    let jobs = ["versatile", "anatomy", "held", "one_rule"].map(|name| ("jobs", name, "JobDocument", Origin::Http));
+    for (path, name, schema, origin) in jobs.into_iter().chain([("plans", "proposed", "PlanDocument", Origin::Plan)]) {
+        let schema = lenient(&json!({"$ref": format!("#/components/schemas/{schema}")}));
         let example = json_pointer(&format!(
-            "/paths/~1v1~1jobs/post/requestBody/content/application~1json/examples/{name}/value"
+            "/paths/~1v1~1{path}/post/requestBody/content/application~1json/examples/{name}/value"
         ));
-        let read = |document: &Value| {
-            spec::read(document, &Schema { columns: &columns, record_key: &[] }, Origin::Http).faults
-        };
+        let read =
+            |document: &Value| spec::read(document, &Schema { columns: &columns, record_key: &[] }, origin).faults;
         assert!(read(&example).is_empty(), "{name}: {:#?}", read(&example));
         for document in changed(&example) {
             let (fits, faults) = (schema.is_valid(&document), read(&document));

@@ -21,6 +21,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "entropy_l"),
     ("Achieved", "gain"),
     ("Achieved", "recursive_c"),
+    ("BrokenClass", "bucket"),
+    ("BrokenClass", "class"),
     ("CheckResult", "detail"),
     ("DeltaGuarantee", "prior"),
     ("Manifest", "reproducible"),
@@ -55,6 +57,7 @@ pub(super) fn complete(mut document: Value) -> Value {
     }
     merge(&mut components["schemas"], &parsed(SCHEMAS));
     components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
+    components["schemas"]["PlanDocument"] = with_schema(&components["schemas"]["JobDocument"]);
     components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULTS).into();
     components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(OF_JOBS).into();
     components["schemas"]["Job"]["properties"]["problem"]["description"] =
@@ -84,6 +87,25 @@ fn without_dataset(job: &Value) -> Value {
         "properties": {"dataset": nothing, "policy": nothing, "method": {"oneOf": nothing, "$ref": "#/components/schemas/Method"}},
         "if": nothing,
         "else": nothing,
+    });
+    merge(&mut schema, &change);
+    schema
+}
+
+/// The schema of what a plan is asked: a job document, and tables to be judged.
+fn with_schema(job: &Value) -> Value {
+    let mut schema = job.clone();
+    let tables = json!({
+        "type": ["array", "null"],
+        "minItems": 1,
+        "maxItems": 128,
+        "items": reference("schemas", "ProposedTable"),
+        "description": "Tables to be judged in place of those that a job would make: whether the rules hold in them, and why not.",
+    });
+    let change = json!({
+        "title": "PlanDocument",
+        "description": "A job document, and tables to be judged if they are proposed. A job takes no such tables.",
+        "properties": {"schema": tables},
     });
     merge(&mut schema, &change);
     schema

@@ -5,10 +5,10 @@ use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, ParameterRange, Quota,
-    ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
-    TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
-    UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
+    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
+    TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
+    UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -46,6 +46,8 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    MultiSaEmpty,
+    NotGnf,
     DependencyExpansionLimit,
     VacuousGuarantee,
     GuaranteeUnsupported,
@@ -72,6 +74,13 @@ const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const DOCUMENTS: &[Example] =
     &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const PLANNED: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+    (JSON, "proposed.json"),
+];
 const REASON: &[Example] = &[(JSON, "reason.json")];
 const UNCHANGED: (&str, &str, &[Example]) = ("304", "What has the ETag that `If-None-Match` names is unchanged.", &[]);
 
@@ -133,7 +142,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         method: "post",
         path: "/v1/plans",
         id: "plan_job",
-        requests: DOCUMENTS,
+        requests: PLANNED,
         answers: &[("200", "What a job would do, or why it would not.", &[(JSON, "plan.json")])],
         problems: &[
             MalformedRequest,
@@ -305,6 +314,23 @@ pub(super) const OPERATIONS: &[Operation] = &[
         problems: &[NotFound],
     },
     Operation {
+        method: "post",
+        path: "/v1/releases/{id}/audits",
+        id: "audit_release",
+        requests: &[(JSON, "audit.json")],
+        answers: &[("200", "How the attack went.", &[(JSON, "attacked.json")])],
+        problems: &[
+            MalformedBody,
+            NotFound,
+            Gone,
+            TooLarge,
+            UnsupportedMediaType,
+            InvalidSpecification,
+            GuaranteeUnsupported,
+            WorkLimit,
+        ],
+    },
+    Operation {
         method: "put",
         path: "/v1/policies/{name}",
         id: "put_policy",
@@ -346,6 +372,29 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[],
         answers: &[("200", "A page of versions, newest first.", &[(JSON, "policy_versions.json")])],
         problems: &[MalformedRequest, NotFound],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/verifications",
+        id: "verify_tables",
+        requests: &[("multipart/form-data", "verification_form.json"), (JSON, "verification_release.json")],
+        answers: &[("200", "What was found, also when it is not verified.", &[(JSON, "verification.json")])],
+        problems: &[
+            MalformedRequest,
+            MalformedBody,
+            DigestMismatch,
+            NotFound,
+            Gone,
+            TooLarge,
+            TooManyColumns,
+            UnsupportedMediaType,
+            UploadMalformed,
+            EmptyTable,
+            InvalidSpecification,
+            GuaranteeUnsupported,
+            WorkLimit,
+            StorageFull,
+        ],
     },
     Operation {
         method: "get",

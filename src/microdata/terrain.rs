@@ -1,0 +1,92 @@
+//! What is stated of the values of a column beyond their order.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::domain::Domain;
+use super::value::AttributeType;
+
+/// What a guarantee has to know of the values of a column.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Terrain {
+    /// The codes of values that an insider can rule out, rising.
+    uninformative: Vec<u32>,
+}
+
+impl Terrain {
+    /// A column with values that an insider can rule out, by their codes.
+    #[must_use]
+    pub fn without(mut uninformative: Vec<u32>) -> Self {
+        uninformative.sort_unstable();
+        uninformative.dedup();
+        Self { uninformative }
+    }
+
+    /// The codes of values that an insider can rule out, rising.
+    #[must_use]
+    pub fn uninformative(&self) -> &[u32] {
+        &self.uninformative
+    }
+
+    /// Whether an insider can rule out the value of a code.
+    #[must_use]
+    pub fn is_uninformative(&self, code: u32) -> bool {
+        self.uninformative.binary_search(&code).is_ok()
+    }
+}
+
+impl Domain {
+    /// The codes of each of `values`, of which `None` is the missing one: none where it does not occur, several where a decimal is
+    /// spelled in several ways.
+    #[must_use]
+    pub fn codes_of(&self, values: &[Option<String>]) -> Vec<Vec<u32>> {
+        let spelled = |value: &[u8]| spelling(self.kind(), value).into_owned();
+        let wanted: HashMap<Option<Vec<u8>>, usize> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (value.as_ref().map(|text| spelled(text.as_bytes())), at))
+            .collect();
+        let mut codes = vec![Vec::new(); values.len()];
+        if values.is_empty() {
+            return codes;
+        }
+        for (value, code) in self.iter().zip(0..) {
+            if let Some(&at) = wanted.get(&value.map(spelled)) {
+                codes[at].push(code);
+            }
+        }
+        codes
+    }
+}
+
+/// One spelling for all of a decimal.
+fn spelling(kind: AttributeType, value: &[u8]) -> Cow<'_, [u8]> {
+    if kind != AttributeType::Decimal || !value.contains(&b'.') {
+        return Cow::Borrowed(if kind == AttributeType::Decimal && value == b"-0" { b"0" } else { value });
+    }
+    let end = value.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+    let value = value[..end].strip_suffix(b".").unwrap_or(&value[..end]);
+    Cow::Borrowed(if value == b"-0" { b"0" } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::Arena;
+
+    #[test]
+    fn values_are_found_by_their_text_and_decimals_by_their_value() {
+        let domain = |kind, missing, values: &[&str]| {
+            let mut arena = Arena::default();
+            values.iter().for_each(|value| arena.push(value.as_bytes()));
+            Domain::from_sorted(kind, missing, arena)
+        };
+        let texts = |texts: &[Option<&str>]| texts.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>();
+        let words = domain(AttributeType::Text, true, &["", "none", "x"]);
+        let asked = texts(&[Some("none"), None, Some("y"), Some("")]);
+        assert_eq!(words.codes_of(&asked), [vec![2], vec![0], vec![], vec![1]]);
+        let numbers = domain(AttributeType::Decimal, false, &["-0", "0.00", "1.5", "1.50"]);
+        let asked = texts(&[Some("1.500"), Some("0"), None, Some("10")]);
+        assert_eq!(numbers.codes_of(&asked), [vec![2, 3], vec![0, 1], vec![], vec![]]);
+    }
+}

@@ -1,0 +1,48 @@
+//! A schema that somebody proposes, judged under the rules of a specification. Never executed.
+
+use super::{Bucketized, Decision, Design, DesignedTable, Input, Refusal, anatomy, versatile};
+use crate::privacy::{self, Rule, Schema, Status};
+use crate::spec::{MethodSpec, ProposedTable};
+
+/// The rules of `method` in the tables that are proposed in place of its own. A table that is to be bucketized keeps the
+/// strongest guarantees of all rules, of this job or standing, into its sensitive attribute; of none where there are none.
+///
+/// # Errors
+/// [`Refusal`] when the rules cannot even be stated.
+pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -> Result<Design, Refusal> {
+    let (rules, relied_on) = match method {
+        MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
+        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(spec, input)], Vec::new()),
+    };
+    let kept = rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
+    let all: Vec<Rule> = kept.chain(input.standing_rules.iter().copied()).collect();
+    let designed = |table: &ProposedTable| DesignedTable {
+        attributes: table.attributes,
+        bucketized: table.sensitive.map(|sensitive| {
+            let into = all.iter().filter(|rule| rule.sensitive == sensitive);
+            let guarantees = privacy::strongest(into.map(|rule| rule.guarantee));
+            Bucketized::on(table.attributes, sensitive, guarantees)
+        }),
+    };
+    let tables = tables.iter().map(designed).collect();
+    let mut design = Design { tables, rules, relied_on, decision: Decision::ByRules };
+    design.judge();
+    Ok(design)
+}
+
+/// The bucketized tables of `design`, by index, that guard no rule, of this job or standing, beside the `earlier` tables: their
+/// buckets protect nothing.
+#[must_use]
+pub fn idle(design: &Design, earlier: &[Schema], standing: &[Rule]) -> Vec<usize> {
+    let mut schemas = design.schemas();
+    schemas.extend_from_slice(earlier);
+    let mut active = vec![false; schemas.len()];
+    let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
+    for rule in kept.chain(standing.iter().copied()) {
+        if let Status::Guardian { table, .. } = privacy::judge(&schemas, &rule) {
+            active[table] = true;
+        }
+    }
+    let bucketized = design.tables.iter().enumerate().filter(|(_, table)| table.bucketized.is_some());
+    bucketized.map(|(index, _)| index).filter(|&index| !active[index]).collect()
+}

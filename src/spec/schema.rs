@@ -1,0 +1,75 @@
+//! Proposed tables: a schema that a plan is asked to judge in place of the one that a method would find.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::attributes::Columns;
+use super::reader::{Faults, Members, child};
+use super::rules::{NAMES, columns_named};
+use crate::problem::{Fault, Kind};
+
+/// How many tables a schema may propose.
+const MAX_TABLES: usize = 128;
+
+const SENSITIVE: &str = "the name of an attribute of the table, or null for whole tuples";
+
+/// A proposed table over columns of the dataset.
+#[derive(Clone, Debug)]
+pub(super) struct DraftTable {
+    pub(super) attributes: BTreeSet<usize>,
+    /// On what it would be bucketized.
+    pub(super) sensitive: Option<usize>,
+}
+
+/// A schema was stated, and there is something wrong with it.
+pub(super) struct Faulty;
+
+/// Reads `schema`, where it is stated.
+pub(super) fn read(
+    document: &mut Members<'_>,
+    columns: &Columns<'_>,
+    faults: &mut Faults,
+) -> Result<Option<Vec<DraftTable>>, Faulty> {
+    let before = faults.len();
+    let pointer = document.at("schema");
+    let Some(tables) = document.list("schema", "an array of tables", faults) else {
+        return if faults.len() > before { Err(Faulty) } else { Ok(None) };
+    };
+    if !(1..=MAX_TABLES).contains(&tables.len()) {
+        faults.range(pointer, "an array of 1 to 128 tables");
+        return Err(Faulty);
+    }
+    let read = |(index, table): (usize, &Value)| one(table, child(&pointer, &index.to_string()), columns, faults);
+    let tables: Vec<DraftTable> = tables.iter().enumerate().filter_map(read).collect();
+    if faults.len() > before { Err(Faulty) } else { Ok(Some(tables)) }
+}
+
+fn one(table: &Value, pointer: String, columns: &Columns<'_>, faults: &mut Faults) -> Option<DraftTable> {
+    let mut members = Members::open(table, pointer, faults)?;
+    let at = members.at("attributes");
+    let before = faults.len();
+    let names = members.list("attributes", NAMES, faults);
+    if names.is_none_or(<[Value]>::is_empty) && faults.len() == before {
+        faults.range(at.as_str(), "an array of at least one attribute");
+    }
+    let attributes = columns_named(names.unwrap_or_default(), &at, columns, faults);
+    let at = members.at("sensitive");
+    let named = match members.take("sensitive") {
+        // as plans list it
+        Some(Value::Array(names)) if names.len() == 1 => names.first(),
+        other => other,
+    };
+    let name = named.map(|name| name.as_str().ok_or_else(|| faults.range(at.as_str(), SENSITIVE)));
+    members.finish(faults);
+    let name = name.transpose().ok()?;
+    let sensitive = match name {
+        Some(name) => Some(columns.resolve(name, &at, faults)?),
+        None => None,
+    };
+    if let Some(column) = sensitive.filter(|column| !attributes.contains(column)) {
+        let detail = format!("{} is not among the attributes of the table", columns.name(column));
+        faults.push(Fault::new(at, Kind::BadColumns, detail));
+    }
+    Some(DraftTable { attributes, sensitive })
+}
