@@ -74,17 +74,20 @@ pub(super) fn read_internal(members: &mut Members<'_>, faults: &mut Faults) -> I
         let pointer = child(&pointer, &at.to_string());
         if measure == "kl" {
             utility.kl = true;
-        } else if let (true, Some(mut measure)) = (measure.is_object(), Members::open(measure, &*pointer, faults)) {
-            let before = faults.len();
-            match measure.object("count_queries", faults) {
-                Some(workload) => utility.count_queries = read_workload(workload, faults),
-                None if faults.len() == before => faults.range(measure.at("count_queries"), "an object"),
-                None => {}
-            }
-            measure.finish(faults);
-        } else if !measure.is_object() {
-            faults.range(pointer, "\"kl\", or an object with count_queries");
+            continue;
         }
+        if !measure.is_object() {
+            faults.range(pointer, "\"kl\", or an object with count_queries");
+            continue;
+        }
+        let Some(mut measure) = Members::open(measure, pointer, faults) else { continue };
+        let before = faults.len();
+        match measure.object("count_queries", faults) {
+            Some(workload) => utility.count_queries = read_workload(workload, faults),
+            None if faults.len() == before => faults.range(measure.at("count_queries"), "an object"),
+            None => {}
+        }
+        measure.finish(faults);
     }
     internal.finish(faults);
     utility

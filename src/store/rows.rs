@@ -58,7 +58,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             format: row.format,
             content_hash: hash(&row.content_hash)?,
             chunks: number(row.chunk_count)?,
-            profiles: row.profiles.map(Sealed::stored),
+            profiles: sealed(row.profiles),
             wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
         })
