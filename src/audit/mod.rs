@@ -24,6 +24,8 @@ mod fixture;
 #[cfg(test)]
 mod mutation;
 #[cfg(test)]
+mod several;
+#[cfg(test)]
 mod tests;
 
 pub use measure::Measure;

@@ -197,7 +197,10 @@ async fn all_sensitive_attributes_in_one_part() {
     // rows may be missing: beside it nothing is published that shares an attribute
     let beside = server.refused(&dataset, plain(&["age", "income"])).await;
     assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &manifest["id"]));
-    assert_eq!(kind(&server.refused(&dataset, multi_sa(&["age -> education", "sex -> marital_status"], 2)).await), "composition-violated");
+    assert_eq!(
+        kind(&server.refused(&dataset, multi_sa(&["age -> education", "sex -> marital_status"], 2)).await),
+        "composition-violated"
+    );
     server.publish(&dataset, plain(&["occupation"])).await;
     let again = server.job(&dataset, document).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &manifest["id"]));
