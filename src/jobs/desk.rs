@@ -10,8 +10,8 @@ use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, 
 use super::publish::earlier;
 use super::worker::MemoryBudget;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
-    StoreError, problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, ReleaseRecord,
+    Signals, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
@@ -22,9 +22,9 @@ use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::random::{ReleaseKey, Streams};
-use crate::report::Notice;
+use crate::report::{InternalReport, Notice};
 use crate::spec::{self, Origin, Reading, Schema, Specification};
-use crate::vault::{Purpose, Secret, Vault, VaultError};
+use crate::vault::{Place, Purpose, Secret, Vault, VaultError};
 
 /// Where release keys come from.
 pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -162,6 +162,29 @@ impl Desk {
         if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
     }
 
+    /// What the original says of a release that is served.
+    ///
+    /// # Errors
+    /// `gone` when the original was purged or the release has ended, `not-found` when it is of a time before reports, or the
+    /// store's problem: what cannot be recorded is not answered.
+    pub async fn internal_report(&self, caller: &Caller, release: &ReleaseRecord) -> Result<InternalReport, Problem> {
+        let failed = |error: StoreError| problem_of(&error);
+        let dataset = self.store.dataset(&caller.tenant, release.dataset).await.map_err(failed)?;
+        let dataset = dataset.ok_or_else(no_such_dataset)?;
+        if dataset.purged_at.is_some() {
+            return Err(Problem::new(Kind::Gone, "the original was purged, and what it said of the release with it"));
+        }
+        let sealed = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
+        let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
+        let sealed = sealed.ok_or_else(absent)?;
+        let key = dataset.data_key(&self.vault).map_err(unloaded)?;
+        let report = key.open(Place::InternalReport { release: release.id }, &sealed);
+        let report = report.map_err(|error| failed(error.into()))?;
+        let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
+        self.note(caller, Action::ReadInternal, release.id).await?;
+        Ok(report)
+    }
+
     async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
@@ -191,7 +214,7 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        self.budget.judge(memory_of(&dataset, &profiles, &specification.used))?;
+        self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
@@ -287,7 +310,7 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
-        let need = memory_of(&dataset, &profiles, &specification.used);
+        let need = memory_of(&dataset, &profiles, &specification);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };

@@ -2,9 +2,11 @@
 //! are kept in; how tables are read and written. Knows nothing of rules or of what is published.
 
 mod attrs;
+mod axis;
 mod builder;
 mod calendar;
 mod chunk;
+mod contingency;
 mod distinct;
 mod domain;
 pub mod formats;
@@ -17,9 +19,11 @@ mod terrain;
 mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
+pub use axis::Axis;
 pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
+pub use contingency::{Coarse, phi_squared};
 pub use domain::{Arena, Domain};
 pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};

@@ -4,7 +4,10 @@ pub mod anatomy;
 mod arrange;
 pub mod assign;
 mod design;
+pub mod generalize;
+pub mod partition;
 mod proposed;
+pub mod slicing;
 pub mod versatile;
 
 pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};

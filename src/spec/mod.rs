@@ -22,6 +22,8 @@ pub mod reader;
 mod rules;
 mod schema;
 mod types;
+mod utility;
+mod verification;
 
 #[cfg(test)]
 mod tests;
@@ -37,3 +39,7 @@ pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
     SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
 };
+pub use verification::{
+    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
+};
+pub use utility::{CountWorkload, InternalUtility, Width};

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
 mod at_rest;
+mod attacks;
 mod catalogue;
 mod chance;
 mod command_line;
@@ -22,12 +23,14 @@ mod flow;
 mod formats;
 mod formats_out;
 mod gateway;
+mod gd;
 mod guarantees;
 mod harness;
 mod house;
 mod idempotency;
 mod identity;
 mod injection;
+mod internal_report;
 mod issuer;
 mod jwt;
 mod ledger;
@@ -47,9 +50,11 @@ mod randomness;
 mod readme;
 mod real_data;
 mod several_sensitive;
+mod slicing;
 mod source;
 mod stores;
 mod telemetry;
 mod torture;
 mod uploads;
+mod verifications;
 mod worlds;

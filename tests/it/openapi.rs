@@ -301,6 +301,10 @@ async fn examples_are_what_the_service_answers() {
     note("manifest.json", &manifest);
     note("releases.json", &server.get("/v1/releases").await.ok(200));
     note("report.json", &server.get(&format!("{}/report", text(&job["links"]["release"]))).await.ok(200));
+    note(
+        "internal_report.json",
+        &server.get(&format!("{}/internal-report", text(&job["links"]["release"]))).await.ok(200),
+    );
     let queries: Value = serde_json::from_str(include_str!("../../openapi/examples/queries.json")).unwrap();
     note("answers.json", &server.post(&format!("{}/queries", text(&job["links"]["release"])), &queries).await.ok(200));
     let part = part_path(&manifest, "t1", "qi");
@@ -310,6 +314,14 @@ async fn examples_are_what_the_service_answers() {
         ("part.ndjson", server.get(&format!("{part}?format=ndjson")).await.text()),
         ("events.txt", server.get(&text(&job["links"]["events"])).await.text()),
     ];
+
+    let released = text(&manifest["id"]);
+    let attack: Value = serde_json::from_str(include_str!("../../openapi/examples/audit.json")).unwrap();
+    note("attacked.json", &server.post(&format!("/v1/releases/{released}/audits"), &attack).await.ok(200));
+    let form: Value = serde_json::from_str(include_str!("../../openapi/examples/verification_form.json")).unwrap();
+    let patients = b"age,zip,disease\n37,71000,flu\n37,71000,cold\n41,72000,flu\n41,72000,flu\n".to_vec();
+    let verified = super::verifications::verify(&server, &form["request"], &[("patients.csv", patients)]).await;
+    note("verification.json", &verified.ok(200));
 
     note("policy.json", &policy);
     note("policies.json", &server.get("/v1/policies").await.ok(200));

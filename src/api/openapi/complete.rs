@@ -21,6 +21,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "entropy_l"),
     ("Achieved", "gain"),
     ("Achieved", "recursive_c"),
+    ("BrokenClass", "bucket"),
+    ("BrokenClass", "class"),
     ("CheckResult", "detail"),
     ("DeltaGuarantee", "prior"),
     ("Manifest", "reproducible"),
@@ -31,6 +33,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Problem", "errors"),
     ("RhoGuarantee", "mode"),
     ("TClosenessGuarantee", "distance"),
+    ("Utility", "entropy_method"),
+    ("Utility", "model_entropy_nats"),
 ];
 
 /// Bodies that are bytes, not text.

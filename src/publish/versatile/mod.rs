@@ -29,7 +29,7 @@ use crate::spec::{Algorithm, VersatileSpec};
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
 
-/// The method `versatile`, algorithm `uad`.
+/// The method `versatile`.
 pub struct Versatile;
 
 impl Method for Versatile {

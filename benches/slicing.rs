@@ -1,0 +1,153 @@
+//! Slicing and generalization: `cargo bench --bench slicing`. On Adult, and with `ADULT_ROWS=1000000` in the environment on that many
+//! rows made of it. Prints how many buckets come out; times are those of the machine.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures")]
+
+use std::fs::File;
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use flate2::read::GzDecoder;
+use guardian::control::Control;
+use guardian::microdata::formats::Limits;
+use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
+use guardian::microdata::{Attr, AttrSet, Coarse, Column, Table, phi_squared};
+use guardian::publication::{Ground, Guarantee, Ratio};
+use guardian::publish::generalize::Generalization;
+use guardian::publish::partition::{Split, Unstated};
+use guardian::publish::slicing::{BINS, Columns, Diversity, Slicing};
+
+/// The attributes of the paper's smaller table, occupation last.
+const OCC_7: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "occupation"];
+
+fn adult() -> Table {
+    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
+    let limits = Limits::default();
+    let mut reader = CsvReader::open(GzDecoder::new(file), CsvOptions::default(), &limits).unwrap();
+    read_table(&mut reader, None, &limits).unwrap()
+}
+
+fn attr(table: &Table, name: &str) -> Attr {
+    Attr::from(table.names().iter().position(|other| other == name).unwrap())
+}
+
+/// Some columns of a table, in this order.
+fn only(table: &Table, names: &[&str]) -> Table {
+    let columns: Vec<Column> = names.iter().map(|name| table.column(attr(table, name)).clone()).collect();
+    Table::new(names.iter().map(|&name| name.to_owned()).collect(), columns)
+}
+
+/// So many rows: each column's values stay as frequent as they are, and every other column is shifted against the table once more
+/// each time around, so that rows differ.
+fn blown_up(table: &Table, rows: usize) -> Table {
+    let once = table.rows();
+    let column = |attr: Attr| {
+        let shift = |row: usize| (row + (row / once) * (attr.index() % 2) * 7) % once;
+        let order: Vec<u32> = (0..rows).map(|row| shift(row) as u32).collect();
+        let column = table.column(attr);
+        Column { domain: column.domain.clone(), codes: column.codes.gather(&order) }
+    };
+    Table::new(table.names().to_vec(), table.attributes().iter().map(column).collect())
+}
+
+fn slicing(table: &Table, columns: Columns, diversity: Diversity, min_bucket: Option<usize>) -> Slicing {
+    Slicing {
+        attributes: table.attributes(),
+        sensitive: attr(table, "occupation"),
+        columns,
+        diversity,
+        split: Split::Relaxed,
+        dimensions: None,
+        max_attempts: None,
+        min_bucket,
+        column_k: None,
+        bins: BINS,
+    }
+}
+
+fn mixture(l: u64) -> Diversity {
+    Diversity::Mixture(Ratio::new(l, 1).unwrap())
+}
+
+fn alone(l: u64) -> Diversity {
+    Diversity::Bucket(vec![Guarantee::LDiversity { l }])
+}
+
+fn slice(criterion: &mut Criterion, name: &str, table: &Table, slicing: &Slicing) {
+    let run = || slicing.slice(table, &Unstated, &Control::default()).map_err(|error| error.to_string()).unwrap();
+    println!("{name}: {} buckets", run().buckets.buckets);
+    criterion.bench_function(name, |bencher| bencher.iter(|| black_box(run().buckets.buckets)));
+}
+
+/// The settings of the specification's measurements, section 5.1.
+fn settings(criterion: &mut Criterion) {
+    let fifteen = adult();
+    let seven = only(&fifteen, &OCC_7);
+    let bucketization = || Columns::SensitiveWidth { count: 2, width: 1 };
+    let together = |table: &Table, names: &[&str]| -> AttrSet { names.iter().map(|name| attr(table, name)).collect() };
+    let sex = together(&seven, &["sex", "occupation"]);
+    let with_sex = || Columns::Explicit(vec![seven.attributes().minus(sex), sex]);
+    for (name, diversity) in [("mixture", mixture as fn(u64) -> Diversity), ("bucket", alone)] {
+        let mut bench = |setting: &str, table: &Table, columns: Columns, l: u64, min_bucket| {
+            let slicing = slicing(table, columns, diversity(l), min_bucket);
+            slice(criterion, &format!("{name}/{setting}, l={l}"), table, &slicing);
+        };
+        bench("OCC-7 bucketization", &seven, bucketization(), 5, Some(1));
+        bench("OCC-7 sex+occupation", &seven, with_sex(), 3, Some(1));
+        bench("OCC-7 sex+occupation, at least 3 rows", &seven, with_sex(), 3, None);
+        bench("OCC-7 c=5", &seven, Columns::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
+        bench("OCC-7 c=7", &seven, Columns::Count(7), 5, Some(1));
+        bench("OCC-15 bucketization", &fifteen, bucketization(), 5, Some(1));
+        bench("OCC-15 c=5", &fifteen, Columns::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
+    }
+}
+
+fn large(criterion: &mut Criterion) {
+    let Some(rows) = std::env::var("ADULT_ROWS").ok().and_then(|rows| rows.parse().ok()) else { return };
+    let table = blown_up(&adult(), rows);
+    for (name, diversity) in [("mixture", mixture as fn(u64) -> Diversity), ("bucket", alone)] {
+        for count in [2, 5] {
+            let slicing = slicing(&table, Columns::SensitiveWidth { count, width: 1 }, diversity(5), None);
+            slice(criterion, &format!("{name}/{rows} rows, c={count}, l=5"), &table, &slicing);
+        }
+    }
+}
+
+fn others(criterion: &mut Criterion) {
+    let table = adult();
+    let coarse: Vec<Coarse> = table.attributes().iter().map(|attr| Coarse::of(table.column(attr), BINS)).collect();
+    criterion.bench_function("correlations of 15 attributes", |bencher| {
+        bencher.iter(|| {
+            let pairs = (0..coarse.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+            pairs.map(|(a, b)| phi_squared(&coarse[a], &coarse[b])).sum::<f64>()
+        });
+    });
+    let occupation = attr(&table, "occupation");
+    let generalization = |k, guarantees: &[Guarantee]| Generalization {
+        quasi_identifiers: table.attributes().without(occupation),
+        k,
+        guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
+        split: Split::Strict,
+        max_attempts: None,
+    };
+    let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: Ground::Equal };
+    for (name, generalization) in [
+        ("generalize/k=10", generalization(10, &[])),
+        ("generalize/l=5", generalization(1, &[Guarantee::LDiversity { l: 5 }])),
+        ("generalize/t=0.2", generalization(1, &[close])),
+    ] {
+        let run = || generalization.classes(&table, &Unstated, &Control::default()).map_err(|e| e.to_string()).unwrap();
+        println!("{name}: {} classes", run().buckets);
+        criterion.bench_function(name, |bencher| bencher.iter(|| black_box(run().buckets)));
+    }
+}
+
+fn configured() -> Criterion {
+    Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_secs(2))
+}
+
+criterion_group! { name = benches; config = configured(); targets = settings, others, large }
+criterion_main!(benches);

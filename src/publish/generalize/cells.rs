@@ -1,0 +1,55 @@
+//! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
+
+use super::Assignment;
+use crate::microdata::{Axis, Column};
+
+/// The values of a class, both ends included, and whether a missing value is among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    /// The codes of the first and of the last value, in the order of the axis; none where all values are missing.
+    pub ends: Option<(u32, u32)>,
+    /// Whether a missing value occurs.
+    pub missing: bool,
+}
+
+/// The interval of every class, by class.
+#[must_use]
+pub fn intervals(column: &Column, axis: &Axis, classes: &Assignment) -> Vec<Interval> {
+    let mut intervals = vec![Interval { ends: None, missing: false }; classes.buckets as usize];
+    // of values of equal worth the code decides
+    let rank = |code: u32| (axis.ordinal(code), code);
+    for (&class, code) in classes.bucket_of.iter().zip(column.codes.iter()) {
+        let interval = &mut intervals[class as usize];
+        if column.domain.has_missing() && code == 0 {
+            interval.missing = true;
+        } else {
+            let (low, high) = interval.ends.unwrap_or((code, code));
+            let low = if rank(code) < rank(low) { code } else { low };
+            let high = if rank(code) > rank(high) { code } else { high };
+            interval.ends = Some((low, high));
+        }
+    }
+    intervals
+}
+
+/// The codes that occur in every class, by class, each rising.
+#[must_use]
+pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
+    let pair = |(&class, code): (&u32, u32)| u64::from(class) << 32 | u64::from(code);
+    let mut pairs: Vec<u64> = classes.bucket_of.iter().zip(column.codes.iter()).map(pair).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs.chunk_by(|a, b| a >> 32 == b >> 32).map(|class| class.iter().map(|&pair| pair as u32).collect()).collect()
+}
+
+/// A tree over the values of a column.
+pub trait Covering {
+    /// The lowest node above all of `codes`, of which there is at least one.
+    fn covering(&self, codes: &[u32]) -> u32;
+}
+
+/// The lowest node above the values of every class, by class.
+#[must_use]
+pub fn nodes(column: &Column, classes: &Assignment, tree: &dyn Covering) -> Vec<u32> {
+    sets(column, classes).iter().map(|codes| tree.covering(codes)).collect()
+}

@@ -1,0 +1,257 @@
+//! Mondrian: rows are halved at medians, again and again, as long as what is asked of every half holds (slicing, section
+//! 4.3). Used by slicing and generalization.
+//!
+//! Of a bucket all that is kept is a stretch of one array of rows, in rising order. A split counts or selects the median,
+//! then deals the rows to both sides in one pass: O(n log n) per dimension when halves are even, without an allocation per
+//! bucket.
+
+mod require;
+mod tally;
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+pub use require::{Each, Predicate, Requirement};
+pub use tally::{Groups, Tally};
+
+use super::assign::Assignment;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Axis, Table, Terrain};
+
+/// How a bucket is halved at a median.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Rows with equal values stay together.
+    Strict,
+    /// Both halves have equally many rows, but for one: rows with the median's value go to both, in the order of rows.
+    Relaxed,
+}
+
+/// How far rows are split.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// How a bucket is halved.
+    pub split: Split,
+    /// So many of a bucket's dimensions are tried, the widest first; all of them without a limit.
+    pub max_attempts: Option<usize>,
+    /// No bucket has fewer rows.
+    pub min_bucket: usize,
+}
+
+/// What is stated of the values of a table beyond their canonical order.
+pub trait Stated {
+    /// The axis of an attribute whose order is declared, or is that of the leaves of its taxonomy; others have the axis of
+    /// their domain.
+    fn axis(&self, _: Attr) -> Option<Axis> {
+        None
+    }
+
+    /// Which values of a sensitive attribute an insider can rule out.
+    fn terrain(&self, _: Attr) -> Terrain {
+        Terrain::default()
+    }
+}
+
+/// Nothing is stated.
+pub struct Unstated;
+
+impl Stated for Unstated {}
+
+/// The dimensions that rows are split along, in the order of attributes.
+pub struct Space {
+    dimensions: Vec<Dimension>,
+}
+
+struct Dimension {
+    axis: Axis,
+    /// The ordinal of each row.
+    ordinals: Vec<u32>,
+    /// How far the smallest and the largest value of the table are apart.
+    span: u64,
+}
+
+impl Space {
+    /// The dimensions of `attributes`.
+    #[must_use]
+    pub fn of(table: &Table, attributes: AttrSet, stated: &dyn Stated) -> Self {
+        let dimension = |attr| {
+            let column = table.column(attr);
+            let axis = stated.axis(attr).unwrap_or_else(|| Axis::of(&column.domain));
+            let ordinals: Vec<u32> = column.codes.iter().map(|code| axis.ordinal(code)).collect();
+            let low = ordinals.iter().copied().min().unwrap_or(0);
+            let high = ordinals.iter().copied().max().unwrap_or(0);
+            let span = if low < high { axis.width(low, high) } else { 0 };
+            Dimension { axis, ordinals, span }
+        };
+        Self { dimensions: attributes.iter().map(dimension).collect() }
+    }
+}
+
+/// Says which splits are made, and is told what became of them.
+pub trait Judge {
+    /// Whether `bucket` may be split into `left` and `right`, rows rising. Buckets are numbered in the order of making: the whole
+    /// table is 0; of an allowed split the left half gets the next number, the right half the one after.
+    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
+
+    /// `bucket` is not split any more.
+    fn closed(&mut self, _bucket: u32) {}
+}
+
+/// The splits of one bucket, the dimension with the largest share of its span first; of equal ones the first attribute.
+pub struct Candidates<'a> {
+    space: &'a Space,
+    split: Split,
+    rows: &'a [u32],
+    scratch: &'a mut Scratch,
+    next: usize,
+}
+
+/// Memory that all buckets use in turn.
+#[derive(Default)]
+pub struct Scratch {
+    /// `(width, span, dimension)` of the bucket's dimensions.
+    order: Vec<(u64, u64, usize)>,
+    ordinals: Vec<u32>,
+    left: Vec<u32>,
+    right: Vec<u32>,
+}
+
+impl<'a> Candidates<'a> {
+    /// The splits of the bucket of `rows`, which rise.
+    #[must_use]
+    pub fn of(space: &'a Space, split: Split, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
+        scratch.order.clear();
+        for (index, dimension) in space.dimensions.iter().enumerate() {
+            let (mut low, mut high) = (u32::MAX, 0);
+            for &row in rows {
+                let ordinal = dimension.ordinals[row as usize];
+                low = low.min(ordinal);
+                high = high.max(ordinal);
+            }
+            if low < high {
+                scratch.order.push((dimension.axis.width(low, high), dimension.span, index));
+            }
+        }
+        scratch.order.sort_by(|a, b| wider(*a, *b));
+        Self { space, split, rows, scratch, next: 0 }
+    }
+
+    /// The next split: rows of the left and of the right side, rising. Neither is empty.
+    pub fn next_split(&mut self) -> Option<(&[u32], &[u32])> {
+        let &(_, _, dimension) = self.scratch.order.get(self.next)?;
+        self.next += 1;
+        self.scratch.cut(&self.space.dimensions[dimension].ordinals, self.rows, self.split);
+        Some((&self.scratch.left, &self.scratch.right))
+    }
+}
+
+/// By the share of the span, falling; of equal ones the first.
+fn wider((width_a, span_a, a): (u64, u64, usize), (width_b, span_b, b): (u64, u64, usize)) -> Ordering {
+    let (share_a, share_b) = (u128::from(width_a) * u128::from(span_b), u128::from(width_b) * u128::from(span_a));
+    share_b.cmp(&share_a).then(a.cmp(&b))
+}
+
+impl Scratch {
+    /// Deals `rows` to both sides of the median of `ordinals`, of which at least two differ.
+    fn cut(&mut self, ordinals: &[u32], rows: &[u32], split: Split) {
+        self.ordinals.clear();
+        self.ordinals.extend(rows.iter().map(|&row| ordinals[row as usize]));
+        let middle = match split {
+            Split::Relaxed => rows.len() / 2,
+            Split::Strict => (rows.len() - 1) / 2,
+        };
+        let (below, &mut median, above) = self.ordinals.select_nth_unstable(middle);
+        // so many rows with the median's value go to the left
+        let mut of_median = match split {
+            Split::Relaxed => middle - below.iter().filter(|ordinal| **ordinal < median).count(),
+            Split::Strict if above.iter().any(|ordinal| *ordinal > median) => usize::MAX,
+            Split::Strict => 0,
+        };
+        self.left.clear();
+        self.right.clear();
+        for &row in rows {
+            let side = match ordinals[row as usize].cmp(&median) {
+                Ordering::Less => &mut self.left,
+                Ordering::Equal if of_median > 0 => {
+                    of_median -= 1;
+                    &mut self.left
+                }
+                Ordering::Equal | Ordering::Greater => &mut self.right,
+            };
+            side.push(row);
+        }
+    }
+}
+
+/// Splits the rows of a table of `rows` rows as far as `limits` and `judge` allow: first in, first out; of each bucket the
+/// first split that is allowed. A bucket whose splits were all refused stays as it is.
+///
+/// The caller has checked the whole table. Buckets are numbered in the order in which they were closed. Nothing is drawn: rows
+/// of equal value are taken in the order of the table, which was permuted secretly.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn partition(
+    space: &Space,
+    rows: usize,
+    limits: Limits,
+    judge: &mut impl Judge,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    let mut bucket_of = vec![0; rows];
+    let mut scratch = Scratch::default();
+    let mut open: VecDeque<(u32, Range<usize>)> = VecDeque::new();
+    if rows > 0 {
+        open.push_back((0, 0..rows));
+    }
+    let (mut made, mut closed) = (1, 0);
+    while let Some((bucket, range)) = open.pop_front() {
+        control.check()?;
+        match first_allowed(space, bucket, &order[range.clone()], limits, judge, &mut scratch, control)? {
+            Some(halves) => {
+                let middle = range.start + halves;
+                order[range.start..middle].copy_from_slice(&scratch.left);
+                order[middle..range.end].copy_from_slice(&scratch.right);
+                open.push_back((made, range.start..middle));
+                open.push_back((made + 1, middle..range.end));
+                made += 2;
+            }
+            None => {
+                judge.closed(bucket);
+                order[range.clone()].iter().for_each(|&row| bucket_of[row as usize] = closed);
+                closed += 1;
+                control.advance(range.len() as u64)?;
+            }
+        }
+    }
+    Ok(Assignment { bucket_of, buckets: closed })
+}
+
+/// Leaves the first allowed split of a bucket in `scratch`; how many rows are on its left.
+fn first_allowed(
+    space: &Space,
+    bucket: u32,
+    rows: &[u32],
+    limits: Limits,
+    judge: &mut impl Judge,
+    scratch: &mut Scratch,
+    control: &Control,
+) -> Result<Option<usize>, Cancelled> {
+    if rows.len() / 2 < limits.min_bucket {
+        return Ok(None);
+    }
+    let mut candidates = Candidates::of(space, limits.split, rows, scratch);
+    for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
+        let Some((left, right)) = candidates.next_split() else { break };
+        control.check()?;
+        if left.len().min(right.len()) >= limits.min_bucket && judge.allows(bucket, left, right) {
+            return Ok(Some(left.len()));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

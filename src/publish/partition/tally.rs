@@ -1,0 +1,74 @@
+//! Counts of sensitive values in the groups of a bucket.
+
+use crate::microdata::Codes;
+
+/// A cell is counted in an array while there are at most so many of them per row, by sorting otherwise.
+const CELLS_PER_ROW: usize = 2;
+
+/// A group for each row of a table.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    /// The group of each row.
+    pub of_row: Vec<u32>,
+    /// How many groups there are; numbers are below it.
+    pub count: u32,
+}
+
+/// Counts for one bucket after another, in the same memory.
+#[derive(Default)]
+pub struct Tally {
+    cells: Vec<u32>,
+    keys: Vec<u64>,
+    group: Vec<(u32, u64)>,
+}
+
+impl Tally {
+    /// Gives `each` the counts of `codes`, each below `values`, in every group of `rows`, groups rising: each value that occurs
+    /// once, with its count, values rising. Stops at the first `false`; whether there was none.
+    pub fn groups(
+        &mut self,
+        rows: &[u32],
+        groups: Option<&Groups>,
+        codes: &Codes,
+        values: usize,
+        mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
+    ) -> bool {
+        let count = groups.map_or(1, |groups| groups.count as usize);
+        let cells = values.saturating_mul(count);
+        if cells > rows.len().saturating_mul(CELLS_PER_ROW).max(64) {
+            return self.sorted(rows, groups, codes, each);
+        }
+        self.cells.clear();
+        self.cells.resize(cells, 0);
+        match groups {
+            None => rows.iter().for_each(|&row| self.cells[codes.get(row as usize) as usize] += 1),
+            Some(groups) => rows.iter().for_each(|&row| {
+                let group = groups.of_row[row as usize] as usize;
+                self.cells[group * values + codes.get(row as usize) as usize] += 1;
+            }),
+        }
+        self.cells.chunks(values.max(1)).zip(0..).all(|(counts, group)| {
+            self.group.clear();
+            self.group.extend((0..).zip(counts).filter(|(_, n)| **n > 0).map(|(code, &n)| (code, u64::from(n))));
+            self.group.is_empty() || each(group, &self.group)
+        })
+    }
+
+    fn sorted(
+        &mut self,
+        rows: &[u32],
+        groups: Option<&Groups>,
+        codes: &Codes,
+        mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
+    ) -> bool {
+        let group = |row: u32| groups.map_or(0, |groups| u64::from(groups.of_row[row as usize]));
+        self.keys.clear();
+        self.keys.extend(rows.iter().map(|&row| group(row) << 32 | u64::from(codes.get(row as usize))));
+        self.keys.sort_unstable();
+        self.keys.chunk_by(|a, b| a >> 32 == b >> 32).all(|keys| {
+            self.group.clear();
+            self.group.extend(keys.chunk_by(|a, b| a == b).map(|same| (same[0] as u32, same.len() as u64)));
+            each((keys[0] >> 32) as u32, &self.group)
+        })
+    }
+}

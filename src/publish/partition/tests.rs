@@ -1,0 +1,158 @@
+//! Splits against their definition, and counts against counting.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+
+fn column(values: &[u32]) -> Column {
+    let mut distinct = values.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let mut arena = Arena::default();
+    distinct.iter().for_each(|value| arena.push(value.to_string().as_bytes()));
+    let codes = values.iter().map(|value| distinct.binary_search(value).unwrap() as u32);
+    let codes = Codes::collect(distinct.len(), codes.collect::<Vec<_>>().into_iter());
+    Column { domain: Arc::new(Domain::from_sorted(AttributeType::Integer, false, arena)), codes }
+}
+
+fn table(rows: &[Vec<u32>]) -> Table {
+    let columns = (0..rows[0].len()).map(|at| column(&rows.iter().map(|row| row[at]).collect::<Vec<_>>()));
+    Table::new((0..rows[0].len()).map(|at| format!("a{at}")).collect(), columns.collect())
+}
+
+/// The splits of the specification: rows sorted by (value, row).
+fn naive(rows: &[Vec<u32>], bucket: &[u32], split: Split) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let value = |row: u32, at: usize| rows[row as usize][at];
+    let width = |of: &[u32], at: usize| {
+        let values = || of.iter().map(|&row| value(row, at));
+        values().max().unwrap() - values().min().unwrap()
+    };
+    let all: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut dimensions: Vec<usize> = (0..rows[0].len()).filter(|&at| width(bucket, at) > 0).collect();
+    dimensions.sort_by(|&a, &b| {
+        (width(bucket, b) * width(&all, a)).cmp(&(width(bucket, a) * width(&all, b))).then(a.cmp(&b))
+    });
+    let cut = |at: usize| {
+        let mut sorted = bucket.to_vec();
+        sorted.sort_by_key(|&row| (value(row, at), row));
+        let (mut left, mut right): (Vec<u32>, Vec<u32>) = match split {
+            Split::Relaxed => (sorted[..sorted.len() / 2].to_vec(), sorted[sorted.len() / 2..].to_vec()),
+            Split::Strict => {
+                let median = value(sorted[(sorted.len() - 1) / 2], at);
+                let above = sorted.iter().any(|&row| value(row, at) > median);
+                sorted.iter().partition(|&&row| value(row, at) < median + u32::from(above))
+            }
+        };
+        left.sort_unstable();
+        right.sort_unstable();
+        (left, right)
+    };
+    dimensions.into_iter().map(cut).collect()
+}
+
+proptest! {
+    #[test]
+    fn candidates_are_those_of_the_definition(
+        rows in prop::collection::vec(prop::collection::vec(0u32..6, 3), 1..30), members: u32, strict: bool,
+    ) {
+        let table = table(&rows);
+        let space = Space::of(&table, table.attributes(), &Unstated);
+        let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| members >> row & 1 == 1).collect();
+        prop_assume!(!bucket.is_empty());
+        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let mut scratch = Scratch::default();
+        let mut candidates = Candidates::of(&space, split, &bucket, &mut scratch);
+        let mut made = Vec::new();
+        while let Some((left, right)) = candidates.next_split() {
+            prop_assert!(!left.is_empty() && !right.is_empty());
+            made.push((left.to_vec(), right.to_vec()));
+        }
+        prop_assert_eq!(made, naive(&rows, &bucket, split));
+    }
+
+    #[test]
+    fn tallies_are_counts(
+        rows in prop::collection::vec((0u32..4, 0u32..5), 1..40), spread in prop::sample::select(vec![1u32, 1000]),
+    ) {
+        // spread out, there are more cells than rows
+        let groups = Groups { of_row: rows.iter().map(|(group, _)| group * spread).collect(), count: 4 * spread };
+        let codes = Codes::collect(5, rows.iter().map(|(_, code)| *code).collect::<Vec<_>>().into_iter());
+        let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| row % 3 != 1).collect();
+        let mut counted: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        for &row in &bucket {
+            let (group, code) = rows[row as usize];
+            *counted.entry(group * spread).or_default().entry(code).or_default() += 1;
+        }
+        let counted: Vec<(u32, Vec<(u32, u64)>)> =
+            counted.into_iter().map(|(group, counts)| (group, counts.into_iter().collect())).collect();
+        let mut tallied = Vec::new();
+        let all = Tally::default().groups(&bucket, Some(&groups), &codes, 5, |group, counts| {
+            tallied.push((group, counts.to_vec()));
+            true
+        });
+        prop_assert!(all);
+        prop_assert_eq!(tallied, counted);
+    }
+
+    #[test]
+    fn buckets_keep_what_is_required(
+        rows in prop::collection::vec(prop::collection::vec(0u32..6, 3), 4..60), strict: bool, least in 1usize..4,
+        attempts in prop::option::of(1usize..3),
+    ) {
+        let table = table(&rows);
+        let space = Space::of(&table, AttrSet::first(2), &Unstated);
+        let sensitive = table.column(Attr(2));
+        let requirement = || Requirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
+        let mut judge = Each::new(vec![requirement()]);
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        prop_assume!(judge.holds(&all));
+        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let limits = Limits { split, max_attempts: attempts, min_bucket: least };
+        let made = partition(&space, rows.len(), limits, &mut judge, &Control::default()).unwrap();
+        for bucket in 0..made.buckets {
+            let members: Vec<u32> = all.iter().copied().filter(|&row| made.bucket_of[row as usize] == bucket).collect();
+            prop_assert!(members.len() >= least && judge.holds(&members));
+            // nothing that was allowed is left undone
+            let further = naive(&rows_of(&rows, 2), &members, split);
+            for (left, right) in further.into_iter().take(attempts.unwrap_or(usize::MAX)) {
+                prop_assert!(left.len().min(right.len()) < least || !judge.holds(&left) || !judge.holds(&right));
+            }
+        }
+    }
+}
+
+fn rows_of(rows: &[Vec<u32>], columns: usize) -> Vec<Vec<u32>> {
+    rows.iter().map(|row| row[..columns].to_vec()).collect()
+}
+
+#[test]
+fn a_declared_order_decides_where_rows_are_cut() {
+    let table = table(&[vec![1], vec![2], vec![3], vec![4]]);
+    // 3 1 4 2
+    struct Declared;
+    impl Stated for Declared {
+        fn axis(&self, _: Attr) -> Option<Axis> {
+            Some(Axis::from_places(&[1, 3, 0, 2]))
+        }
+    }
+    let space = Space::of(&table, table.attributes(), &Declared);
+    let limits = Limits { split: Split::Strict, max_attempts: None, min_bucket: 2 };
+    let made = partition(&space, 4, limits, &mut Each::default(), &Control::default()).unwrap();
+    assert_eq!(made.bucket_of, [0, 1, 0, 1]);
+}
+
+#[test]
+fn it_stops_when_told() {
+    let table = table(&[vec![1], vec![2]]);
+    let space = Space::of(&table, table.attributes(), &Unstated);
+    let control = Control::default();
+    control.cancel();
+    let limits = Limits { split: Split::Relaxed, max_attempts: None, min_bucket: 1 };
+    assert!(partition(&space, 2, limits, &mut Each::default(), &control).is_err());
+    let none = partition(&space, 0, limits, &mut Each::default(), &Control::default()).unwrap();
+    assert_eq!(none.buckets, 0);
+}

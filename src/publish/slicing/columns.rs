@@ -1,0 +1,227 @@
+//! The attribute partition: which attributes stand together in a column (slicing, section 4.1).
+
+use super::medoids;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Coarse, Table, phi_squared};
+
+/// How the caller wants attributes put together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Columns {
+    /// So many columns of attributes that go together.
+    Count(usize),
+    /// So many columns, of which the sensitive one has `width` attributes: the sensitive attribute and those it goes with
+    /// most.
+    SensitiveWidth {
+        /// All columns.
+        count: usize,
+        /// Attributes of the sensitive column.
+        width: usize,
+    },
+    /// These columns.
+    Explicit(Vec<AttrSet>),
+}
+
+/// Why attributes cannot be put together so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ColumnsError {
+    /// No columns, or more of them than attributes for them.
+    #[error("{count} columns cannot be made of {attributes} attributes")]
+    BadColumnCount {
+        /// The columns asked for, those that the sensitive column leaves over where its width was given.
+        count: usize,
+        /// The attributes for them.
+        attributes: usize,
+    },
+    /// The sensitive column cannot be so wide.
+    #[error("a sensitive column of {width} attributes cannot be made of {attributes}")]
+    BadSensitiveWidth {
+        /// The width asked for.
+        width: usize,
+        /// All attributes.
+        attributes: usize,
+    },
+    /// An explicit column has no attribute.
+    #[error("column {0} is empty")]
+    Empty(usize),
+    /// An explicit column names attributes that are not to be published.
+    #[error("column {0} names attributes that are not published")]
+    Unknown(usize, AttrSet),
+    /// Two explicit columns share attributes.
+    #[error("attributes stand in columns {0} and {1}")]
+    Overlapping(usize, usize, AttrSet),
+    /// Explicit columns leave attributes out.
+    #[error("attributes stand in no column")]
+    NotCovered(AttrSet),
+    /// The sensitive attribute is not published.
+    #[error("the sensitive attribute is not published")]
+    NoSensitive,
+}
+
+/// Why there are no columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoColumns {
+    /// The caller's answer.
+    #[error(transparent)]
+    Refused(#[from] ColumnsError),
+    /// It was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl Columns {
+    /// Whether the columns can be made of `attributes`: all that can be said without rows.
+    ///
+    /// # Errors
+    /// [`ColumnsError`] with the first fault.
+    pub fn check(&self, attributes: AttrSet, sensitive: Attr) -> Result<(), ColumnsError> {
+        let all = attributes.len();
+        if !attributes.contains(sensitive) {
+            return Err(ColumnsError::NoSensitive);
+        }
+        match self {
+            Self::Count(count) if (1..=all).contains(count) => Ok(()),
+            Self::Count(count) => Err(ColumnsError::BadColumnCount { count: *count, attributes: all }),
+            Self::SensitiveWidth { width, .. } if !(1..=all).contains(width) => {
+                Err(ColumnsError::BadSensitiveWidth { width: *width, attributes: all })
+            }
+            Self::SensitiveWidth { count, width } => {
+                let left = all - width;
+                // what is left over needs a column, and columns need what is left over
+                match count.checked_sub(1) {
+                    Some(0) if left == 0 => Ok(()),
+                    Some(others) if others > 0 && others <= left => Ok(()),
+                    others => Err(ColumnsError::BadColumnCount { count: others.unwrap_or(0), attributes: left }),
+                }
+            }
+            Self::Explicit(columns) => check_explicit(columns, attributes),
+        }
+    }
+
+    /// Puts `attributes` of `table` into columns, the sensitive one last. Looks at the data unless columns are explicit: numbers
+    /// of many values are cut into `bins` bins to see what they go with.
+    ///
+    /// # Errors
+    /// [`NoColumns`] when these columns cannot be made, or when told to stop.
+    pub fn divide(
+        &self,
+        table: &Table,
+        attributes: AttrSet,
+        sensitive: Attr,
+        bins: u32,
+        control: &Control,
+    ) -> Result<Vec<AttrSet>, NoColumns> {
+        self.check(attributes, sensitive)?;
+        let mut columns = match self {
+            Self::Count(count) => clustered(table, attributes, *count, bins, control)?,
+            Self::SensitiveWidth { count, width } => {
+                let with = companions(table, attributes, sensitive, *width - 1, bins, control)?;
+                let others = attributes.minus(with);
+                let mut columns =
+                    if others.is_empty() { Vec::new() } else { clustered(table, others, count - 1, bins, control)? };
+                columns.push(with);
+                columns
+            }
+            Self::Explicit(columns) => columns.clone(),
+        };
+        columns.sort_by_key(|column| column.contains(sensitive));
+        Ok(columns)
+    }
+}
+
+fn check_explicit(columns: &[AttrSet], attributes: AttrSet) -> Result<(), ColumnsError> {
+    for (index, &column) in columns.iter().enumerate() {
+        if column.is_empty() {
+            return Err(ColumnsError::Empty(index));
+        }
+        if !column.is_subset(attributes) {
+            return Err(ColumnsError::Unknown(index, column.minus(attributes)));
+        }
+        if let Some(other) = columns[..index].iter().position(|other| other.meets(column)) {
+            return Err(ColumnsError::Overlapping(other, index, column.intersection(columns[other])));
+        }
+    }
+    let covered = columns.iter().fold(AttrSet::EMPTY, |all, &column| all.union(column));
+    if covered == attributes { Ok(()) } else { Err(ColumnsError::NotCovered(attributes.minus(covered))) }
+}
+
+/// Clusters of attributes under the distance 1 - phi squared.
+fn clustered(
+    table: &Table,
+    attributes: AttrSet,
+    count: usize,
+    bins: u32,
+    control: &Control,
+) -> Result<Vec<AttrSet>, Cancelled> {
+    if count == 1 {
+        return Ok(vec![attributes]);
+    }
+    let attrs: Vec<Attr> = attributes.iter().collect();
+    if count == attrs.len() {
+        return Ok(attrs.into_iter().map(AttrSet::one).collect());
+    }
+    let coarse: Vec<Coarse> = attrs.iter().map(|&attr| Coarse::of(table.column(attr), bins)).collect();
+    let mut distances = vec![vec![0.0; attrs.len()]; attrs.len()];
+    for a in 0..attrs.len() {
+        for b in 0..a {
+            control.check()?;
+            let distance = 1.0 - phi_squared(&coarse[b], &coarse[a]);
+            distances[a][b] = distance;
+            distances[b][a] = distance;
+        }
+    }
+    let clusters = medoids::cluster(&distances, count).into_iter();
+    Ok(clusters.map(|cluster| cluster.into_iter().map(|at| attrs[at]).collect()).collect())
+}
+
+/// The sensitive attribute and the `others` that it goes with most, of equal ones the first.
+fn companions(
+    table: &Table,
+    attributes: AttrSet,
+    sensitive: Attr,
+    others: usize,
+    bins: u32,
+    control: &Control,
+) -> Result<AttrSet, Cancelled> {
+    if others == 0 {
+        return Ok(AttrSet::one(sensitive));
+    }
+    let of_sensitive = Coarse::of(table.column(sensitive), bins);
+    let mut ranked = Vec::with_capacity(attributes.len());
+    for attr in attributes.without(sensitive).iter() {
+        control.check()?;
+        ranked.push((phi_squared(&Coarse::of(table.column(attr), bins), &of_sensitive), attr));
+    }
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(attrs: &[u8]) -> AttrSet {
+        attrs.iter().map(|&attr| Attr(attr)).collect()
+    }
+
+    #[test]
+    fn impossible_columns_are_refused() {
+        let check = |columns: Columns| columns.check(AttrSet::first(5), Attr(4)).err();
+        assert_eq!(check(Columns::Count(0)), Some(ColumnsError::BadColumnCount { count: 0, attributes: 5 }));
+        assert_eq!(check(Columns::Count(6)), Some(ColumnsError::BadColumnCount { count: 6, attributes: 5 }));
+        assert_eq!((check(Columns::Count(1)), check(Columns::Count(5))), (None, None));
+        let wide = |count, width| check(Columns::SensitiveWidth { count, width });
+        assert_eq!(wide(2, 0), Some(ColumnsError::BadSensitiveWidth { width: 0, attributes: 5 }));
+        assert_eq!(wide(2, 6), Some(ColumnsError::BadSensitiveWidth { width: 6, attributes: 5 }));
+        assert_eq!(wide(4, 3), Some(ColumnsError::BadColumnCount { count: 3, attributes: 2 }));
+        assert_eq!(wide(1, 3), Some(ColumnsError::BadColumnCount { count: 0, attributes: 2 }));
+        assert_eq!(wide(0, 3), Some(ColumnsError::BadColumnCount { count: 0, attributes: 2 }));
+        assert_eq!((wide(3, 3), wide(2, 1), wide(1, 5)), (None, None, None));
+        let explicit = |columns: &[&[u8]]| check(Columns::Explicit(columns.iter().map(|column| set(column)).collect()));
+        assert_eq!(explicit(&[&[0, 1, 2], &[3, 4]]), None);
+        assert_eq!(explicit(&[&[0, 1, 2, 3, 4], &[]]), Some(ColumnsError::Empty(1)));
+        assert_eq!(explicit(&[&[0, 1, 2], &[3, 4, 5]]), Some(ColumnsError::Unknown(1, set(&[5]))));
+        assert_eq!(explicit(&[&[0, 1, 2], &[2, 3, 4]]), Some(ColumnsError::Overlapping(0, 1, set(&[2]))));
+        assert_eq!(explicit(&[&[0, 1], &[3]]), Some(ColumnsError::NotCovered(set(&[2, 4]))));
+        assert_eq!(Columns::Count(1).check(set(&[0, 1]), Attr(4)), Err(ColumnsError::NoSensitive));
+    }
+}

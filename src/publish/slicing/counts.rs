@@ -1,0 +1,203 @@
+//! What the probabilities of a slicing are made of: the counts of one bucket.
+
+use crate::microdata::{Codes, Terrain};
+use crate::publication::Ratio;
+use crate::publish::partition::{Groups, Tally};
+
+use super::keys::Keys;
+
+/// The rows of a bucket with one value beside the sensitive attribute.
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    /// The value.
+    beside: u32,
+    /// The end of its sensitive values in the bucket's list.
+    end: u32,
+    /// Whether a sensitive value is too frequent among these rows alone.
+    pub(super) bad: bool,
+}
+
+/// Read access to the counts of a bucket.
+pub(super) trait Counts {
+    /// How many rows it has.
+    fn size(&self) -> u64;
+    /// How many rows have `value` in column `at`, of those without the sensitive attribute.
+    fn rows_with(&self, at: usize, value: u32) -> u64;
+    /// The sensitive values of the rows with `beside`, each with its count; none where there are no such rows.
+    fn sensitive(&self, beside: u32) -> &[(u32, u32)];
+}
+
+/// The counts of a bucket that stays for a while.
+pub(super) struct Kept {
+    size: u64,
+    /// `(value, rows)`, values rising in every column.
+    rows_with: Box<[(u32, u32)]>,
+    /// Where each column ends.
+    ends: Box<[u32]>,
+    /// Rising by value.
+    pub(super) sides: Box<[Side]>,
+    sensitive: Box<[(u32, u32)]>,
+}
+
+/// The counts of a bucket that may not come to be, in arrays over all values.
+pub(super) struct Trial {
+    size: u64,
+    /// Rows with each value of each column.
+    rows_with: Vec<Vec<u32>>,
+    /// The values that occur, by column.
+    occurring: Vec<Vec<u32>>,
+    /// The place of each value beside the sensitive attribute in `sides`, raised by 1; 0 where it does not occur.
+    side_of: Vec<u32>,
+    sides: Vec<Side>,
+    sensitive: Vec<(u32, u32)>,
+    tally: Tally,
+}
+
+impl Trial {
+    pub(super) fn new(keys: &Keys) -> Self {
+        Self {
+            size: 0,
+            rows_with: keys.others.iter().map(|other| vec![0; other.count as usize]).collect(),
+            occurring: vec![Vec::new(); keys.others.len()],
+            side_of: vec![0; keys.beside.count as usize],
+            sides: Vec::new(),
+            sensitive: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Counts `rows` in place of what was counted before.
+    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
+        self.size = rows.len() as u64;
+        for ((counts, occurring), Groups { of_row, .. }) in
+            self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
+        {
+            occurring.drain(..).for_each(|value| counts[value as usize] = 0);
+            for &row in rows {
+                let value = of_row[row as usize];
+                let count = &mut counts[value as usize];
+                if *count == 0 {
+                    occurring.push(value);
+                }
+                *count += 1;
+            }
+        }
+        self.sides.drain(..).for_each(|side| self.side_of[side.beside as usize] = 0);
+        self.sensitive.clear();
+        let Self { side_of, sides, sensitive, tally, .. } = self;
+        tally.groups(rows, Some(&keys.beside), codes, values, |beside, counts| {
+            sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
+            let bad = !bound.holds(counts);
+            sides.push(Side { beside, end: sensitive.len() as u32, bad });
+            side_of[beside as usize] = sides.len() as u32;
+            true
+        });
+    }
+
+    /// Whether it has rows with every one of these values.
+    pub(super) fn matches(&self, others: &[u32], beside: u32) -> bool {
+        self.side_of[beside as usize] > 0
+            && self.rows_with.iter().zip(others).all(|(counts, &value)| counts[value as usize] > 0)
+    }
+
+    /// Whether the rows with `beside`, of which there are some, have too frequent a sensitive value.
+    pub(super) fn is_bad(&self, beside: u32) -> bool {
+        let side = self.side_of[beside as usize] as usize;
+        side > 0 && self.sides[side - 1].bad
+    }
+
+    /// Whether some rows that are alike beside the sensitive attribute have too frequent a sensitive value.
+    pub(super) fn has_bad(&self) -> bool {
+        self.sides.iter().any(|side| side.bad)
+    }
+
+    /// The counts, to stay.
+    pub(super) fn kept(&mut self) -> Kept {
+        let (mut rows_with, mut ends) = (Vec::new(), Vec::new());
+        for (occurring, counts) in self.occurring.iter_mut().zip(&self.rows_with) {
+            occurring.sort_unstable();
+            rows_with.extend(occurring.iter().map(|&value| (value, counts[value as usize])));
+            ends.push(rows_with.len() as u32);
+        }
+        Kept {
+            size: self.size,
+            rows_with: rows_with.into(),
+            ends: ends.into(),
+            sides: self.sides.as_slice().into(),
+            sensitive: self.sensitive.as_slice().into(),
+        }
+    }
+}
+
+/// How frequent a sensitive value may be.
+pub(super) struct Bound {
+    /// No value takes more than 1/l of the rows.
+    pub(super) l: Ratio,
+    /// Of the values that an insider can rule out each is held to that; others to 1/l of the rows without any of these
+    /// (`PRIVACY`, every column is accounted for).
+    pub(super) terrain: Terrain,
+}
+
+impl Bound {
+    /// Whether rows with these sensitive values hold alone. There must be some that nobody can rule out.
+    pub(super) fn holds(&self, counts: &[(u32, u64)]) -> bool {
+        let (mut all, mut informative) = (0, 0);
+        for &(value, count) in counts {
+            all += count;
+            informative += if self.terrain.is_uninformative(value) { 0 } else { count };
+        }
+        let (l, of) = (u128::from(self.l.numerator()), u128::from(self.l.denominator()));
+        informative > 0
+            && counts.iter().all(|&(value, count)| {
+                let among = if self.terrain.is_uninformative(value) { all } else { informative };
+                u128::from(count) * l <= u128::from(among) * of
+            })
+    }
+}
+
+fn of_side<'a>(sides: &[Side], at: usize, sensitive: &'a [(u32, u32)]) -> &'a [(u32, u32)] {
+    let start = at.checked_sub(1).map_or(0, |before| sides[before].end);
+    &sensitive[start as usize..sides[at].end as usize]
+}
+
+impl Side {
+    pub(super) fn beside(self) -> u32 {
+        self.beside
+    }
+}
+
+impl Counts for Trial {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn rows_with(&self, at: usize, value: u32) -> u64 {
+        u64::from(self.rows_with[at][value as usize])
+    }
+
+    fn sensitive(&self, beside: u32) -> &[(u32, u32)] {
+        match self.side_of[beside as usize] as usize {
+            0 => &[],
+            side => of_side(&self.sides, side - 1, &self.sensitive),
+        }
+    }
+}
+
+impl Counts for Kept {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn rows_with(&self, at: usize, value: u32) -> u64 {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let column = &self.rows_with[start as usize..self.ends[at] as usize];
+        column.binary_search_by_key(&value, |(value, _)| *value).map_or(0, |at| u64::from(column[at].1))
+    }
+
+    fn sensitive(&self, beside: u32) -> &[(u32, u32)] {
+        match self.sides.binary_search_by_key(&beside, |side| side.beside) {
+            Ok(at) => of_side(&self.sides, at, &self.sensitive),
+            Err(_) => &[],
+        }
+    }
+}

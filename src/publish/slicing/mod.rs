@@ -1,0 +1,271 @@
+//! Slicing: attributes in columns, rows in buckets, and in every bucket the values of each column in no order (slicing,
+//! section 2).
+//!
+//! Three steps: the attribute partition puts attributes that go together into columns (section 4.1); the optional
+//! generalization makes values of a column frequent (section 4.2); the tuple partition halves buckets while the published
+//! table stays l-diverse (section 4.3). It refuses splits by looking at sensitive values, so that its guarantees are those of
+//! an adversary without minimality.
+//!
+//! With two columns, one of them the sensitive attribute alone, this is bucketization; with one attribute in every column
+//! each bucket holds the multisets of its values; a single bucket gives independent marginals.
+
+mod columns;
+mod counts;
+mod keys;
+mod medoids;
+mod membership;
+mod mixture;
+mod posterior;
+
+pub use columns::{Columns, ColumnsError, NoColumns};
+pub use keys::Keys;
+pub use membership::Membership;
+
+use self::counts::Bound;
+use self::mixture::Mixture;
+use self::posterior::Weights;
+use super::assign::Assignment;
+use super::generalize::{Generalization, NoClasses};
+use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::{self, Population};
+use crate::publication::{Guarantee, Protected, Ratio, Seal, Standing};
+
+/// Numbers of many values are cut into so many bins to see what they go with, unless the caller says otherwise.
+pub const BINS: u32 = 10;
+
+/// What a slicing holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Diversity {
+    /// In every bucket the rows that are alike beside the sensitive attribute keep the guarantees alone, whatever else is
+    /// known. An l that is not whole is `alpha_k` with alpha = 1/l and k = 1.
+    Bucket(Vec<Guarantee>),
+    /// The paper's definition: over all buckets that a row may stand in, weighed by the share of a bucket's combinations that
+    /// are the row, no sensitive value is likelier than 1/l. A small bucket may then be worse, beside a large one.
+    Mixture(Ratio),
+    /// The same, and also with buckets weighed by the number of copies of the row that are expected in them.
+    MixtureWeighted(Ratio),
+}
+
+impl Diversity {
+    /// No bucket of fewer rows is made unless the caller allows it.
+    #[must_use]
+    pub fn least_rows(&self) -> u64 {
+        match self {
+            Self::Bucket(guarantees) => guarantees.iter().map(|&g| privacy::fewest_rows(g)).max().unwrap_or(1).max(1),
+            Self::Mixture(l) | Self::MixtureWeighted(l) => l.ceil().max(1),
+        }
+    }
+
+    /// What the sliced table is worth beside others: a seal where every bucket holds alone.
+    #[must_use]
+    pub fn standing(&self, attributes: AttrSet, sensitive: Attr) -> Standing {
+        match self {
+            Self::Bucket(guarantees) => Standing::Sealed(vec![Seal {
+                known: attributes.without(sensitive),
+                protects: Protected::Attribute(sensitive),
+                guarantees: guarantees.clone(),
+            }]),
+            Self::Mixture(_) | Self::MixtureWeighted(_) => Standing::Unsealed,
+        }
+    }
+}
+
+/// How a table is to be sliced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slicing {
+    /// The attributes that are published.
+    pub attributes: AttrSet,
+    /// The sensitive one of them.
+    pub sensitive: Attr,
+    /// Which attributes stand together.
+    pub columns: Columns,
+    /// What holds.
+    pub diversity: Diversity,
+    /// How a bucket is halved.
+    pub split: Split,
+    /// The attributes along which rows are split; the published ones but for the sensitive one, where nothing is said.
+    pub dimensions: Option<AttrSet>,
+    /// So many dimensions are tried before a bucket is left as it is; all of them without a limit.
+    pub max_attempts: Option<usize>,
+    /// No bucket has fewer rows; [`Diversity::least_rows`] where nothing is said.
+    pub min_bucket: Option<usize>,
+    /// Column generalization: every value of a column occurs so often, the sensitive attribute apart.
+    pub column_k: Option<u64>,
+    /// Numbers of many values are cut into so many bins to see what they go with.
+    pub bins: u32,
+}
+
+/// A table in columns and buckets.
+pub struct Sliced {
+    /// The attributes of each column, the sensitive column last.
+    pub columns: Vec<AttrSet>,
+    /// Per column, the boxes of its values but for the sensitive attribute, where columns are generalized and it has any.
+    pub boxes: Vec<Option<Assignment>>,
+    /// The bucket of each row: secret, to be published under [`super::assign::Labels`].
+    pub buckets: Assignment,
+}
+
+/// Why a table was not sliced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsliced {
+    /// The columns cannot be made.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
+    /// The table has no rows.
+    #[error("the table has no rows")]
+    Empty,
+    /// A diversity below 1.
+    #[error("l is below 1")]
+    BelowOne,
+    /// Fewer rows than a value of a column is to occur.
+    #[error("the table has {rows} rows, fewer than values of a column are to occur")]
+    TooFewRows {
+        /// The rows of the table.
+        rows: u64,
+    },
+    /// Not even the table as one bucket holds. No l above `of / most` can hold, where no values are declared uninformative.
+    #[error("in the whole table a sensitive value takes {most} of {of} rows that are alike beside it")]
+    NotDiverse {
+        /// Rows with the most frequent sensitive value, where its share is largest.
+        most: u64,
+        /// The rows among which they are.
+        of: u64,
+    },
+    /// It was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl From<NoColumns> for Unsliced {
+    fn from(none: NoColumns) -> Self {
+        match none {
+            NoColumns::Refused(error) => Self::Columns(error),
+            NoColumns::Cancelled(cancelled) => Self::Cancelled(cancelled),
+        }
+    }
+}
+
+impl Slicing {
+    /// Slices `table`, whose rows are already permuted secretly: ties are decided by their order, and nothing else is drawn.
+    ///
+    /// # Errors
+    /// [`Unsliced`] when the columns cannot be made, when not even the whole table holds, or when told to stop.
+    pub fn slice(&self, table: &Table, stated: &dyn Stated, control: &Control) -> Result<Sliced, Unsliced> {
+        if let Diversity::Mixture(l) | Diversity::MixtureWeighted(l) = self.diversity
+            && l < Ratio::ONE
+        {
+            return Err(Unsliced::BelowOne);
+        }
+        if table.rows() == 0 {
+            return Err(Unsliced::Empty);
+        }
+        let columns = self.columns.divide(table, self.attributes, self.sensitive, self.bins, control)?;
+        let boxes = self.boxes(table, &columns, stated, control)?;
+        let keys = keys_of(table, &columns, &boxes, self.sensitive, control)?;
+        let buckets = self.buckets(table, &keys, stated, control)?;
+        Ok(Sliced { columns, boxes, buckets })
+    }
+
+    /// The boxes of every column that is generalized: strict splits of the column alone.
+    fn boxes(
+        &self,
+        table: &Table,
+        columns: &[AttrSet],
+        stated: &dyn Stated,
+        control: &Control,
+    ) -> Result<Vec<Option<Assignment>>, Unsliced> {
+        let of_column = |column: &AttrSet| {
+            let quasi_identifiers = column.without(self.sensitive);
+            let Some(k) = self.column_k.filter(|_| !quasi_identifiers.is_empty()) else { return Ok(None) };
+            let guarantees = Vec::new();
+            let alone = Generalization { quasi_identifiers, k, guarantees, split: Split::Strict, max_attempts: None };
+            alone.classes(table, stated, control).map(Some).map_err(|none| match none {
+                NoClasses::TooFewRows { rows } => Unsliced::TooFewRows { rows },
+                NoClasses::Cancelled(cancelled) => Unsliced::Cancelled(cancelled),
+                // there are rows, and no guarantees
+                NoClasses::Empty | NoClasses::NotKept(_) => Unsliced::Empty,
+            })
+        };
+        columns.iter().map(of_column).collect()
+    }
+
+    /// The tuple partition.
+    fn buckets(
+        &self,
+        table: &Table,
+        keys: &Keys,
+        stated: &dyn Stated,
+        control: &Control,
+    ) -> Result<Assignment, Unsliced> {
+        let dimensions = self.dimensions.unwrap_or(self.attributes.without(self.sensitive));
+        let space = Space::of(table, dimensions, stated);
+        let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
+        let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) };
+        let sensitive = table.column(self.sensitive);
+        let mixture = |l, weights| -> Result<Assignment, Unsliced> {
+            let bound = Bound { l, terrain: stated.terrain(self.sensitive) };
+            let begun = Mixture::begin(keys, sensitive, bound, weights, control)?;
+            let mut judge = begun.ok_or_else(|| self.worst(table, keys))?;
+            Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
+        };
+        match &self.diversity {
+            Diversity::Mixture(l) => mixture(*l, Weights::Shares),
+            Diversity::MixtureWeighted(l) => mixture(*l, Weights::SharesAndSizes),
+            Diversity::Bucket(guarantees) => {
+                let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
+                let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
+                let groups = (keys.beside.count > 1).then_some(&keys.beside);
+                let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
+                let all: Vec<u32> = (0..table.rows() as u32).collect();
+                if !judge.holds(&all) {
+                    return Err(self.worst(table, keys));
+                }
+                Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
+            }
+        }
+    }
+
+    /// Where a sensitive value takes the largest share of the rows that are alike beside it.
+    fn worst(&self, table: &Table, keys: &Keys) -> Unsliced {
+        let sensitive = table.column(self.sensitive);
+        let all: Vec<u32> = (0..table.rows() as u32).collect();
+        let (mut most, mut of) = (0, 1);
+        Tally::default().groups(&all, Some(&keys.beside), &sensitive.codes, sensitive.domain.len(), |_, counts| {
+            let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+            let rows: u64 = counts.iter().map(|(_, count)| count).sum();
+            if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {
+                (most, of) = (here, rows);
+            }
+            true
+        });
+        Unsliced::NotDiverse { most, of }
+    }
+}
+
+/// What rows are known by: the boxes of generalized columns, the values of others.
+fn keys_of(
+    table: &Table,
+    columns: &[AttrSet],
+    boxes: &[Option<Assignment>],
+    sensitive: Attr,
+    control: &Control,
+) -> Result<Keys, Cancelled> {
+    let (mut others, mut beside) = (Vec::with_capacity(columns.len()), None);
+    for (&column, boxes) in columns.iter().zip(boxes) {
+        let groups = match boxes {
+            Some(boxes) => Groups { of_row: boxes.bucket_of.clone(), count: boxes.buckets },
+            None => keys::together(table, column.without(sensitive), control)?,
+        };
+        if column.contains(sensitive) { beside = Some(groups) } else { others.push(groups) }
+    }
+    let beside = match beside {
+        Some(beside) => beside,
+        None => keys::together(table, AttrSet::EMPTY, control)?,
+    };
+    Ok(Keys { others, beside })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! What an adversary concludes from all buckets that a row matches (slicing, section 3.2): exactly where it decides.
+//!
+//! `w(q,s)` is the sum over matching buckets of `n_1 ... n_(c-1) n(u,s) / size^c`; a sensitive value s has the probability
+//! `w(q,s) / W(q)`, where `W` is the sum over all s. Equality is the normal case, so that floats decide only what is clear.
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigUint;
+
+use super::counts::{Bound, Counts};
+
+/// Sums that are so near to the bound, relatively, are computed exactly. Rounding is far below: a product has at most 128
+/// factors.
+const NEAR: f64 = 1e-9;
+
+/// Smaller products are computed exactly, before floats lose digits.
+const SMALL: f64 = 1e-280;
+
+/// How buckets are weighed against each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Weights {
+    /// By the share of their combinations that are the row: the paper's definition.
+    Shares,
+    /// By that, and also by the expected number of copies of the row in them, that is, by size; both must hold.
+    SharesAndSizes,
+}
+
+/// Judges mixtures, one after another, in the same memory.
+pub(super) struct Judge {
+    bound: Bound,
+    weights: Weights,
+    /// Per sensitive value its weights of both kinds.
+    sums: Vec<[f64; 2]>,
+    occurring: Vec<u32>,
+}
+
+impl Judge {
+    /// For sensitive values below `values`.
+    pub(super) fn new(bound: Bound, weights: Weights, values: usize) -> Self {
+        Self { bound, weights, sums: vec![[0.0; 2]; values], occurring: Vec::new() }
+    }
+
+    pub(super) fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// Whether no sensitive value is likelier than 1/l for a row with these values, which matches exactly `buckets`.
+    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> bool {
+        self.clearly_holds(others, beside, buckets).unwrap_or_else(|| self.exactly_holds(others, beside, buckets))
+    }
+
+    /// By floats; `None` where these cannot say.
+    fn clearly_holds(&mut self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> Option<bool> {
+        self.occurring.drain(..).for_each(|value| self.sums[value as usize] = [0.0; 2]);
+        for bucket in buckets {
+            let size = bucket.size() as f64;
+            let share = |(at, &value): (usize, &u32)| bucket.rows_with(at, value) as f64 / size;
+            let weight: f64 = others.iter().enumerate().map(share).product::<f64>() / size;
+            if weight < SMALL {
+                return None;
+            }
+            for &(value, count) in bucket.sensitive(beside) {
+                let sums = &mut self.sums[value as usize];
+                if sums[0] == 0.0 {
+                    self.occurring.push(value);
+                }
+                let count = f64::from(count);
+                sums[0] += weight * count;
+                sums[1] += weight * size * count;
+            }
+        }
+        let (l, terrain) = (self.bound.l.to_f64(), &self.bound.terrain);
+        for kind in 0..self.weights.kinds() {
+            let (mut all, mut informative) = (0.0, 0.0);
+            // the largest of those that can be ruled out, and of others
+            let (mut aside, mut most) = (0.0_f64, 0.0_f64);
+            for &value in &self.occurring {
+                let sum = self.sums[value as usize][kind];
+                all += sum;
+                if terrain.is_uninformative(value) {
+                    aside = aside.max(sum);
+                } else {
+                    informative += sum;
+                    most = most.max(sum);
+                }
+            }
+            for (most, among) in [(most, informative), (aside, all)] {
+                if (l * most - among).abs() <= NEAR * among {
+                    return None;
+                }
+                if l * most > among {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// In integers, over the common denominator of all buckets.
+    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> bool {
+        let columns = others.len() as u32 + 1;
+        let common = buckets.iter().fold(BigUint::from(1u32), |common, bucket| {
+            let size = bucket.size();
+            &common * (size / gcd(&common, size))
+        });
+        (0..self.weights.kinds()).all(|kind| {
+            let mut sums: BTreeMap<u32, BigUint> = BTreeMap::new();
+            for bucket in buckets {
+                let mut weight = (&common / bucket.size()).pow(columns);
+                others.iter().enumerate().for_each(|(at, &value)| weight *= bucket.rows_with(at, value));
+                if kind == 1 {
+                    weight *= bucket.size();
+                }
+                for &(value, count) in bucket.sensitive(beside) {
+                    *sums.entry(value).or_default() += &weight * count;
+                }
+            }
+            let is_aside = |value: u32| self.bound.terrain.is_uninformative(value);
+            let among = |of: &dyn Fn(u32) -> bool| {
+                let sums = sums.iter().filter(|(value, _)| of(**value)).map(|(_, sum)| sum);
+                sums.sum::<BigUint>() * self.bound.l.denominator()
+            };
+            let (all, informative) = (among(&|_| true), among(&|value| !is_aside(value)));
+            informative > BigUint::ZERO
+                && sums.iter().all(|(value, sum)| {
+                    sum * self.bound.l.numerator() <= *(if is_aside(*value) { &all } else { &informative })
+                })
+        })
+    }
+}
+
+impl Weights {
+    const fn kinds(self) -> usize {
+        match self {
+            Self::Shares => 1,
+            Self::SharesAndSizes => 2,
+        }
+    }
+}
+
+/// Of a large number and a small one that is not 0.
+fn gcd(large: &BigUint, small: u64) -> u64 {
+    let rest = (large % small).to_u64_digits().first().copied().unwrap_or(0);
+    let (mut a, mut b) = (small, rest);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::Terrain;
+    use crate::publication::Ratio;
+
+    /// A bucket of which only one identity is looked at.
+    #[derive(Debug)]
+    struct One {
+        size: u64,
+        rows_with: Vec<u64>,
+        sensitive: Vec<(u32, u32)>,
+    }
+
+    impl Counts for One {
+        fn size(&self) -> u64 {
+            self.size
+        }
+        fn rows_with(&self, at: usize, _: u32) -> u64 {
+            self.rows_with[at]
+        }
+        fn sensitive(&self, _: u32) -> &[(u32, u32)] {
+            &self.sensitive
+        }
+    }
+
+    fn ratio(text: &str) -> Ratio {
+        text.parse().unwrap()
+    }
+
+    fn judged(l: &str, weights: Weights, buckets: &[One]) -> bool {
+        judged_without(&[], l, weights, buckets)
+    }
+
+    fn judged_without(aside: &[u32], l: &str, weights: Weights, buckets: &[One]) -> bool {
+        let others = vec![0; buckets[0].rows_with.len()];
+        let buckets: Vec<&dyn Counts> = buckets.iter().map(|bucket| bucket as _).collect();
+        let bound = Bound { l: ratio(l), terrain: Terrain::without(aside.to_vec()) };
+        let mut judge = Judge::new(bound, weights, 8);
+        let exact = judge.exactly_holds(&others, 0, &buckets);
+        assert!(judge.clearly_holds(&others, 0, &buckets).is_none_or(|clear| clear == exact));
+        judge.holds(&others, 0, &buckets)
+    }
+
+    #[test]
+    fn a_small_bucket_outweighs_a_large_one_unless_sizes_count() {
+        // 1/2 * 1/2 in a bucket of two rows, 1/8 * 8/8 in one of eight
+        let small = || One { size: 2, rows_with: vec![1], sensitive: vec![(0, 1)] };
+        let large = || One { size: 8, rows_with: vec![1], sensitive: vec![(0, 2), (1, 2), (2, 4)] };
+        // shares: s0 16/64 + 2/64 of 24/64; sizes: s0 4/8 + 2/8 of 12/8
+        assert!(!judged("2", Weights::Shares, &[small(), large()]));
+        assert!(judged("4/3", Weights::Shares, &[small(), large()]), "18/24 is 3/4");
+        assert!(!judged("1.333333334", Weights::Shares, &[small(), large()]));
+        assert!(judged("4/3", Weights::SharesAndSizes, &[small(), large()]));
+        // where large buckets are the bad ones, sizes are the stricter
+        let even = || One { size: 2, rows_with: vec![2], sensitive: vec![(0, 1), (1, 1)] };
+        let bad = || One { size: 8, rows_with: vec![2], sensitive: vec![(3, 8)] };
+        assert!(judged("2", Weights::Shares, &[even(), bad()]), "s3 1/4 of 5/4");
+        assert!(judged("2", Weights::SharesAndSizes, &[even(), bad()]), "s3 2 of 4");
+        assert!(judged("2.1", Weights::Shares, &[even(), bad()]));
+        assert!(!judged("2.1", Weights::SharesAndSizes, &[even(), bad()]));
+    }
+
+    #[test]
+    fn a_hundred_columns_are_weighed() {
+        // 10^-7 to the power of 127 is no float
+        let deep = |sensitive| One { size: 10_000_000, rows_with: vec![1; 127], sensitive };
+        assert!(judged("2", Weights::SharesAndSizes, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1), (2, 1)])]));
+        assert!(!judged("2", Weights::Shares, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1)])]));
+    }
+
+    #[test]
+    fn values_that_can_be_ruled_out_protect_nobody() {
+        let bucket = || One { size: 6, rows_with: vec![6], sensitive: vec![(0, 2), (1, 1), (2, 3)] };
+        assert!(judged("2", Weights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[2], "2", Weights::Shares, &[bucket(), bucket()]), "2 of the other 3");
+        assert!(judged_without(&[2], "3/2", Weights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[0, 1, 2], "1", Weights::Shares, &[bucket(), bucket()]), "nothing is left");
+    }
+
+    proptest! {
+        /// Where floats say anything they say what integers say.
+        #[test]
+        fn floats_do_not_contradict_integers(
+            buckets in prop::collection::vec(
+                (1u64..40, prop::collection::vec(1u64..40, 3), prop::collection::btree_map(0u32..4, 1u32..9, 1..4)), 1..6,
+            ),
+            l in 1u64..9,
+            of in 1u64..4,
+            aside in prop::collection::btree_set(0u32..4, 0..3),
+        ) {
+            let aside: Vec<u32> = aside.into_iter().collect();
+            let buckets: Vec<One> = buckets
+                .into_iter()
+                .map(|(size, rows_with, sensitive)| One { size, rows_with, sensitive: sensitive.into_iter().collect() })
+                .collect();
+            for weights in [Weights::Shares, Weights::SharesAndSizes] {
+                judged_without(&aside, &format!("{l}/{of}"), weights, &buckets);
+            }
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! The vectors, the paper's table, and the incremental check against the definition.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::counts::{Counts, Trial};
+use super::posterior::Judge;
+use super::*;
+use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, Terrain, phi_squared};
+use crate::publish::partition::{Candidates, Scratch, Unstated};
+
+fn column(values: &[u32]) -> Column {
+    let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let mut arena = Arena::default();
+    distinct.iter().for_each(|value| arena.push(value.to_string().as_bytes()));
+    let codes: Vec<u32> = values.iter().map(|value| distinct.binary_search(value).unwrap() as u32).collect();
+    let codes = Codes::collect(distinct.len(), codes.into_iter());
+    Column { domain: Arc::new(Domain::from_sorted(AttributeType::Integer, false, arena)), codes }
+}
+
+fn table(rows: &[Vec<u32>]) -> Table {
+    let columns = (0..rows[0].len()).map(|at| column(&rows.iter().map(|row| row[at]).collect::<Vec<_>>()));
+    Table::new((0..rows[0].len()).map(|at| format!("a{at}")).collect(), columns.collect())
+}
+
+fn sets(columns: &[Vec<u8>]) -> Vec<AttrSet> {
+    columns.iter().map(|column| column.iter().map(|&attr| Attr(attr)).collect()).collect()
+}
+
+fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversity, split: Split) -> Slicing {
+    Slicing {
+        attributes: table.attributes(),
+        sensitive: Attr(sensitive),
+        columns: Columns::Explicit(sets(columns)),
+        diversity,
+        split,
+        dimensions: None,
+        max_attempts: None,
+        min_bucket: Some(1),
+        column_k: None,
+        bins: BINS,
+    }
+}
+
+fn slice(slicing: &Slicing, table: &Table) -> Result<Sliced, Unsliced> {
+    slicing.slice(table, &Unstated, &Control::default())
+}
+
+fn ratio(numerator: u64, denominator: u64) -> Ratio {
+    Ratio::new(numerator, denominator).unwrap()
+}
+
+/// The rows of each bucket.
+fn members(buckets: &Assignment) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); buckets.buckets as usize];
+    (0..).zip(&buckets.bucket_of).for_each(|(row, &bucket)| members[bucket as usize].push(row));
+    members
+}
+
+/// What each row is known by, and its sensitive value: all that the definition looks at.
+struct Known {
+    others: Vec<Vec<u32>>,
+    beside: Vec<u32>,
+    sensitive: Vec<u32>,
+}
+
+impl Known {
+    fn of(table: &Table, sensitive: u8, keys: &Keys) -> Self {
+        Self {
+            others: keys.others.iter().map(|other| other.of_row.clone()).collect(),
+            beside: keys.beside.of_row.clone(),
+            sensitive: table.column(Attr(sensitive)).codes.iter().collect(),
+        }
+    }
+
+    /// `p(t,s)` of a row as numerators over one denominator, the last; with `sized`, buckets weigh by their size.
+    fn posterior(&self, buckets: &[Vec<u32>], row: u32, sized: bool) -> (BTreeMap<u32, u128>, u128) {
+        let row = row as usize;
+        let columns = self.others.len() as u32 + 1;
+        let common: u128 = buckets.iter().map(|bucket| (bucket.len() as u128).pow(columns)).product();
+        let mut weights: BTreeMap<u32, u128> = BTreeMap::new();
+        for bucket in buckets {
+            let with = |of: &[u32]| bucket.iter().filter(|&&r| of[r as usize] == of[row]).count() as u128;
+            let product: u128 = self.others.iter().map(|other| with(other)).product();
+            let unit = common / (bucket.len() as u128).pow(columns) * if sized { bucket.len() as u128 } else { 1 };
+            for &other in bucket.iter().filter(|&&r| self.beside[r as usize] == self.beside[row]) {
+                *weights.entry(self.sensitive[other as usize]).or_default() += product * unit;
+            }
+        }
+        weights.retain(|_, weight| *weight > 0);
+        let all = weights.values().sum();
+        (weights, all)
+    }
+
+    fn is_diverse(&self, buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
+        self.is_diverse_without(&[], buckets, l, sized)
+    }
+
+    /// Whether that is so for whoever can rule the values `aside` out.
+    fn is_diverse_without(&self, aside: &[u32], buckets: &[Vec<u32>], l: Ratio, sized: bool) -> bool {
+        (0..self.beside.len() as u32).all(|row| {
+            let (weights, all) = self.posterior(buckets, row, sized);
+            let (l, of) = (u128::from(l.numerator()), u128::from(l.denominator()));
+            let left: u128 = weights.iter().filter(|(value, _)| !aside.contains(value)).map(|(_, weight)| weight).sum();
+            let among = |value: &u32| if aside.contains(value) { all } else { left };
+            left > 0 && weights.iter().all(|(value, weight)| weight * l <= among(value) * of)
+        })
+    }
+}
+
+/// The algorithm of the paper with the whole definition after every split.
+fn naive(
+    known: &Known,
+    space: &Space,
+    split: Split,
+    attempts: usize,
+    least: usize,
+    holds: impl Fn(&[Vec<u32>]) -> bool,
+) -> Option<Vec<Vec<u32>>> {
+    let mut open: Vec<Vec<u32>> = vec![(0..known.beside.len() as u32).collect()];
+    if !holds(&open) {
+        return None;
+    }
+    let mut closed: Vec<Vec<u32>> = Vec::new();
+    'buckets: while !open.is_empty() {
+        let bucket = open.remove(0);
+        let mut scratch = Scratch::default();
+        let mut candidates = Candidates::of(space, split, &bucket, &mut scratch);
+        for _ in 0..attempts {
+            let Some((left, right)) = candidates.next_split() else { break };
+            let all: Vec<Vec<u32>> =
+                open.iter().chain(&closed).cloned().chain([left.to_vec(), right.to_vec()]).collect();
+            if left.len().min(right.len()) >= least && holds(&all) {
+                let halves = [left.to_vec(), right.to_vec()];
+                open.extend(halves);
+                continue 'buckets;
+            }
+        }
+        closed.push(bucket);
+    }
+    Some(closed)
+}
+
+#[derive(Deserialize)]
+struct Vector {
+    rows: Vec<Vec<u32>>,
+    columns: Vec<Vec<u8>>,
+    sensitive: u8,
+    l: u64,
+    relaxed: bool,
+    min_bucket: usize,
+    max_attempts: usize,
+    root_diverse: bool,
+    buckets: Option<Vec<Vec<u32>>>,
+    p: Option<Vec<BTreeMap<String, String>>>,
+    phi2: Option<Vec<Vec<f64>>>,
+    full_tuples: Option<u64>,
+    fake_full: Option<u64>,
+    fake_qi: Option<u64>,
+    match_hist: Option<BTreeMap<u32, u64>>,
+}
+
+#[test]
+fn the_vectors_come_out() {
+    let vectors: Vec<Vector> = serde_json::from_str(include_str!("../../../tests/vectors/slicing.json")).unwrap();
+    assert_eq!(vectors.len(), 120);
+    for vector in vectors {
+        let table = table(&vector.rows);
+        let split = if vector.relaxed { Split::Relaxed } else { Split::Strict };
+        let diversity = Diversity::Mixture(ratio(vector.l, 1));
+        let mut slicing = slicing(&table, &vector.columns, vector.sensitive, diversity, split);
+        slicing.min_bucket = Some(vector.min_bucket);
+        slicing.max_attempts = Some(vector.max_attempts);
+        let sliced = slice(&slicing, &table);
+        let Some(buckets) = vector.buckets else {
+            assert!(!vector.root_diverse && matches!(sliced, Err(Unsliced::NotDiverse { .. })));
+            continue;
+        };
+        let sliced = sliced.unwrap_or_else(|error| panic!("{error}"));
+        let mut made = members(&sliced.buckets);
+        made.sort();
+        assert_eq!(made, buckets);
+
+        let membership = |whole, limit| {
+            let control = Control::default();
+            Membership::of(&table, &sliced, slicing.sensitive, whole, limit, &control).unwrap()
+        };
+        let (whole, known) = (membership(true, u64::MAX).unwrap(), membership(false, u64::MAX).unwrap());
+        assert_eq!(Some(whole.tuples.values().sum()), vector.full_tuples);
+        assert_eq!((Some(whole.fake()), Some(known.fake())), (vector.fake_full, vector.fake_qi));
+        assert_eq!(Some(&whole.tuples), vector.match_hist.as_ref());
+        assert_eq!(whole.rows.values().sum::<u64>(), table.rows() as u64);
+        assert_eq!(whole.rows.get(&0), None, "a row matches its own bucket");
+        assert_eq!(membership(true, 0), None);
+
+        // the definition of these tests is the oracle's
+        let keys = keys_of(&table, &sliced.columns, &sliced.boxes, slicing.sensitive, &Control::default()).unwrap();
+        let known = Known::of(&table, vector.sensitive, &keys);
+        for (row, expected) in vector.p.unwrap().into_iter().enumerate() {
+            let (weights, all) = known.posterior(&buckets, row as u32, false);
+            assert_eq!(weights.len(), expected.len());
+            for (value, share) in expected {
+                let (numerator, denominator) = share.split_once('/').unwrap();
+                let (numerator, denominator): (u128, u128) = (numerator.parse().unwrap(), denominator.parse().unwrap());
+                let domain = &table.column(slicing.sensitive).domain;
+                let code = (0..domain.len() as u32).find(|&code| domain.value(code) == Some(value.as_bytes()));
+                assert_eq!(weights[&code.unwrap()] * denominator, all * numerator);
+            }
+        }
+        let coarse: Vec<Coarse> =
+            table.attributes().iter().map(|attr| Coarse::of(table.column(attr), u32::MAX)).collect();
+        for (a, row) in vector.phi2.unwrap().into_iter().enumerate() {
+            for (b, expected) in row.into_iter().enumerate() {
+                assert!((phi_squared(&coarse[a], &coarse[b]) - expected).abs() < 1e-11, "{a} {b}");
+            }
+        }
+    }
+}
+
+/// Table 1(a) of the paper: age, sex, zip code, disease.
+fn patients() -> Table {
+    let rows = [
+        [22, 1, 47906, 1],
+        [22, 0, 47906, 2],
+        [33, 0, 47905, 2],
+        [52, 0, 47905, 0],
+        [54, 1, 47302, 2],
+        [60, 1, 47302, 1],
+        [60, 1, 47304, 1],
+        [64, 0, 47304, 3],
+    ];
+    table(&rows.map(Vec::from))
+}
+
+fn keys_for(table: &Table, columns: &[Vec<u8>], sensitive: u8) -> Keys {
+    let ungeneralized: Vec<Option<Assignment>> = columns.iter().map(|_| None).collect();
+    keys_of(table, &sets(columns), &ungeneralized, Attr(sensitive), &Control::default()).unwrap()
+}
+
+#[test]
+fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
+    let table = patients();
+    let (first, second) = ([0, 1, 2, 3], [4, 5, 6, 7]);
+    let buckets = vec![first.to_vec(), second.to_vec()];
+    // (f) two columns of two attributes, (e) one attribute in every column, (c) bucketization
+    for columns in
+        [vec![vec![0, 1], vec![2, 3]], vec![vec![0], vec![1], vec![2], vec![3]], vec![vec![0, 1, 2], vec![3]]]
+    {
+        let keys = keys_for(&table, &columns, 3);
+        let known = Known::of(&table, 3, &keys);
+        assert!(known.is_diverse(&buckets, ratio(2, 1), false));
+        assert!(!known.is_diverse(&buckets, ratio(2_000_001, 1_000_000), false));
+        // and so says the arithmetic of the check
+        let count = |rows: &[u32]| {
+            let mut trial = Trial::new(&keys);
+            let bound = Bound { l: Ratio::ONE, terrain: Terrain::default() };
+            trial.count(rows, &keys, &table.column(Attr(3)).codes, 4, &bound);
+            trial
+        };
+        let counted = [count(&first), count(&second)];
+        let judged = |l: Ratio| {
+            let mut judge = Judge::new(Bound { l, terrain: Terrain::default() }, Weights::Shares, 4);
+            (0..8).all(|row: usize| {
+                let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
+                let beside = keys.beside.of_row[row];
+                let matching: Vec<&dyn Counts> =
+                    counted.iter().filter(|bucket| bucket.matches(&others, beside)).map(|bucket| bucket as _).collect();
+                judge.holds(&others, beside, &matching)
+            })
+        };
+        assert!(judged(ratio(2, 1)) && !judged(ratio(2_000_001, 1_000_000)));
+    }
+
+    // p(t,s) of table 1(f), row by row: t1 dyspepsia 1/2, flu 1/2; ...
+    let known = Known::of(&table, 3, &keys_for(&table, &[vec![0, 1], vec![2, 3]], 3));
+    let expected = [[1, 2], [1, 2], [0, 2], [0, 2], [1, 2], [1, 2], [1, 3], [1, 3]];
+    for (row, expected) in (0..).zip(expected) {
+        let (weights, all) = known.posterior(&buckets, row, false);
+        let halves: Vec<u32> =
+            weights.iter().filter(|(_, weight)| **weight * 2 == all).map(|(value, _)| *value).collect();
+        assert_eq!(halves, expected, "t{}", row + 1);
+    }
+}
+
+#[test]
+fn a_table_that_holds_not_even_as_one_bucket_is_refused_with_what_could_hold() {
+    let table = patients();
+    // among women, flu is two of four; among men, dyspepsia three of four
+    let columns = [vec![0, 2], vec![1, 3]];
+    for diversity in [
+        Diversity::Bucket(vec![Guarantee::LDiversity { l: 2 }]),
+        Diversity::Mixture(ratio(2, 1)),
+        Diversity::MixtureWeighted(ratio(2, 1)),
+    ] {
+        let refused = slice(&slicing(&table, &columns, 3, diversity, Split::Relaxed), &table).err();
+        assert_eq!(refused, Some(Unsliced::NotDiverse { most: 3, of: 4 }));
+    }
+    assert!(slice(&slicing(&table, &columns, 3, Diversity::Mixture(ratio(4, 3)), Split::Relaxed), &table).is_ok());
+    let below = slicing(&table, &columns, 3, Diversity::Mixture(ratio(1, 2)), Split::Relaxed);
+    assert_eq!(slice(&below, &table).err(), Some(Unsliced::BelowOne));
+    let mut frequent = slicing(&table, &columns, 3, Diversity::Mixture(Ratio::ONE), Split::Relaxed);
+    frequent.column_k = Some(9);
+    assert_eq!(slice(&frequent, &table).err(), Some(Unsliced::TooFewRows { rows: 8 }));
+    let empty = table.reordered(&[]);
+    assert_eq!(slice(&below_one_free(&empty), &empty).err(), Some(Unsliced::Empty));
+}
+
+fn below_one_free(table: &Table) -> Slicing {
+    slicing(table, &[vec![0, 1, 2, 3]], 3, Diversity::Mixture(Ratio::ONE), Split::Strict)
+}
+
+#[test]
+fn what_holds_in_every_bucket_is_sealed() {
+    let guarantee = Guarantee::LDiversity { l: 2 };
+    let standing = |diversity: Diversity| diversity.standing(AttrSet::first(4), Attr(3));
+    let seal = Seal { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
+    assert_eq!(standing(Diversity::Bucket(vec![guarantee])), Standing::Sealed(vec![seal]));
+    assert_eq!(standing(Diversity::Mixture(ratio(2, 1))), Standing::Unsealed);
+    assert_eq!(standing(Diversity::MixtureWeighted(ratio(2, 1))), Standing::Unsealed);
+    assert_eq!(Diversity::Mixture(ratio(5, 2)).least_rows(), 3);
+    assert_eq!(Diversity::Bucket(vec![guarantee]).least_rows(), 2);
+}
+
+/// These values of the sensitive attribute can be ruled out.
+struct Aside(Vec<u32>);
+
+impl Stated for Aside {
+    fn terrain(&self, _: Attr) -> Terrain {
+        Terrain::without(self.0.clone())
+    }
+}
+
+/// A small table, its columns, and its sensitive attribute.
+fn tables() -> impl Strategy<Value = (Vec<Vec<u32>>, Vec<Vec<u8>>, u8)> {
+    (
+        2usize..6,
+        0usize..5,
+        prop::collection::vec(prop::collection::vec(0u32..60, 5), 2..17),
+        prop::collection::vec(0usize..3, 5),
+    )
+        .prop_map(|(width, sensitive, rows, places)| {
+            let sensitive = sensitive % width;
+            // two to five values, of the sensitive attribute more
+            let domain = |at: usize| if at == sensitive { 5 } else { [2, 3, 5, 4, 2][at] };
+            let row = |row: Vec<u32>| (0..width).map(|at| row[at] % domain(at)).collect();
+            let mut columns = vec![Vec::new(); 3];
+            (0..width).for_each(|at| columns[places[at]].push(at as u8));
+            columns.retain(|column| !column.is_empty());
+            (rows.into_iter().map(row).collect(), columns, sensitive as u8)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_incremental_check_is_the_definition(
+        (rows, columns, sensitive) in tables(), l in (2u64..7, 2u64..4), strict: bool, on_sensitive: bool, weighted: bool,
+        attempts in 1usize..6, least in 1usize..3, column_k in prop::option::of(2u64..5),
+        aside in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(0u32..5, 1..3)],
+    ) {
+        let table = table(&rows);
+        let l = ratio(l.0.max(l.1), l.1);
+        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let diversity = if weighted { Diversity::MixtureWeighted(l) } else { Diversity::Mixture(l) };
+        let dimensions = if on_sensitive { table.attributes() } else { table.attributes().without(Attr(sensitive)) };
+        let slicing = Slicing {
+            dimensions: Some(dimensions),
+            max_attempts: Some(attempts),
+            min_bucket: Some(least),
+            column_k: column_k.filter(|k| *k <= rows.len() as u64),
+            ..slicing(&table, &columns, sensitive, diversity, split)
+        };
+        let stated = Aside(aside.clone());
+        let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), BINS, &Control::default()).unwrap();
+        let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
+        let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
+        let known = Known::of(&table, sensitive, &keys);
+        let space = Space::of(&table, dimensions, &stated);
+        let holds = |buckets: &[Vec<u32>]| {
+            let holds = |sized| known.is_diverse_without(&aside, buckets, l, sized);
+            holds(false) && (!weighted || holds(true))
+        };
+        let expected = naive(&known, &space, split, attempts, least, holds);
+        match slicing.slice(&table, &stated, &Control::default()) {
+            Ok(sliced) => {
+                // in the order of closing
+                prop_assert_eq!(Some(members(&sliced.buckets)), expected);
+            }
+            Err(error) => {
+                prop_assert!(matches!(error, Unsliced::NotDiverse { .. }), "{error}");
+                prop_assert!(expected.is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn every_bucket_holds_alone_and_so_does_every_mixture(
+        (rows, columns, sensitive) in tables(), l in 2u64..4, form in 0usize..4, strict: bool,
+        column_k in prop::option::of(2u64..4),
+    ) {
+        let table = table(&rows);
+        let guarantee = [
+            Guarantee::LDiversity { l },
+            Guarantee::DistinctLDiversity { l },
+            Guarantee::EntropyLDiversity { l: ratio(l, 1) },
+            Guarantee::AlphaK { alpha: ratio(2, 5), k: 1 },
+        ][form];
+        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let mut slicing = slicing(&table, &columns, sensitive, Diversity::Bucket(vec![guarantee]), split);
+        slicing.min_bucket = None;
+        slicing.column_k = column_k.filter(|k| *k <= rows.len() as u64);
+        let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
+        let keys = keys_of(&table, &sliced.columns, &sliced.boxes, Attr(sensitive), &Control::default()).unwrap();
+        let population = Population::new(table.column(Attr(sensitive)).counts());
+        let buckets = members(&sliced.buckets);
+        let known = Known::of(&table, sensitive, &keys);
+        for bucket in &buckets {
+            prop_assert!(bucket.len() as u64 >= slicing.diversity.least_rows());
+            for &row in bucket {
+                let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+                let alike = |&&other: &&u32| known.beside[other as usize] == known.beside[row as usize];
+                bucket.iter().filter(alike).for_each(|&r| *counts.entry(known.sensitive[r as usize]).or_default() += 1);
+                let counts: Vec<(u32, u64)> = counts.into_iter().collect();
+                prop_assert!(privacy::holds(guarantee, &counts, &population));
+            }
+        }
+        if form == 0 {
+            prop_assert!(known.is_diverse(&buckets, ratio(l, 1), false) && known.is_diverse(&buckets, ratio(l, 1), true));
+        }
+        // the boxes of a column are as frequent as asked
+        for boxes in sliced.boxes.iter().flatten() {
+            prop_assert!(members(boxes).iter().all(|rows| rows.len() as u64 >= slicing.column_k.unwrap()));
+        }
+    }
+
+    /// Strict splits on quasi-identifiers that are published as they are leave every row one bucket to be in.
+    #[test]
+    fn strict_splits_give_every_row_one_bucket((rows, columns, sensitive) in tables()) {
+        let table = table(&rows);
+        let slicing = slicing(&table, &columns, sensitive, Diversity::Mixture(ratio(2, 1)), Split::Strict);
+        let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
+        let keys = keys_for(&table, &columns, sensitive);
+        let buckets = members(&sliced.buckets);
+        for row in 0..rows.len() {
+            let matching = buckets.iter().filter(|bucket| {
+                let has = |of: &[u32]| bucket.iter().any(|&other| of[other as usize] == of[row]);
+                has(&keys.beside.of_row) && keys.others.iter().all(|other| has(&other.of_row))
+            });
+            prop_assert_eq!(matching.count(), 1);
+        }
+    }
+}
