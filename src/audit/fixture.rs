@@ -163,7 +163,9 @@ impl World {
 
     fn part(&mut self, name: &str, attrs: &[u8], labels: Option<&[u32]>) -> Part {
         let columns = attrs.iter().map(|&a| self.published(a)).collect();
-        let rows = self.original.iter().enumerate().map(|(row, cells)| {
+        // label 0: in no part
+        let shown = |row: usize| labels.is_none_or(|labels| labels[row] > 0);
+        let rows = self.original.iter().enumerate().filter(|(row, _)| shown(*row)).map(|(row, cells)| {
             let label = labels.map_or_else(String::new, |labels| labels[row].to_string());
             (label, attrs.iter().map(|&a| cells[a as usize].clone()).collect())
         });
@@ -174,7 +176,7 @@ impl World {
             .then(|| "NA".to_owned());
         let file = format!("{}.{name}.csv", TableName::at(self.publication.tables.len()));
         self.files.insert(file.clone(), grid);
-        let len = self.original.len() as u64;
+        let len = self.files[&file].rows.len() as u64;
         self.settle(&file, attrs);
         Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed: labels.is_some(), len, null }
     }

@@ -29,6 +29,8 @@ mod fixture;
 #[cfg(test)]
 mod mutation;
 #[cfg(test)]
+mod several;
+#[cfg(test)]
 mod tests;
 
 pub use given::{Cell, GivenPart, GivenTable};

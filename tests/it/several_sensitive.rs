@@ -176,18 +176,10 @@ fn each_attribute_is_protected_from_whoever_knows_all_others() {
         }
     }
     assert_eq!(table["parts"][0]["rows"], published);
-    // no value is so frequent that a row has to be left out here
-    assert_eq!(published, 45_222);
-}
-
-#[test]
-fn rows_that_cannot_be_protected_are_in_no_part() {
-    let (manifest, files) = released(&multi_sa(&["age -> education", "age -> marital_status", "age -> country"], 2), 2);
-    let published = manifest["tables"][0]["parts"][0]["rows"].as_u64().unwrap();
-    assert!((1..45_222).contains(&published), "{published}");
+    // rows whose value is too frequent beside the other one are in no part, and the manifest does not speak of them
+    assert!((40_000..45_222).contains(&published), "{published}");
     assert!(!manifest.to_string().contains("suppressed"));
-    let rows = |file: &str| cells(&files.0[file]).1.len() as u64;
-    assert_eq!((rows("t1.qi.csv"), rows("t1.sa.csv")), (published, published));
+    assert_eq!(cells(&files.0["t1.qi.csv"]).1.len() as u64, published);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +198,10 @@ async fn all_sensitive_attributes_in_one_part() {
     // rows may be missing: beside it nothing is published that shares an attribute
     let beside = server.refused(&dataset, plain(&["age", "income"])).await;
     assert_eq!((kind(&beside), &beside["release"]), ("composition-violated", &manifest["id"]));
-    assert_eq!(kind(&server.refused(&dataset, multi_sa(EACH, 3)).await), "composition-violated");
+    assert_eq!(
+        kind(&server.refused(&dataset, multi_sa(&["age -> education", "sex -> marital_status"], 2)).await),
+        "composition-violated"
+    );
     server.publish(&dataset, plain(&["occupation"])).await;
     let again = server.job(&dataset, document).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &manifest["id"]));

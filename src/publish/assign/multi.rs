@@ -158,20 +158,22 @@ impl Grid {
         left.iter_mut().zip(&feasible).for_each(|(left, rows)| *left -= rows);
         let nonempty = |rows: Vec<u64>| rows.into_iter().enumerate().filter(|(_, rows)| *rows > 0).collect::<Group>();
         groups.extend(Some(nonempty(feasible)).filter(|group| !group.is_empty()));
-        // what cannot stand by itself joins the groups that share most lines; at worst all become one, which is feasible
+        // what cannot stand by itself joins the groups that share most lines, twice as many each time that was too few; at worst
+        // all become one, which is feasible
         let mut rest = nonempty(left);
         let mut sums = self.sums(&rest);
-        while self.violated(&rest, &sums).is_some() {
+        let mut joining = 1;
+        while self.violated(&rest, &sums).is_some() && !groups.is_empty() {
             control.check()?;
             let lines: AHashSet<u32> = sums.keys().copied().collect();
-            let shared = |group: &Group| {
+            groups.sort_by_cached_key(|group| {
                 let met = group.keys().flat_map(|&cell| &self.lines[cell]).filter(|line| lines.contains(line)).count();
                 (met, std::cmp::Reverse(group.values().sum::<u64>()))
-            };
-            let Some(at) = (0..groups.len()).max_by_key(|&at| shared(&groups[at])) else { break };
-            for (cell, rows) in groups.swap_remove(at) {
+            });
+            for (cell, rows) in groups.split_off(groups.len().saturating_sub(joining)).into_iter().flatten() {
                 *rest.entry(cell).or_default() += rows;
             }
+            joining *= 2;
             sums = self.sums(&rest);
         }
         groups.extend(Some(rest).filter(|group| !group.is_empty()));
