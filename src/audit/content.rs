@@ -1,6 +1,8 @@
 //! Parts against the original: each is exactly the projection that the witness states, and the witness itself tells
 //! nothing of the order of rows.
 
+use std::borrow::Cow;
+
 use super::keys::{Buckets, Keys};
 use super::part::ReadPart;
 use super::{AuditStopped, CheckName, Evidence, Findings};
@@ -25,15 +27,17 @@ pub(super) fn check(
 ) {
     let Some(original) = evidence.original else { return };
     let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
-    if part.rows != original.rows() {
-        return fail("it does not have a row for each row of the original");
+    let suppressed = usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX);
+    if part.rows.checked_add(suppressed) != Some(original.rows()) {
+        return fail("it does not have a row for each row of the original that is published");
     }
     let columns = part.columns.iter().map(|column| (&original.column(column.attribute).codes, column.ranks.as_deref()));
     let mut expected = Keys::pack(&part.layout(), original.rows(), columns);
     let Some(witness) = evidence.witness else {
         keys.sort();
         expected.sort();
-        if keys != expected {
+        // which rows are suppressed is not told
+        if keys != expected && (suppressed == 0 || !keys.are_within(&expected)) {
             fail("its rows are not the projection of the original");
         }
         return;
@@ -47,7 +51,11 @@ pub(super) fn check(
             }
         }
         (Some(TableWitness::Buckets(assigned)), Some(labels)) => {
-            let (Some(found), Some(buckets)) = (counted(assigned, original.rows()), &part.buckets) else {
+            if assigned.len() != original.rows() {
+                return fail("the assignment is of other rows");
+            }
+            let published = published(assigned);
+            let (Some(found), Some(buckets)) = (counted(&published, part.rows), &part.buckets) else {
                 return fail("not every row has a bucket");
             };
             if found != *buckets {
@@ -55,7 +63,7 @@ pub(super) fn check(
             }
             // rows that stand in order already stand together by bucket
             let mut keys = if labels.is_sorted() { keys } else { keys.grouped(labels, buckets) };
-            let mut expected = expected.grouped(assigned, buckets);
+            let mut expected = expected.labelled(assigned).grouped(&published, buckets);
             keys.sort_within(buckets);
             expected.sort_within(buckets);
             if keys != expected {
@@ -66,6 +74,14 @@ pub(super) fn check(
             }
         }
         _ => fail("the assignment of rows is of another kind"),
+    }
+}
+
+/// The labels of the rows that are published.
+fn published(assigned: &[u32]) -> Cow<'_, [u32]> {
+    match assigned.contains(&0) {
+        true => Cow::Owned(assigned.iter().copied().filter(|&label| label > 0).collect()),
+        false => Cow::Borrowed(assigned),
     }
 }
 
@@ -85,12 +101,15 @@ pub(super) fn check_labels(
     if witness.tables.len() != tables.len() {
         findings.fail(CheckName::Content, "the assignment of rows is of other tables");
     }
-    let bucketed: Vec<(&str, &[u32], Buckets)> = tables
+    let rows = original.rows().saturating_sub(usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX));
+    let bucketed: Vec<(&str, Cow<'_, [u32]>, Buckets)> = tables
         .iter()
         .zip(&witness.tables)
         .filter_map(|(table, assigned)| {
             let TableWitness::Buckets(labels) = assigned else { return None };
-            Some((table.name.0.as_str(), labels.as_slice(), counted(labels, original.rows())?))
+            let labels = published(labels);
+            let buckets = counted(&labels, rows)?;
+            Some((table.name.0.as_str(), labels, buckets))
         })
         .filter(|(_, _, buckets)| buckets.len() >= SHARED)
         .collect();
@@ -100,7 +119,7 @@ pub(super) fn check_labels(
             findings.fail(CheckName::Buckets, format!("the labels of table {name} follow the order of the rows"));
         }
         for (other, others, _) in &bucketed[..position] {
-            let equal = labels.iter().zip(*others).filter(|(a, b)| a == b).count();
+            let equal = labels.iter().zip(others.iter()).filter(|(a, b)| a == b).count();
             // independent labels agree in about one bucket
             if equal * 8 >= labels.len() * 7 {
                 findings.fail(CheckName::Buckets, format!("tables {other} and {name} share their labels"));

@@ -90,6 +90,18 @@ impl Keys {
         &self.data[range.start * self.words..range.end * self.words]
     }
 
+    /// The rows that have a label above 0.
+    pub(super) fn labelled(self, labels: &[u32]) -> Self {
+        let rows = self.data.chunks_exact(self.words).zip(labels).filter(|(_, label)| **label > 0);
+        Self { words: self.words, data: rows.flat_map(|(row, _)| row).copied().collect() }
+    }
+
+    /// Whether every row is one of `others`, each of which counts once; both are sorted.
+    pub(super) fn are_within(&self, others: &Self) -> bool {
+        let mut others = others.data.chunks_exact(others.words);
+        self.data.chunks_exact(self.words).all(|row| others.any(|other| other == row))
+    }
+
     /// The rows put together by bucket, for labels that `buckets` counted.
     pub(super) fn grouped(self, labels: &[u32], buckets: &Buckets) -> Self {
         let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };

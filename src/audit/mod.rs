@@ -60,7 +60,7 @@ pub struct Evidence<'a> {
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
     pub original: Option<&'a Table>,
-    /// Where each row of the original went, per published table.
+    /// Where each row of the original went, per published table; label 0: nowhere.
     pub witness: Option<&'a Witness>,
     /// The names of the attributes, for details.
     pub names: &'a [String],

@@ -59,10 +59,10 @@ impl Tables {
     }
 }
 
-/// Every table holds every row.
+/// Every table holds every row that is not suppressed.
 fn lengths(evidence: &Evidence<'_>, tables: &Tables, findings: &mut Findings) {
     let rows = match evidence.original {
-        Some(original) => original.rows() as u64,
+        Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {

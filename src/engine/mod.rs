@@ -19,14 +19,14 @@ use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{AttrSet, Counts, Table, Terrain};
 use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publish::{self, Decision, Design, Input, Refusal, Rows, Unplanned};
+use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
 
 pub use attack::{Attacked, Finding, Findings};
-pub use need::{ColumnSize, memory};
+pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
@@ -137,7 +137,10 @@ impl Prepared {
     fn compose(&self) -> Result<(), Vec<Violation>> {
         let rules: Vec<(Option<String>, Demand)> =
             self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
-        self.union.check(&self.design.schemas(), &rules)
+        let leaves_out = |table: &DesignedTable| table.bucketized.as_ref().is_some_and(Bucketized::leaves_out);
+        let tables = self.design.tables.iter().enumerate();
+        let partial: Vec<usize> = tables.filter(|(_, table)| leaves_out(table)).map(|(index, _)| index).collect();
+        self.union.check(&self.design.schemas(), &partial, &rules)
     }
 }
 

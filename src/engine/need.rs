@@ -1,5 +1,9 @@
 //! How much memory a release takes, estimated from what is known of a dataset without its rows.
 
+use crate::microdata::AttrSet;
+use crate::publish;
+use crate::spec::MethodSpec;
+
 /// What is known of a column that a job uses.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSize {
@@ -41,6 +45,26 @@ pub fn memory(rows: u64, columns: &[ColumnSize]) -> u64 {
         .iter()
         .map(|column| VALUE.saturating_mul(column.codes).saturating_add(VALUE_BYTES.saturating_mul(column.bytes)));
     values.fold(BASE.saturating_add(rows.saturating_mul(ROW + cells)).saturating_add(written), u64::saturating_add)
+}
+
+/// For a row when tables are chosen by what the data makes of them: groups that several figures share, and what is held of the
+/// buckets of each protected attribute.
+const GROUPED: u64 = 8;
+const DRAWN: u64 = 32;
+/// For a row, times the figures that are computed at once: keys, a hash table of them, groups, the order by group.
+const FIGURE: u64 = 70;
+
+/// The bytes of memory that choosing tables takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
+/// sum of what is held.
+#[must_use]
+pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
+    let MethodSpec::Versatile(spec) = method else { return 0 };
+    if !spec.looks_at_data() {
+        return 0;
+    }
+    let protected = spec.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let at_once = publish::versatile::threads() as u64;
+    rows.saturating_mul(GROUPED + DRAWN * protected.len() as u64 + FIGURE * at_once)
 }
 
 #[cfg(test)]

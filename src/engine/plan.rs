@@ -210,7 +210,7 @@ pub(super) fn in_words(
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
 pub(super) fn choice_in_words(decision: &Decision) -> Option<Notice> {
     let (type_, detail) = match decision {
-        Decision::ByRules | Decision::ByData(None) => return None,
+        Decision::ByRules | Decision::ByData(None) | Decision::Empty => return None,
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();

@@ -191,7 +191,7 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        self.budget.judge(memory_of(&dataset, &profiles, &specification.used))?;
+        self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
         if let Some((release, status)) = ended {
@@ -287,7 +287,7 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         self.note(caller, Action::Plan, dataset.id).await?;
-        let need = memory_of(&dataset, &profiles, &specification.used);
+        let need = memory_of(&dataset, &profiles, &specification);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };

@@ -97,9 +97,9 @@ pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<Colum
     profiles.iter().map(facts).collect()
 }
 
-/// The bytes of memory that a release of these columns of a dataset takes.
+/// The bytes of memory that a release of a dataset takes.
 #[must_use]
-pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
     /// For a value of a dataset that was uploaded before bytes were counted.
     const UNKNOWN_BYTES: u64 = 32;
     let size = |column: &usize| {
@@ -107,7 +107,8 @@ pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], use
         let codes = profile.codes().unwrap_or(dataset.rows);
         ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
     };
-    engine::memory(dataset.rows, &used.iter().map(size).collect::<Vec<_>>())
+    engine::memory(dataset.rows, &specification.used.iter().map(size).collect::<Vec<_>>())
+        .saturating_add(engine::memory_to_choose(dataset.rows, &specification.method))
 }
 
 /// The stored profile of a dataset as the counts of a job's attributes.

@@ -48,7 +48,7 @@ impl Runner for Publisher {
         let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
-        self.budget.take(memory_of(&dataset, &profiles, &specification.used)).await.map_err(Stop::Failed)
+        self.budget.take(memory_of(&dataset, &profiles, &specification)).await.map_err(Stop::Failed)
     }
 
     fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, Standing};
+use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing};
 
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -23,6 +23,9 @@ pub struct Disclosure {
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
     pub standing: KeptStanding,
+    /// Whether rows may be missing from it: beside a table that has them all, they would be told from the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 /// The standing of a disclosed table.
@@ -101,7 +104,8 @@ pub struct Union {
     pub schemas: Vec<Schema>,
     /// The rules that stand, but for those that protect joint values.
     pub rules: Vec<Rule>,
-    tables: Vec<(Uuid, String, bool)>,
+    /// Per earlier table: its release, its name, and why no other table may share an attribute with it.
+    tables: Vec<(Uuid, String, Option<&'static str>)>,
     /// All rules that stand.
     standing: Vec<(Uuid, Option<String>, Demand)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
@@ -132,8 +136,12 @@ impl Union {
                 }
             }
             union.schemas.push(Schema { attributes, guards });
-            let unsealed = disclosure.standing == KeptStanding::Unsealed;
-            union.tables.push((*release, disclosure.table.clone(), unsealed));
+            let alone = match (&disclosure.standing, disclosure.partial) {
+                (_, true) => Some("lacks some rows"),
+                (KeptStanding::Unsealed, false) => Some("is unsealed"),
+                (_, false) => None,
+            };
+            union.tables.push((*release, disclosure.table.clone(), alone));
         }
         for (release, rule) in &earlier.rules {
             let known = union.set(&rule.quasi_identifiers)?;
@@ -176,14 +184,20 @@ impl Union {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier.
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `partial` are those, by
+    /// index, from which rows may be missing.
     ///
     /// # Errors
     /// Every violation.
-    pub fn check(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Result<(), Vec<Violation>> {
+    pub fn check(
+        &self,
+        tables: &[Schema],
+        partial: &[usize],
+        rules: &[(Option<String>, Demand)],
+    ) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
-        for ((release, table, unsealed), schema) in self.tables.iter().zip(&self.schemas) {
+        for ((release, table, alone), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
                 let sensitive = |schema: &Schema| -> AttrSet {
                     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
@@ -195,9 +209,15 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if *unsealed && schema.attributes.meets(new.attributes) {
+                } else if let Some(why) = alone
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
+                    violations.push(self.without_path(*release, rules, None, detail));
+                } else if partial.contains(&index) && schema.attributes.meets(new.attributes) {
                     let detail = format!(
-                        "table {table} of the release is unsealed and shares attributes with table t{}",
+                        "table t{} would lack some rows and shares attributes with table {table} of the release",
                         index + 1
                     );
                     violations.push(self.without_path(*release, rules, None, detail));
@@ -271,8 +291,18 @@ pub fn disclosures(publication: &Publication, names: &[String]) -> Vec<Disclosur
             table: table.name.0.clone(),
             attributes: named(table.attributes()),
             standing: keep(&table.standing),
+            partial: publication.suppressed > 0 || knows_beside(table),
         })
         .collect()
+}
+
+/// Whether a seal of a table takes as known what stands in one part with what it protects: such tables may lack rows, and that
+/// they do not tells of the data.
+fn knows_beside(table: &PublishedTable) -> bool {
+    let Standing::Sealed(seals) = &table.standing else { return false };
+    let parts = table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
+    let parts: Vec<AttrSet> = parts.collect();
+    seals.iter().any(|seal| parts.iter().any(|part| part.meets(seal.protects.attributes()) && part.meets(seal.known)))
 }
 
 #[cfg(test)]
@@ -284,7 +314,7 @@ mod tests {
     }
 
     fn plain(table: &str, attributes: &str) -> Disclosure {
-        Disclosure { table: table.into(), attributes: names(attributes), standing: KeptStanding::Plain }
+        Disclosure { table: table.into(), attributes: names(attributes), standing: KeptStanding::Plain, partial: false }
     }
 
     fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {
@@ -298,6 +328,7 @@ mod tests {
             table: table.into(),
             attributes: names(&format!("{known} {sensitive}")),
             standing: KeptStanding::Sealed(vec![seal]),
+            partial: false,
         }
     }
 
@@ -326,14 +357,14 @@ mod tests {
     #[test]
     fn nothing_earlier_is_in_nothings_way() {
         let union = Union::new(&names("age zip"), &Earlier::default()).unwrap();
-        assert_eq!(union.check(&[raw(&[0, 1])], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn a_plain_table_that_closes_a_path_is_refused_with_the_path() {
         let earlier = earlier(&[plain("t1", "age ward")], &[rule("age", "disease")]);
         let union = Union::new(&names("ward disease"), &earlier).unwrap();
-        let violations = union.check(&[raw(&[0, 1])], &[]).unwrap_err();
+        let violations = union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err();
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].release, Uuid::from_u128(7));
         assert_eq!(violations[0].rule, (Some(Uuid::from_u128(7)), Some("/method/rules/0".to_owned())));
@@ -345,14 +376,14 @@ mod tests {
     fn a_table_that_leaves_the_guardian_alone_is_admitted() {
         let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = Union::new(&names("age ward sex"), &earlier).unwrap();
-        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn the_sensitive_attribute_raw_beside_its_buckets_is_refused() {
         let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
         let union = Union::new(&names("ward disease"), &earlier).unwrap();
-        assert_eq!(union.check(&[raw(&[0, 1])], &[]).unwrap_err().len(), 1);
+        assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err().len(), 1);
     }
 
     #[test]
@@ -366,7 +397,7 @@ mod tests {
             guards: vec![Guard { known, protects: Protected::Attribute(Attr(1)), guarantee }],
         };
         let new = Rule { known, sensitive: Attr(1), guarantee };
-        let violations = union.check(&[again], &[(Some("/method/rules/3".to_owned()), new.into())]).unwrap_err();
+        let violations = union.check(&[again], &[], &[(Some("/method/rules/3".to_owned()), new.into())]).unwrap_err();
         assert_eq!(violations[0].rule, (None, Some("/method/rules/3".to_owned())));
         assert!(violations[0].path.is_empty());
     }
@@ -375,8 +406,8 @@ mod tests {
     fn an_unsealed_table_tolerates_no_other_that_shares_an_attribute() {
         let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "age ward") };
         let union = Union::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
-        assert!(union.check(&[raw(&[0, 1])], &[]).is_err());
-        assert_eq!(union.check(&[raw(&[1])], &[]), Ok(()));
+        assert!(union.check(&[raw(&[0, 1])], &[], &[]).is_err());
+        assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
     }
 
     #[test]
@@ -392,15 +423,30 @@ mod tests {
         assert!(serde_json::to_value(rule("age", "disease")).unwrap().get("combination").is_none());
         let union = Union::new(&names("age ward sex disease"), &earlier(&[disclosed], &[promised])).unwrap();
         assert!(union.rules.is_empty() && union.schemas[0].guards.len() == 1);
-        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
         for beside in [raw(&[3]), raw(&[2, 3])] {
-            let violations = union.check(&[beside], &[]).unwrap_err();
+            let violations = union.check(&[beside], &[], &[]).unwrap_err();
             assert!(violations[0].detail.contains("disease, drug"), "{}", violations[0].detail);
         }
         // what is bucketized in a combination is bucketized
         let guarantee = Guarantee::LDiversity { l: 2 };
         let guard = Guard { known: AttrSet::one(Attr(2)), protects: Protected::Attribute(Attr(3)), guarantee };
         let again = Schema { attributes: guard.known.with(Attr(3)), guards: vec![guard] };
-        assert!(union.check(&[again], &[]).unwrap_err()[0].detail.contains("disease was bucketized before"));
+        assert!(union.check(&[again], &[], &[]).unwrap_err()[0].detail.contains("disease was bucketized before"));
+    }
+
+    #[test]
+    fn a_table_that_lacks_rows_shares_no_attribute() {
+        let partial = Disclosure { partial: true, ..sealed("t1", "age ward", "disease") };
+        let kept = serde_json::to_value(&partial).unwrap();
+        assert_eq!(serde_json::from_value::<Disclosure>(kept).unwrap(), partial);
+        let union = Union::new(&names("ward sex"), &earlier(&[partial], &[rule("age", "disease")])).unwrap();
+        let violations = union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err();
+        assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
+        assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
+        let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
+        assert!(union.check(&[raw(&[0, 1])], &[0], &[]).is_err());
+        assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[1])], &[0], &[]), Ok(()));
     }
 }

@@ -114,6 +114,8 @@ catalogue! {
         "drop it, or state publish true and identifier false for it";
     RuleMalformed, "rule-malformed", 422, "a rule is malformed",
         "write a rule as \"a, b -> c\", with different attributes on its two sides";
+    MultiSaEmpty, "multi-sa-empty", 422, "no rows are left to publish",
+        "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
         "ask for at most largest_l, or drop the sensitive attribute";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",

@@ -13,7 +13,7 @@ pub struct Witness {
 pub enum TableWitness {
     /// Exact tuples: nothing is assigned.
     Plain,
-    /// The bucket label of each row of the original, by row index.
+    /// The bucket label of each row of the original, by row index; 0 for a row that is in no part.
     Buckets(Vec<u32>),
 }
 

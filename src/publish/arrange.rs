@@ -15,12 +15,13 @@ pub(super) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Groups of rows by `labels`, each in `1..=groups`.
+    /// Groups of rows by `labels`, each in `1..=groups`, or 0 for a row that stands in none.
     pub(super) fn new(labels: &'a [u32], groups: u32) -> Self {
         let mut starts = vec![0; groups as usize + 1];
         for &label in labels {
             starts[label as usize] += 1;
         }
+        starts[0] = 0;
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
         }
@@ -34,11 +35,11 @@ impl<'a> Groups<'a> {
 
     /// One item per row, put together by label.
     fn gathered<T: Copy + Default>(&self, items: &[T], control: &Control) -> Result<Vec<T>, Cancelled> {
-        let mut together = vec![T::default(); items.len()];
+        let mut together = vec![T::default(); self.starts.last().copied().unwrap_or(0)];
         let mut next = self.starts.clone();
         for (items, labels) in items.chunks(Control::STRIDE).zip(self.labels.chunks(Control::STRIDE)) {
             control.check()?;
-            for (&item, &label) in items.iter().zip(labels) {
+            for (&item, &label) in items.iter().zip(labels).filter(|(_, label)| **label > 0) {
                 let place = &mut next[label as usize - 1];
                 together[*place] = item;
                 *place += 1;
@@ -164,16 +165,20 @@ fn sorted<T: Copy + Default>(
     control: &Control,
     sort: impl Fn(&mut [T]),
 ) -> Result<Vec<T>, Cancelled> {
-    let rows = items.len();
+    let rows = items.len() as u64;
     let Some(groups) = groups else {
         let mut items = items;
         sort(&mut items);
-        control.advance(rows as u64)?;
+        control.advance(rows)?;
         return Ok(items);
     };
     let mut together = groups.gathered(&items, control)?;
     drop(items);
+    // rows that stand in no group are done with
     let mut done = 0;
+    let unsorted = rows - together.len() as u64;
+    control.advance(unsorted)?;
+    let rows = together.len();
     for group in groups.starts.windows(2) {
         sort(&mut together[group[0]..group[1]]);
         if group[1] - done >= Control::STRIDE {

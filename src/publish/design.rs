@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::assign::{Assignment, Labels, Values, assign};
+use super::assign::{Assignment, Labels, Values, assign, several};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -40,6 +40,8 @@ pub enum Decision {
     ByData(Option<Choice>),
     /// Nothing was chosen, as the rows are not known or a rule cannot be kept; there are no tables.
     Undecided,
+    /// By the rules, and no row would be left in the table.
+    Empty,
 }
 
 /// The best of several.
@@ -84,6 +86,40 @@ impl Bucketized {
     #[must_use]
     pub fn on(attributes: AttrSet, sensitive: Attr, guarantees: Vec<Guarantee>) -> Self {
         Self::of(attributes, Protected::Attribute(sensitive), guarantees)
+    }
+
+    /// One sensitive part of several attributes, each protected from whoever knows all other attributes of the table, with so
+    /// much diversity. Rows that cannot stand in such a table are left out of it.
+    #[must_use]
+    pub fn each_of(attributes: AttrSet, sensitive: &[(Attr, u64)]) -> Self {
+        let seal = |&(attr, l): &(Attr, u64)| Seal {
+            known: attributes.without(attr),
+            protects: Protected::Attribute(attr),
+            guarantees: vec![Guarantee::LDiversity { l }],
+        };
+        Self {
+            parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
+            seals: sensitive.iter().map(seal).collect(),
+        }
+    }
+
+    /// Whether rows may be left out: where what is protected stands beside what is known, no assignment takes all rows.
+    #[must_use]
+    pub fn leaves_out(&self) -> bool {
+        self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+    }
+
+    /// The attributes that seals protect, each with its diversity.
+    fn diversities(&self) -> Vec<(Attr, u64)> {
+        let diversity = |guarantee: &Guarantee| match guarantee {
+            Guarantee::LDiversity { l } => Some(*l),
+            _ => None,
+        };
+        let of = |seal: &Seal| {
+            let attr = seal.protects.attributes().iter().next()?;
+            Some((attr, seal.guarantees.iter().filter_map(diversity).max()?))
+        };
+        self.seals.iter().filter_map(of).collect()
     }
 
     /// The attributes of all sensitive parts.
@@ -149,6 +185,9 @@ impl Bucketized {
     pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
         let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
         let mut stream = streams.stream(&format!("assign/{}", numbers.join("+")));
+        if self.leaves_out() {
+            return several(table, &self.diversities(), &mut stream, control);
+        }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
         assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
     }
@@ -252,7 +291,10 @@ impl Design {
             );
             Some(fault)
         };
-        let refused = self.rules.iter().filter_map(refused);
+        let refused = self.rules.iter().filter_map(refused).chain((self.decision == Decision::Empty).then(|| {
+            let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
+            Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
+        }));
         let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
@@ -311,12 +353,17 @@ impl Design {
             contents.push(cells);
             witnesses.push(witness);
         }
+        let nowhere = |witness: &TableWitness| match witness {
+            TableWitness::Plain => 0,
+            TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
+        };
+        let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
         Ok(Published {
             publication: Publication {
                 tables,
                 rules: self.standings(single_table),
                 particulars: Particulars::None,
-                suppressed: 0,
+                suppressed,
             },
             contents: Contents { tables: contents },
             witness: Witness { tables: witnesses },
@@ -440,7 +487,7 @@ impl Maker<'_> {
                 .collect(),
             rows: RowMeaning::Tuples,
             bucketed: buckets.is_some(),
-            len: self.table.rows() as u64,
+            len: columns.first().map_or(0, |column| column.codes.len()) as u64,
             null,
         };
         (description, PartContents { buckets, columns })

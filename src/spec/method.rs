@@ -118,10 +118,7 @@ fn versatile(
         Some("gd") => Algorithm::Gd,
         Some("single_attribute") => Algorithm::SingleAttribute,
         Some("auto") => Algorithm::Auto,
-        Some("multi_sa") => {
-            faults.unsupported(members.at("algorithm"), "multi_sa is not built yet; use another algorithm");
-            Algorithm::Uad
-        }
+        Some("multi_sa") => Algorithm::MultiSa,
         _ => Algorithm::Uad,
     };
     let default = match members.take("default_guarantee") {

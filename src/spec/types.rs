@@ -213,6 +213,18 @@ pub struct VersatileSpec {
     pub no_rules: Option<String>,
 }
 
+impl VersatileSpec {
+    /// Whether the tables are chosen by what the data makes of them.
+    #[must_use]
+    pub const fn looks_at_data(&self) -> bool {
+        match self.algorithm {
+            Algorithm::SingleAttribute => false,
+            Algorithm::Uad => self.addback,
+            Algorithm::Gd | Algorithm::MultiSa | Algorithm::Auto => true,
+        }
+    }
+}
+
 /// How versatile publishing finds its tables.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -128,6 +128,11 @@ async fn every_kind_is_reached() {
     let county: String = (0..80).map(|row| format!("z{},c{}\n", row % 4, row % 4 / 2)).collect();
     let dependent = server.dataset(format!("zip,county\n{county}")).await;
     note(&server.refused(&dependent, json!({"method": versatile(&["zip -> county"])})).await);
+    let same = server.dataset("a,b,c\n1,x,p\n2,x,p\n3,y,q\n4,y,q\n").await;
+    let mut none_left = json!({"unlisted": "drop", "method": versatile(&["a -> b", "a -> c"])});
+    none_left["attributes"] = json!({"a": {"publish": true, "identifier": false}});
+    none_left["method"]["algorithm"] = "multi_sa".into();
+    note(&server.refused(&same, none_left).await);
     server.stop().await;
 
     let elsewhere = ELSEWHERE.iter().map(|(kind, ..)| kind.name().to_owned());

@@ -23,6 +23,7 @@ mod flow;
 mod formats;
 mod formats_out;
 mod gateway;
+mod gd;
 mod guarantees;
 mod harness;
 mod house;

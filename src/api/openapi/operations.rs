@@ -5,10 +5,10 @@ use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, NotAcceptable, NotFound, NotGnf, ParameterRange, Quota,
-    ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge, TooManyAttributes,
-    TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute,
-    UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
+    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
+    TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
+    UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    MultiSaEmpty,
     NotGnf,
     DependencyExpansionLimit,
     VacuousGuarantee,

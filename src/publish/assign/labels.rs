@@ -16,11 +16,11 @@ impl Labels {
         Self(labels)
     }
 
-    /// The label of each row, in place of its bucket.
+    /// The label of each row, in place of its bucket; 0 for a row that is not published.
     #[must_use]
     pub fn of_rows(&self, assignment: Assignment) -> Vec<u32> {
         let mut labels = assignment.bucket_of;
-        labels.iter_mut().for_each(|bucket| *bucket = self.0[*bucket as usize]);
+        labels.iter_mut().for_each(|bucket| *bucket = self.0.get(*bucket as usize).copied().unwrap_or(0));
         labels
     }
 

@@ -10,10 +10,16 @@ use crate::with_codes;
 
 /// Which bucket each row goes to.
 pub struct Assignment {
-    /// The bucket of each row, counted from 0 in the order of making: secret, see [`super::Labels`].
+    /// The bucket of each row, counted from 0 in the order of making: secret, see [`super::Labels`]. [`Self::NOWHERE`] for a
+    /// row that is not published.
     pub bucket_of: Vec<u32>,
     /// How many buckets there are.
     pub buckets: u32,
+}
+
+impl Assignment {
+    /// In place of the bucket of a row that is not published.
+    pub const NOWHERE: u32 = u32::MAX;
 }
 
 /// Assigns rows to buckets so that no one of `values` takes more than 1/l of a bucket: the values of a bucket are pairwise

@@ -3,10 +3,12 @@
 mod deal;
 mod labels;
 mod largest_l;
+mod multi;
 mod values;
 
 pub use labels::Labels;
 pub use largest_l::{Assignment, largest_l};
+pub use multi::{Grid, several};
 pub use values::Values;
 
 use crate::control::{Cancelled, Control};

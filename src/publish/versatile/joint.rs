@@ -16,6 +16,9 @@ use crate::publication::{Protected, Seal};
 const OVERLAPS: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
                         attribute of a combination is rare enough by itself, no other rule can protect one of them";
 
+const ALONE: &str = "no attribute of the combination is rare enough by itself; its joint value is protected by uad without \
+                     addback alone";
+
 /// Decides for which combinations the joint value is protected, and which rules then cannot stand beside each other.
 ///
 /// # Errors
@@ -67,6 +70,13 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &Input<'_>, control: &Co
         }
     }
     Ok(())
+}
+
+/// Refuses what only a joint value protects, for algorithms that show attributes in several tables or in none together.
+pub(super) fn refuse(rules: &mut [DesignedRule]) {
+    for rule in rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
+        rule.refused = Some(ALONE);
+    }
 }
 
 /// The attribute that stands for a combination.

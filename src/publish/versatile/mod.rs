@@ -6,6 +6,7 @@ mod dsatur;
 mod gd;
 mod ground;
 mod joint;
+mod multi;
 mod score;
 mod uad;
 
@@ -22,16 +23,13 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
 use crate::problem::{Fault, Kind};
-use crate::publication::Protected;
 use crate::random::Streams;
 use crate::spec::{Algorithm, VersatileSpec};
-
-const SCATTERED: &str = "the algorithm shows the combination in several tables; use uad, which shows it in one";
 
 /// So many rules may follow from dependencies.
 const MAX_DERIVED_RULES: usize = 10_000;
 
-/// The method `versatile`, algorithm `uad`.
+/// The method `versatile`.
 pub struct Versatile;
 
 impl Method for Versatile {
@@ -43,21 +41,25 @@ impl Method for Versatile {
     fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
         let (mut rules, relied_on) = designed_rules(spec, input)?;
         joint::settle(&mut rules, input, control)?;
-        // tables are decided with one attribute in place of each combination that only its joint value protects
-        let contraction = Contraction::of(&rules);
-        let kept = rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
-        let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
+        if spec.algorithm != Algorithm::Uad || spec.addback {
+            joint::refuse(&mut rules);
+        }
         let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
+        // tables are decided with one attribute in place of each combination that only its joint value protects
+        let contraction = Contraction::of(&design.rules);
+        let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
+        let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
         let attributes = AttrSet::first(input.counts.attributes());
         match spec.algorithm {
             Algorithm::SingleAttribute => {
                 let alone = |attr| DesignedTable { attributes: AttrSet::one(attr), bucketized: None };
                 design.tables = attributes.iter().map(alone).collect();
             }
+            Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
             Algorithm::Uad if !spec.addback => {
+                let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
                 let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
                 let standing: Vec<Rule> = standing.copied().collect();
-                let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
                 let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
                 design.tables = tables.map(|table| contraction.table(table)).collect();
                 release_idle(&mut design, input);
@@ -65,7 +67,6 @@ impl Method for Versatile {
             _ => decide_by_data(&mut design, kept, spec, input, control)?,
         }
         design.judge();
-        refuse_scattered(&mut design);
         Ok(design)
     }
 
@@ -143,9 +144,6 @@ fn decide_by_data(
     input: &Input<'_>,
     control: &Control,
 ) -> Result<(), Cancelled> {
-    for rule in design.rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
-        rule.refused = Some(SCATTERED);
-    }
     let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
         design.decision = Decision::Undecided;
         return Ok(());
@@ -190,17 +188,6 @@ fn release_idle(design: &mut Design, input: &Input<'_>) {
     for (table, active) in design.tables.iter_mut().zip(active) {
         if !active {
             table.bucketized = None;
-        }
-    }
-}
-
-/// Refuses what protects a joint value that the tables show in several places: no check covers that.
-fn refuse_scattered(design: &mut Design) {
-    let tables: Vec<AttrSet> = design.tables.iter().map(|table| table.attributes).collect();
-    for rule in &mut design.rules {
-        let Protected::Joint(joint) = rule.judged else { continue };
-        if tables.iter().filter(|table| table.meets(joint)).count() > 1 {
-            rule.refused = Some(SCATTERED);
         }
     }
 }

@@ -14,8 +14,8 @@ use super::ground::{Draft, Ground};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column, Table};
 use crate::model::{Buckets, Groups, JoinTree, View, entropy};
-use crate::publish::Rows;
-use crate::publish::assign::{Assignment, assign};
+use crate::publish::assign::Assignment;
+use crate::publish::{Bucketized, Rows};
 use crate::spec::Score;
 
 /// So many figures are computed at once, where there are processors for them.
@@ -50,9 +50,9 @@ impl<'a> Scorer<'a> {
     /// [`Cancelled`] when told to stop.
     pub fn draw(ground: &Ground<'_>, rows: Rows<'a>, score: Score, control: &'a Control) -> Result<Self, Cancelled> {
         let draw = |sensitive: Attr| {
-            let mut stream = rows.streams.stream(&format!("assign/{}", sensitive.0));
-            let column = rows.table.column(sensitive);
-            Ok((sensitive, assign(column, ground.guarantees(sensitive), &mut stream, control)?))
+            let alone = AttrSet::one(sensitive);
+            let bucketized = Bucketized::on(alone, sensitive, ground.guarantees(sensitive).to_vec());
+            Ok((sensitive, bucketized.draw(rows.table, rows.streams, control)?))
         };
         let drawn: BTreeMap<Attr, Assignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)
@@ -138,11 +138,19 @@ impl<'a> Scorer<'a> {
 
     /// Computes figures, several at once. Those that differ in few attributes share the groups of what they have in common.
     fn compute(&mut self, missing: &[Figure]) -> Result<(), Cancelled> {
-        let bases = self.bases(missing)?;
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(missing.len())));
+        for (base, figures) in batches(missing) {
+            let groups = Groups::of(self.table, base, self.control)?;
+            self.compute_batch(&figures, base, &groups)?;
+        }
+        Ok(())
+    }
+
+    /// Computes figures of attributes that all contain `base`, by which the rows are grouped already.
+    fn compute_batch(&mut self, figures: &[Figure], base: AttrSet, groups: &Groups) -> Result<(), Cancelled> {
+        let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(figures.len())));
         let work = || {
-            while let Some(figure) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let value = self.figure(*figure, &bases);
+            while let Some(figure) = figures.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let value = self.figure(*figure, base, groups);
                 let stop = value.is_err();
                 // a panic elsewhere is told by the one who joins
                 found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*figure, value));
@@ -151,7 +159,7 @@ impl<'a> Scorer<'a> {
                 }
             }
         };
-        let helpers = threads().min(missing.len()).saturating_sub(1);
+        let helpers = threads().min(figures.len()).saturating_sub(1);
         thread::scope(|scope| {
             (0..helpers).for_each(|_| drop(scope.spawn(work)));
             work();
@@ -159,7 +167,7 @@ impl<'a> Scorer<'a> {
         for (figure, value) in found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             self.figures.insert(figure, value?);
         }
-        for (_, sensitive) in missing {
+        for (_, sensitive) in figures {
             let shares = sensitive.and_then(|sensitive| self.buckets.get(&sensitive));
             self.work += self.table.rows() as u64 + shares.map_or(0, |shares| self.visited(shares));
         }
@@ -172,38 +180,9 @@ impl<'a> Scorer<'a> {
         rows.saturating_mul(shares.len() as u64) / (shares.count() as u64).max(1)
     }
 
-    /// The groups of what at least three figures have in common but for one attribute.
-    fn bases(&self, missing: &[Figure]) -> Result<Vec<(AttrSet, Groups)>, Cancelled> {
-        const WORTH: usize = 3;
-        const MOST: usize = 6;
-        let mut times: BTreeMap<AttrSet, usize> = BTreeMap::new();
-        for (set, _) in missing.iter().filter(|(set, _)| set.len() > 2) {
-            for attr in set.iter() {
-                *times.entry(set.without(attr)).or_default() += 1;
-            }
-        }
-        let mut often: Vec<(AttrSet, usize)> = times.into_iter().filter(|(_, times)| *times >= WORTH).collect();
-        often.sort_by_key(|&(_, times)| std::cmp::Reverse(times));
-        let mut bases: Vec<(AttrSet, Groups)> = Vec::new();
-        let mut served: BTreeSet<Figure> = BTreeSet::new();
-        for (base, _) in often {
-            let of = missing.iter().filter(|(set, _)| base.is_subset(*set) && set.len() == base.len() + 1);
-            let new: Vec<Figure> = of.copied().filter(|figure| !served.contains(figure)).collect();
-            if new.len() >= WORTH && bases.len() < MOST {
-                served.extend(new);
-                bases.push((base, Groups::of(self.table, base, self.control)?));
-            }
-        }
-        Ok(bases)
-    }
-
-    fn figure(&self, (set, sensitive): Figure, bases: &[(AttrSet, Groups)]) -> Result<f64, Cancelled> {
-        let (base, from) = match bases.iter().find(|(base, _)| base.is_subset(set) && set.len() == base.len() + 1) {
-            Some((base, groups)) => (*base, groups),
-            None => (AttrSet::EMPTY, &Groups::whole(self.table.rows())),
-        };
+    fn figure(&self, (set, sensitive): Figure, base: AttrSet, groups: &Groups) -> Result<f64, Cancelled> {
         let columns: Vec<&Column> = set.minus(base).iter().map(|attr| self.table.column(attr)).collect();
-        let groups = from.refined(&columns, self.control)?;
+        let groups = groups.refined(&columns, self.control)?;
         match sensitive.and_then(|attr| Some((attr, self.buckets.get(&attr)?))) {
             None => Ok(entropy(groups.sizes())),
             Some((attr, buckets)) if self.score == Score::Kl => {
@@ -212,6 +191,33 @@ impl<'a> Scorer<'a> {
             Some((_, buckets)) => buckets.estimate_entropy(&groups, self.control),
         }
     }
+}
+
+/// The figures in batches, each with attributes that all of its figures contain: what several have in common but for one
+/// attribute, as the candidates of one table have, and nothing for the others.
+fn batches(missing: &[Figure]) -> Vec<(AttrSet, Vec<Figure>)> {
+    /// Fewer figures are as well computed from the beginning.
+    const WORTH: usize = 3;
+    let mut containing: BTreeMap<AttrSet, Vec<Figure>> = BTreeMap::new();
+    for figure in missing {
+        for attr in figure.0.iter() {
+            containing.entry(figure.0.without(attr)).or_default().push(*figure);
+        }
+    }
+    let mut largest_first: Vec<(AttrSet, Vec<Figure>)> =
+        containing.into_iter().filter(|(base, figures)| !base.is_empty() && figures.len() >= WORTH).collect();
+    largest_first.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.len()));
+    let mut left: BTreeSet<Figure> = missing.iter().copied().collect();
+    let mut batches = Vec::new();
+    for (base, figures) in largest_first {
+        let figures: Vec<Figure> = figures.into_iter().filter(|figure| left.contains(figure)).collect();
+        if figures.len() >= WORTH {
+            left.retain(|figure| !figures.contains(figure));
+            batches.push((base, figures));
+        }
+    }
+    batches.push((AttrSet::EMPTY, left.into_iter().collect()));
+    batches
 }
 
 /// How many figures are computed at once.

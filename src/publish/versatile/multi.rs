@@ -1,0 +1,61 @@
+//! Multi-SA publishing (versatile publishing, Algorithm 3): one table, all attributes that rules protect in one part of it, each
+//! of them protected from whoever knows all other attributes.
+
+use std::collections::BTreeMap;
+
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet};
+use crate::privacy::{self, Demand};
+use crate::publication::Guarantee;
+use crate::publish::assign::Grid;
+
+const DIVERSITY_ALONE: &str = "multi_sa keeps l_diversity alone";
+const NOTHING_BESIDE: &str = "multi_sa needs a published attribute that no rule protects";
+
+/// Designs the table. What its rows allow is looked at where they are known: some are left out, and perhaps all.
+pub(super) fn decide(design: &mut Design, input: &Input<'_>, control: &Control) -> Result<(), Cancelled> {
+    let attributes = AttrSet::first(input.counts.attributes());
+    let mut sensitive: BTreeMap<Attr, u64> = BTreeMap::new();
+    let kept = |rule: &&mut DesignedRule| rule.implied_by.is_none() && rule.refused.is_none();
+    for rule in design.rules.iter_mut().filter(kept) {
+        match rule.rule.guarantee {
+            Guarantee::LDiversity { l } => {
+                let most = sensitive.entry(rule.rule.sensitive).or_default();
+                *most = l.max(*most);
+            }
+            _ => rule.refused = Some(DIVERSITY_ALONE),
+        }
+    }
+    let protected: AttrSet = sensitive.keys().copied().collect();
+    // each is protected from whoever knows all others: a dependency among them tells it, whatever a rule asks for
+    for rule in design.rules.iter_mut().filter(|rule| protected.contains(rule.rule.sensitive)) {
+        let known = attributes.without(rule.rule.sensitive);
+        let demand = Demand { known, ..Demand::from(rule.rule) };
+        if let Ok(expansion) = privacy::expand(&[demand], input.dependencies, usize::MAX) {
+            rule.impossible = rule.impossible.or(expansion.impossible.first().map(|(_, by)| *by));
+        }
+        if attributes == protected {
+            rule.refused = Some(NOTHING_BESIDE);
+        }
+    }
+    let sensitive: Vec<(Attr, u64)> = sensitive.into_iter().collect();
+    let bucketized = match sensitive[..] {
+        [] => None,
+        [(attr, l)] => Some(Bucketized::on(attributes, attr, vec![Guarantee::LDiversity { l }])),
+        _ => Some(Bucketized::each_of(attributes, &sensitive)),
+    };
+    design.tables = vec![DesignedTable { attributes, bucketized }];
+    if sensitive.len() < 2 {
+        return Ok(());
+    }
+    design.decision = Decision::ByData(None);
+    let refused = design.rules.iter().any(DesignedRule::is_refused);
+    if let Some(rows) = input.rows.filter(|_| !refused) {
+        let (grid, _) = Grid::of(rows.table, &sensitive, control)?;
+        if grid.largest_group().iter().all(|&rows| rows == 0) {
+            design.decision = Decision::Empty;
+        }
+    }
+    Ok(())
+}
