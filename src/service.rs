@@ -384,7 +384,7 @@ impl Service {
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: api::Places::new("uploads", config.max_uploads),
-            plans: api::Places::new("plans and documents of queries", config.max_plans),
+            plans: api::Places::new("plans, documents of queries, verifications and audits", config.max_plans),
             bounds: bounds(&config.request_limits),
             accepts,
             readiness: base.readiness(),

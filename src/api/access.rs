@@ -76,10 +76,12 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/releases/{id}/reject", Needs(Scope::ReleasesApprove)),
     ("POST", "/v1/releases/{id}/withdraw", Needs(Scope::ReleasesApprove)),
     ("GET", "/v1/releases/{id}/history", Needs(Scope::ReleasesApprove)),
+    ("POST", "/v1/releases/{id}/audits", Needs(Scope::ReleasesRead)),
     ("PUT", "/v1/policies/{name}", Needs(Scope::TaxonomiesWrite)),
     ("GET", "/v1/policies", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
+    ("POST", "/v1/verifications", Needs(Scope::Jobs)),
     // whoever answers for releases sees who did what, and so does whoever runs the service
     ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),
     ("GET", "/healthz", Open),

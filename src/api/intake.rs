@@ -4,6 +4,9 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::{HeaderMap, HeaderValue, header};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
@@ -11,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::DRAINED_BYTES;
-use crate::microdata::formats::LimitExceeded;
+use crate::microdata::formats::{Encoding, LimitExceeded};
 use crate::problem::{Kind, Problem};
 
 /// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
@@ -144,6 +147,11 @@ impl SharedMeter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The bytes received so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
     /// The bytes received and, where asked for, their hash, when they are those that the client meant to send.
     pub(super) fn judge(&self, stated: Option<&[u8]>) -> Result<(u64, Option<[u8; 32]>), Problem> {
         let mut meter = self.lock();
@@ -195,4 +203,37 @@ impl Read for BodyReader {
         self.current.copy_to_slice(&mut buffer[..len]);
         Ok(len)
     }
+}
+
+/// A media type without its parameters, in lower case.
+pub(super) fn essence(stated: Option<&HeaderValue>) -> Option<String> {
+    let stated = stated?.to_str().unwrap_or_default();
+    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+/// How a body, or a part of a form, is compressed, where that is stated.
+pub(super) fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {
+    let Some(stated) = headers.get(header::CONTENT_ENCODING) else { return Ok(None) };
+    match stated.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "identity" | "" => Ok(Some(Encoding::Identity)),
+        "gzip" | "x-gzip" => Ok(Some(Encoding::Gzip)),
+        "zstd" => Ok(Some(Encoding::Zstd)),
+        _ => Err(Problem::new(Kind::UnsupportedMediaType, "Content-Encoding may be gzip, zstd or identity")),
+    }
+}
+
+/// The SHA-256 that `Content-Digest` states (RFC 9530); other algorithms are passed over.
+pub(super) fn stated_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
+    let malformed = || Problem::new(Kind::MalformedRequest, "Content-Digest must be sha-256=:BASE64:");
+    let Some(stated) = headers.get("content-digest") else { return Ok(None) };
+    let stated = stated.to_str().map_err(|_| malformed())?;
+    for member in stated.split(',') {
+        let (algorithm, value) = member.trim().split_once('=').ok_or_else(malformed)?;
+        if algorithm.eq_ignore_ascii_case("sha-256") {
+            let encoded = value.strip_prefix(':').and_then(|value| value.strip_suffix(':')).ok_or_else(malformed)?;
+            let digest = BASE64_STANDARD.decode(encoded).map_err(|_| malformed())?;
+            return if digest.len() == 32 { Ok(Some(digest)) } else { Err(malformed()) };
+        }
+    }
+    Ok(None)
 }

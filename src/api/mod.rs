@@ -5,6 +5,7 @@ mod access;
 mod archive;
 mod aside;
 mod audit_log;
+mod audits;
 mod datasets;
 mod docs;
 mod events;
@@ -27,6 +28,7 @@ mod releases;
 mod respond;
 mod stream;
 mod upload;
+mod verifications;
 mod watch;
 
 use std::path::Path;

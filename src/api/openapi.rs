@@ -13,7 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, datasets, events, health, jobs, life, parts, plans, policies, queries, releases, upload,
+    App, archive, audit_log, audits, datasets, events, health, jobs, life, parts, plans, policies, queries, releases,
+    upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -40,6 +41,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "jobs", description = "Publishing"),
         (name = "releases", description = "What was published"),
         (name = "policies", description = "Specifications under a name"),
+        (name = "verifications", description = "What tables keep, whoever published them"),
         (name = "operation", description = "Health, and who did what"),
     ),
 )]
@@ -109,6 +111,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(policies::list))
         .routes(routes!(policies::put, policies::get))
         .routes(routes!(policies::versions))
+        .routes(routes!(verifications::create))
+        .routes(routes!(audits::create))
         .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

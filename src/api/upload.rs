@@ -4,9 +4,7 @@ use std::io;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
@@ -19,7 +17,7 @@ use super::App;
 use super::access::Who;
 use super::datasets::Dataset;
 use super::extract::{Query, drain, idempotency_key};
-use super::intake::{BodyReader, Fed, Feeder, Pace, SharedMeter, intake};
+use super::intake::{BodyReader, Fed, Feeder, Pace, SharedMeter, encoding, essence, intake, stated_digest};
 use crate::identity::Caller;
 use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
 use crate::meter::{self, Upload};
@@ -340,12 +338,6 @@ async fn from_form(
     }
 }
 
-/// A media type without its parameters, in lower case.
-fn essence(stated: Option<&HeaderValue>) -> Option<String> {
-    let stated = stated?.to_str().unwrap_or_default();
-    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-}
-
 fn unsupported() -> Problem {
     let types = InputFormat::ALL.map(InputFormat::media_type).join(", ");
     let detail = format!("send {types}, with the file as the body or as the part `file` of multipart/form-data");
@@ -363,32 +355,6 @@ fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem
 
 fn misplaced() -> Problem {
     Problem::new(Kind::MalformedRequest, "delimiter and null belong to text/csv")
-}
-
-fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {
-    let Some(stated) = headers.get(header::CONTENT_ENCODING) else { return Ok(None) };
-    match stated.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        "identity" | "" => Ok(Some(Encoding::Identity)),
-        "gzip" | "x-gzip" => Ok(Some(Encoding::Gzip)),
-        "zstd" => Ok(Some(Encoding::Zstd)),
-        _ => Err(Problem::new(Kind::UnsupportedMediaType, "Content-Encoding may be gzip, zstd or identity")),
-    }
-}
-
-/// The SHA-256 that `Content-Digest` states (RFC 9530); other algorithms are passed over.
-fn stated_digest(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
-    let malformed = || Problem::new(Kind::MalformedRequest, "Content-Digest must be sha-256=:BASE64:");
-    let Some(stated) = headers.get("content-digest") else { return Ok(None) };
-    let stated = stated.to_str().map_err(|_| malformed())?;
-    for member in stated.split(',') {
-        let (algorithm, value) = member.trim().split_once('=').ok_or_else(malformed)?;
-        if algorithm.eq_ignore_ascii_case("sha-256") {
-            let encoded = value.strip_prefix(':').and_then(|value| value.strip_suffix(':')).ok_or_else(malformed)?;
-            let digest = BASE64_STANDARD.decode(encoded).map_err(|_| malformed())?;
-            return if digest.len() == 32 { Ok(Some(digest)) } else { Err(malformed()) };
-        }
-    }
-    Ok(None)
 }
 
 /// The query understood; every fault in one answer.

@@ -44,7 +44,7 @@ pub(super) enum Status {
 /// How the rule `known -> sensitive` stands.
 pub(super) fn status(tables: &[Node<'_>], known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> Status {
     let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
-    let reaching: AttrSet = known.iter().filter(|&attr| connected(attr, sensitive, &all)).collect();
+    let reaching = reaching(&all, known, sensitive);
     if reaching.is_empty() {
         return Status::Unreachable;
     }
@@ -86,23 +86,33 @@ fn guardian(
     sensitive: Attr,
     guarantee: Guarantee,
 ) -> Option<AttrSet> {
-    let table = &tables[index];
-    // (i) the table holds the sensitive attribute
-    if !table.attributes.contains(sensitive) {
-        return None;
-    }
-    let others = |(other, node): (usize, &Node<'_>)| (other != index).then_some(node.attributes);
-    let mut rest: Vec<AttrSet> = tables.iter().enumerate().filter_map(others).collect();
+    let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+    let entered = entrance(&all, index, known, sensitive)?;
     // (ii) by itself it keeps what it holds of the known side, and what that reaches through other tables, from telling it
-    let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
-    let entered: AttrSet = table.attributes.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
-    if !entered.is_empty() && !table.holds(entered, Protected::Attribute(sensitive), guarantee) {
+    let holds = entered.is_empty() || tables[index].holds(entered, Protected::Attribute(sensitive), guarantee);
+    holds.then_some(entered)
+}
+
+/// The attributes `W` of Definition 4, when the table is a guardian as soon as it keeps them from telling the sensitive one.
+pub(super) fn entrance(tables: &[AttrSet], index: usize, known: AttrSet, sensitive: Attr) -> Option<AttrSet> {
+    let table = tables[index];
+    // (i) the table holds the sensitive attribute
+    if !table.contains(sensitive) {
         return None;
     }
+    let others = |(other, &attributes): (usize, &AttrSet)| (other != index).then_some(attributes);
+    let mut rest: Vec<AttrSet> = tables.iter().enumerate().filter_map(others).collect();
+    let enters = |attr: Attr| known.contains(attr) || known.iter().any(|from| connected(from, attr, &rest));
+    let entered: AttrSet = table.without(sensitive).iter().filter(|&attr| enters(attr)).collect();
     // (iii) without the sensitive column of this table nothing reaches the sensitive attribute
-    rest.push(table.attributes.without(sensitive));
+    rest.push(table.without(sensitive));
     let reached = known.iter().any(|from| connected(from, sensitive, &rest));
     (!reached).then_some(entered)
+}
+
+/// The known attributes that reach the sensitive one.
+pub(super) fn reaching(tables: &[AttrSet], known: AttrSet, sensitive: Attr) -> AttrSet {
+    known.iter().filter(|&attr| connected(attr, sensitive, tables)).collect()
 }
 
 /// Definition 3: whether a chain of tables, each sharing an attribute with the next, leads from one attribute to the other.

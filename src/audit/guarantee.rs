@@ -26,6 +26,18 @@ impl Shares {
         Self { values, size, rows }
     }
 
+    /// A class by itself, for what does not compare it with the whole column.
+    pub(super) fn alone(counts: &[(u32, u64)]) -> Self {
+        let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
+        let size = values.iter().map(|(count, _)| count).sum();
+        Self { values, size, rows: size }
+    }
+
+    /// The count of the most frequent value, and that of all.
+    pub(super) fn posterior(&self) -> (u64, u64) {
+        (self.most(), self.size)
+    }
+
     fn most(&self) -> u64 {
         self.values.iter().map(|(count, _)| *count).max().unwrap_or(0)
     }

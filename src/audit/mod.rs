@@ -10,14 +10,19 @@ mod claims;
 mod classes;
 mod content;
 mod dictionary;
+mod fit;
+mod given;
 mod gnf;
+mod groups;
 mod guarantee;
+mod judge;
 mod keys;
 mod measure;
 mod part;
 mod reading;
 mod rules;
 mod tables;
+mod worlds;
 
 #[cfg(test)]
 mod fixture;
@@ -26,7 +31,11 @@ mod mutation;
 #[cfg(test)]
 mod tests;
 
+pub use given::{Cell, GivenPart, GivenTable};
+pub use groups::{Break, Breaks, Measured};
+pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
+pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
 use std::io;

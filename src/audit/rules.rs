@@ -93,34 +93,8 @@ impl Search<'_> {
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
     }
 
-    /// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what
-    /// is protected, but for what is known of it.
     fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {
-        let mut all = vec![rule.protects.attributes()];
-        let mut next = 0;
-        while next < all.len() {
-            let protects = all[next];
-            next += 1;
-            for &(determinant, dependent) in self.evidence.dependencies {
-                for told in protects.intersection(dependent).iter() {
-                    let follows = protects.without(told).union(determinant).minus(rule.known);
-                    if follows.is_empty() {
-                        return Err("what is known determines what it protects".to_owned());
-                    }
-                    if !rule.guarantee.covers_combinations() {
-                        return Err("its guarantee cannot be kept beside a dependency".to_owned());
-                    }
-                    // a set that holds another one of the list is protected with it
-                    if !all.iter().any(|known| known.is_subset(follows)) {
-                        all.push(follows);
-                    }
-                    if all.len() > MAX_FOLLOWED {
-                        return Err("too much follows from the dependencies to be checked".to_owned());
-                    }
-                }
-            }
-        }
-        Ok(all.split_off(1))
+        followed(rule, self.evidence.dependencies).map_err(str::to_owned)
     }
 
     /// A rule holds: one of the attributes it protects, or of the combinations, is eligible and not told (versatile publishing,
@@ -248,6 +222,39 @@ fn joint_counts(original: &Table, attributes: AttrSet) -> Counts {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     codes.iter().flat_map(Codes::iter).for_each(|code| *counts.entry(code).or_default() += 1);
     counts.into_values().collect()
+}
+
+/// What must stay protected beside what a rule protects, because it tells it: by Theorem 3.2 every X that determines what is
+/// protected, but for what is known of it.
+pub(super) fn followed(
+    rule: &SubmittedRule,
+    dependencies: &[(AttrSet, AttrSet)],
+) -> Result<Vec<AttrSet>, &'static str> {
+    let mut all = vec![rule.protects.attributes()];
+    let mut next = 0;
+    while next < all.len() {
+        let protects = all[next];
+        next += 1;
+        for &(determinant, dependent) in dependencies {
+            for told in protects.intersection(dependent).iter() {
+                let follows = protects.without(told).union(determinant).minus(rule.known);
+                if follows.is_empty() {
+                    return Err("what is known determines what it protects");
+                }
+                if !rule.guarantee.covers_combinations() {
+                    return Err("its guarantee cannot be kept beside a dependency");
+                }
+                // a set that holds another one of the list is protected with it
+                if !all.iter().any(|known| known.is_subset(follows)) {
+                    all.push(follows);
+                }
+                if all.len() > MAX_FOLLOWED {
+                    return Err("too much follows from the dependencies to be checked");
+                }
+            }
+        }
+    }
+    Ok(all.split_off(1))
 }
 
 fn same(rule: &SubmittedRule, standing: &RuleStanding) -> bool {

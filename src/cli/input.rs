@@ -10,7 +10,7 @@ use super::End;
 use crate::control::{Control, Phase};
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{self, IngestError, InputFormat, Limits};
+use crate::microdata::formats::{self, IngestError, InputFormat, Limits, TableReader};
 use crate::microdata::{ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
@@ -27,27 +27,42 @@ pub(super) fn document(path: &Path) -> Result<Value, End> {
     spec::parse_json(&bytes).map_err(|problem| End::Refused(Box::new(problem)))
 }
 
-/// Reads the columns of a file that the document uses and checks the document against them.
-pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Control) -> Result<Job, End> {
+/// Begins to read a table, in the format that is stated or that its beginning tells.
+pub(super) fn opened(
+    path: &Path,
+    format: Option<InputFormat>,
+    limits: &Limits,
+    control: &Control,
+) -> Result<Box<dyn TableReader>, End> {
     let file = File::open(path).map_err(|error| End::io(path, &error))?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
-    let limits = Limits::default();
     control.begin(Phase::Load, size).map_err(|_| End::interrupted())?;
     let counted = Counted { file, control: control.clone() };
     let (encoding, sniffed) = sniff(counted).map_err(|error| End::io(path, &error))?;
-    let mut decoded = decoder(sniffed, encoding, &limits).map_err(|error| End::io(path, &error))?;
-    let ingest = |error: IngestError| match error {
+    let mut decoded = decoder(sniffed, encoding, limits).map_err(|error| End::io(path, &error))?;
+    let ingest = |error| unread(path, control, error);
+    let mut beginning = Vec::new();
+    decoded.by_ref().take(8).read_to_end(&mut beginning).map_err(|error| ingest(error.into()))?;
+    let format = format.unwrap_or_else(|| InputFormat::of_beginning(&beginning));
+    let whole = Cursor::new(beginning).chain(decoded);
+    formats::open(format, whole, CsvOptions::default(), limits, &std::env::temp_dir()).map_err(ingest)
+}
+
+/// How a command ends whose table cannot be read.
+fn unread(path: &Path, control: &Control, error: IngestError) -> End {
+    match error {
         IngestError::Io(_) if control.check().is_err() => End::interrupted(),
         IngestError::Io(error) => End::io(path, &error),
         IngestError::Spool(error) => End::io(&std::env::temp_dir(), &error),
         other => End::Refused(Box::new(other.into())),
-    };
-    let mut beginning = Vec::new();
-    decoded.by_ref().take(8).read_to_end(&mut beginning).map_err(|error| ingest(error.into()))?;
-    let format = InputFormat::of_beginning(&beginning);
-    let whole = Cursor::new(beginning).chain(decoded);
-    let reader = formats::open(format, whole, CsvOptions::default(), &limits, &std::env::temp_dir());
-    let mut reader = reader.map_err(ingest)?;
+    }
+}
+
+/// Reads the columns of a file that the document uses and checks the document against them.
+pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Control) -> Result<Job, End> {
+    let limits = Limits::default();
+    let mut reader = opened(path, None, &limits, control)?;
+    let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();
 
     // what the document uses does not depend on what the columns hold: only these are built

@@ -1,7 +1,9 @@
-//! `guardian verify`: the audit of bytes on disk.
+//! `guardian verify`: the audit of bytes on disk, whoever published them.
+
+mod anything;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -18,28 +20,51 @@ use crate::telemetry;
 /// What to verify.
 #[derive(Args)]
 pub struct Arguments {
-    /// The folder of a release
-    directory: PathBuf,
+    /// The folder of a release, or with --rules a table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
+    #[arg(required_unless_present = "request", conflicts_with = "request")]
+    path: Option<PathBuf>,
     /// The table it was made from
-    #[arg(long)]
+    #[arg(long, conflicts_with = "request")]
     original: Option<PathBuf>,
+    /// A rule such as "age, zip -> disease", that the table is held against; may be repeated
+    #[arg(long = "rules", value_name = "RULE", requires = "guarantee")]
+    rules: Vec<String>,
+    /// The guarantee of the rules, in JSON: '{"type":"l_diversity","l":2}'
+    #[arg(long, value_name = "JSON", requires = "rules")]
+    guarantee: Option<String>,
+    /// Holds the tables of a request against its rules: the document of a verification, with the files that it names beside it
+    #[arg(long, conflicts_with_all = ["rules", "guarantee"])]
+    request: Option<PathBuf>,
     /// Answers in JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+    match (&arguments.path, &arguments.request) {
+        (_, Some(request)) => anything::request(request, arguments.json),
+        (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments),
+        (Some(path), None) if path.is_file() => {
+            let detail = "to verify a table, say what it must keep: --rules \"age, zip -> disease\" --guarantee JSON";
+            Err(End::Usage(format!("{}: {detail}", path.display())))
+        }
+        (Some(directory), None) => release(directory, arguments),
+        (None, None) => Err(End::Usage("nothing to verify".to_owned())),
+    }
+}
+
+fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancels(&control);
     let shown = Shown::begin(&control);
-    let folder = Folder::new(&arguments.directory);
+    let folder = Folder::new(directory);
     let manifest = folder.manifest().map_err(End::InputOutput)?;
     // with the original at hand the rules are those of the specification, not those that the manifest lists
     let job = match &arguments.original {
         None => None,
         Some(path) => {
-            let document = input::document(&arguments.directory.join("specification.json"))?;
+            let document = input::document(&directory.join("specification.json"))?;
             Some(input::job(path, &document, Origin::Reproduction, &control)?)
         }
     };
@@ -51,9 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
         original: job.as_ref().map(|job| &job.table),
     };
     let summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {
-        engine::Stopped::Failed { cause, .. } => {
-            End::InputOutput(format!("{}: {cause}", arguments.directory.display()))
-        }
+        engine::Stopped::Failed { cause, .. } => End::InputOutput(format!("{}: {cause}", directory.display())),
         other => other.into(),
     })?;
     drop(shown);

@@ -1,12 +1,14 @@
 //! One release from start to end: plan, publish, write, audit, compose, seal. Used by jobs, plans and the command line.
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
+mod attack;
 mod exposure;
 mod need;
 mod plan;
 mod proposal;
 mod query;
 mod release;
+mod verification;
 mod verify;
 mod write;
 
@@ -23,10 +25,15 @@ use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, Uninformative};
 
+pub use attack::{Attacked, Finding, Findings};
 pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
+pub use verification::{
+    BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
+    VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
+};
 pub use verify::{Claim, verify};
 pub use write::PartStore;
 

@@ -170,7 +170,7 @@ pub(super) fn summary(audit: &Audit) -> AuditSummary {
 }
 
 /// The contract's name of a check.
-const fn check_name(check: CheckName) -> &'static str {
+pub(super) const fn check_name(check: CheckName) -> &'static str {
     match check {
         CheckName::Content => "content",
         CheckName::Buckets => "buckets",

@@ -47,6 +47,15 @@ impl PartShelf {
         Ok(self.handle.block_on(self.store.put_part_chunk(self.job, self.attempt, &chunk))?)
     }
 
+    /// The bytes of a file from its beginning.
+    ///
+    /// # Errors
+    /// When there is no such file or the store cannot answer.
+    pub fn reader(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        let first = self.chunk(file, 0)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(PartReader { shelf: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
+    }
+
     fn chunk(&self, file: &str, number: u32) -> io::Result<Option<Vec<u8>>> {
         let chunk = self.handle.block_on(self.store.part_chunk(&self.tenant, self.job, self.attempt, file, number))?;
         chunk.map(|chunk| decompress(&chunk.payload)).transpose()
@@ -55,8 +64,7 @@ impl PartShelf {
 
 impl PublishedBytes for PartShelf {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
-        let first = self.chunk(file, 0)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(PartReader { shelf: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
+        self.reader(file)
     }
 }
 

@@ -22,6 +22,7 @@ pub mod reader;
 mod rules;
 mod schema;
 mod types;
+mod verification;
 
 #[cfg(test)]
 mod tests;
@@ -36,4 +37,7 @@ pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
     SpecWarning, Specification, StatedDependency, Uninformative, VersatileSpec,
+};
+pub use verification::{
+    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
 };

@@ -378,3 +378,78 @@ fn the_demo_publishes_two_tables() {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
+
+#[test]
+fn a_table_of_anybody_is_held_against_rules() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    fs::write(at("T.csv"), "age,zip,disease\n37,a,flu\n37,a,cold\n41,b,flu\n41,b,flu\n41,b,cold\n").unwrap();
+    let verify = |arguments: &[&str]| run(guardian().arg("verify").args(arguments).current_dir(home.path()));
+    let said = |output: &Output| String::from_utf8(output.stdout.clone()).unwrap();
+    let two = "{\"type\":\"l_diversity\",\"l\":2}";
+    let output = verify(&["T.csv", "--rules", "age, zip -> disease", "--guarantee", two]);
+    assert_eq!(code(&output), 1, "{}", String::from_utf8_lossy(&output.stderr));
+    for line in [
+        "table table: 5 rows",
+        "  disease by age, zip: 2 classes, distinct l 2, k 2, l 1.500, worst posterior 2/3",
+        "rule age, zip -> disease: FAILS; table table: 1 class does not keep l_diversity of \"disease\"",
+        "  table: age = 41, zip = b",
+        "NOT VERIFIED; linkage not checked",
+    ] {
+        assert!(said(&output).contains(line), "{line} is not in\n{}", said(&output));
+    }
+    let k = "{\"type\":\"k_anonymity\",\"k\":2}";
+    let output = verify(&[
+        "T.csv",
+        "--rules",
+        "age -> disease",
+        "--rules",
+        "zip -> disease",
+        "--guarantee",
+        k,
+        "--json",
+        "--original",
+        "T.csv",
+    ]);
+    assert_eq!(code(&output), 0);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["verified"], found["rules"].as_array().unwrap().len()), (&json!(true), 2));
+    // files beside a request
+    fs::write(at("qi.csv"), "bucket,age\n1,37\n1,41\n").unwrap();
+    fs::write(at("sa.csv"), "bucket,disease\n1,flu\n1,cold\n").unwrap();
+    let part = |name: &str| json!({"name": name, "file": format!("{name}.csv"), "bucketed": true});
+    let mut request = json!({"tables": [{"name": "t", "parts": [part("qi"), part("sa")]}], "rules": ["age -> disease"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}, "attacks": ["exact_posteriors"]});
+    fs::write(at("request.json"), request.to_string()).unwrap();
+    let output = verify(&["--request", "request.json"]);
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        said(&output).contains("attack exact_posteriors: no breach, 0 findings, worst posterior 1/2\n"),
+        "{}",
+        said(&output)
+    );
+    // how it ends otherwise
+    let refused = |output: &Output| {
+        assert_eq!(code(output), 3, "{}", String::from_utf8_lossy(&output.stderr));
+        let problem: Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_problem(&problem);
+        problem
+    };
+    request["tables"][0]["parts"][0]["file"] = json!("../T.csv");
+    fs::write(at("outside.json"), request.to_string()).unwrap();
+    assert_eq!(kind(&refused(&verify(&["--request", "outside.json"]))), "malformed-request");
+    let problem = refused(&verify(&["T.csv", "--rules", "age -> nobody", "--guarantee", two]));
+    assert_eq!(problem["errors"][0]["pointer"], "/rules/0");
+    assert_eq!(kind(&problem["errors"][0]), "unknown-attribute");
+    for usage in [
+        &["T.csv"][..],
+        &["T.csv", "--rules", "age -> disease"],
+        &["T.csv", "--guarantee", two],
+        &["T.csv", "--rules", "age -> disease", "--guarantee", "l=2"],
+        &["T.csv", "--request", "request.json"],
+        &[],
+    ] {
+        assert_eq!(code(&verify(usage)), 2, "{usage:?}");
+    }
+    assert_eq!(code(&verify(&["none.csv", "--rules", "a -> b", "--guarantee", two])), 4);
+}

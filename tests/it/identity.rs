@@ -113,10 +113,12 @@ pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/releases/{id}/approve", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/reject", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("POST", "/v1/releases/{id}/withdraw", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
+    ("POST", "/v1/releases/{id}/audits", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/history", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),
     ("GET", "/v1/policies", Some(Scope::Jobs), SUBMITTERS, 200, 200),
     ("GET", "/v1/policies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("GET", "/v1/policies/{name}/versions", Some(Scope::Jobs), SUBMITTERS, 200, 404),
+    ("POST", "/v1/verifications", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     // last of these: from then on the stranger has one of the same name
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
@@ -136,8 +138,8 @@ pub(crate) struct Things {
 pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut Things) {
     match (method, path.strip_prefix("/v1/releases/{id}/")) {
         ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.dataset(HOSPITAL).await,
-        // uses nothing up
-        ("POST", Some("queries")) => {}
+        // use nothing up
+        ("POST", Some("audits" | "queries")) => {}
         ("POST", Some(act)) => {
             let document = json!({"hold": act != "withdraw", "method": hospital_method()});
             let release = admin.publish(&admin.dataset(HOSPITAL).await, document).await;
@@ -163,6 +165,12 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
     let document = json!({"dataset": things.dataset, "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,
+        ("POST", "/v1/verifications") => {
+            let rule = json!({"release": things.release, "rules": ["gender, race -> zipcode"],
+                "default_guarantee": {"type": "l_diversity", "l": 2}});
+            client.post(&path, &rule).await
+        }
+        ("POST", act) if act.ends_with("/audits") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
         ("POST", asked) if asked.ends_with("/queries") => client.post(asked, &json!({"queries": []})).await,
         ("POST", act) if act.starts_with("/v1/releases/") => client.post(act, &json!({"reason": "why"})).await,
         ("POST", _) => client.post(&path, &document).await,

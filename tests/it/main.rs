@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking, and print their seeds")]
 
 mod at_rest;
+mod attacks;
 mod catalogue;
 mod chance;
 mod command_line;
@@ -53,4 +54,5 @@ mod stores;
 mod telemetry;
 mod torture;
 mod uploads;
+mod verifications;
 mod worlds;

@@ -311,6 +311,14 @@ async fn examples_are_what_the_service_answers() {
         ("events.txt", server.get(&text(&job["links"]["events"])).await.text()),
     ];
 
+    let released = text(&manifest["id"]);
+    let attack: Value = serde_json::from_str(include_str!("../../openapi/examples/audit.json")).unwrap();
+    note("attacked.json", &server.post(&format!("/v1/releases/{released}/audits"), &attack).await.ok(200));
+    let form: Value = serde_json::from_str(include_str!("../../openapi/examples/verification_form.json")).unwrap();
+    let patients = b"age,zip,disease\n37,71000,flu\n37,71000,cold\n41,72000,flu\n41,72000,flu\n".to_vec();
+    let verified = super::verifications::verify(&server, &form["request"], &[("patients.csv", patients)]).await;
+    note("verification.json", &verified.ok(200));
+
     note("policy.json", &policy);
     note("policies.json", &server.get("/v1/policies").await.ok(200));
     note("policy_versions.json", &server.get("/v1/policies/hospital/versions").await.ok(200));

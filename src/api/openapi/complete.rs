@@ -21,6 +21,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "entropy_l"),
     ("Achieved", "gain"),
     ("Achieved", "recursive_c"),
+    ("BrokenClass", "bucket"),
+    ("BrokenClass", "class"),
     ("CheckResult", "detail"),
     ("DeltaGuarantee", "prior"),
     ("Manifest", "reproducible"),

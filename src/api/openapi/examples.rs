@@ -15,6 +15,8 @@ files! {
     "anatomy.json", "One sensitive attribute";
     "answers.json", "Answers from one part, from one table and from several";
     "arrow.txt", "The bytes of an Arrow IPC stream";
+    "attacked.json", "Nothing was learned beyond the rules";
+    "audit.json", "Every world, against every rule";
     "audit_log.json", "What was done to a policy";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
@@ -47,6 +49,9 @@ files! {
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
+    "verification.json", "A table with classes that keep too little";
+    "verification_form.json", "A table of one part, with the classes of two attributes";
+    "verification_release.json", "A release, held against a rule of the reader's own";
     "versatile.json", "Three rules over the hospital table";
     "withdrawn.json", "A release that is not served any more";
     "zip.txt", "The bytes of a zip file";

@@ -1,0 +1,389 @@
+//! Verifications: tables that anybody published, or a release, held against rules. Reaches what the request holds, parts and
+//! manifests, and no dataset. Nothing is kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::multipart::Field;
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
+use axum::http::header;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tracing::Span;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::access::Who;
+use super::extract::Document;
+use super::intake::{Fed, Pace, encoding, essence, intake, stated_digest};
+use super::{App, DRAINED_BYTES, DRAINED_FOR, releases};
+use crate::control::Control;
+use crate::engine::{self, Material, ReadFile, Stopped, Verification};
+use crate::identity::{Caller, Scope};
+use crate::jobs::{MemoryBudget, PartShelf, StoreError, Taken, problem_of};
+use crate::microdata::formats::compression::decoder;
+use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::{self, Encoding, IngestError, InputFormat};
+use crate::problem::{Fault, Kind, Problem};
+use crate::report::Manifest;
+use crate::spec::{self, REQUEST, StatedFile, Subject, parse_json};
+
+/// What is to be verified against which rules. It is read by hand, so that one answer names every fault; its schema is written by
+/// hand too.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "gives the schema its name")]
+pub(super) struct VerificationRequest {
+    rules: Vec<Value>,
+}
+
+/// A form with the request and its files.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes a form that is read as a stream")]
+struct VerificationForm {
+    request: VerificationRequest,
+}
+
+/// Whether tables keep rules: true or false, what they achieve, and what breaks them
+///
+/// Tables that anybody published come as a form: first the part `request`, a JSON document, then one part for each `file` that it
+/// names, in the formats of uploads and under their limits. A release of this service is named by its id. The answer is 200 also
+/// when the rules do not hold. Nothing is kept of what was sent.
+///
+/// A table is one part (`bucketed: false`), whose classes are the equal values of what a rule takes for known, or several parts that
+/// a column `bucket` ties. With several tables, a rule holds when nothing known reaches what is sensitive, or when one table stands
+/// between and each of its classes keeps the guarantee (Guardian Normal Form); tables are taken to have been shuffled
+/// independently. Rows need not be in any order, and labels may be any text. A missing value is a value.
+///
+/// What is found is a statement about what a reader can conclude from the tables with the rules' knowledge, not about how they
+/// were made.
+#[utoipa::path(post, path = "/v1/verifications", tag = "verifications",
+    request_body(content((VerificationForm = "multipart/form-data"), (VerificationRequest = "application/json"))),
+    responses((status = 200, body = Verification)))]
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    mut request: Request,
+) -> Result<Json<Verification>, Problem> {
+    let _place = match app.plans.take() {
+        Ok(place) => place,
+        Err(problem) => {
+            super::extract::drain(request.into_body().into_data_stream()).await;
+            return Err(problem);
+        }
+    };
+    if essence(request.headers().get(header::CONTENT_TYPE)).as_deref() != Some("multipart/form-data") {
+        let Document(document) = Document::from_request(request, &app).await?;
+        return match spec::read_verification(&document).map_err(Problem::of_faults)? {
+            Subject::Release(release) => of_release(&app, &caller, release, document).await,
+            subject => Err(Problem::of_faults(subject.files().map(not_sent).collect())),
+        };
+    }
+    // what a form may hold is counted as it is read
+    DefaultBodyLimit::disable().apply(&mut request);
+    let form = Multipart::from_request(request, &()).await;
+    let mut form = Form {
+        form: form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?,
+        pace: Pace::new(app.bounds.idle, app.bounds.upload),
+        left: app.max_upload_bytes,
+        held: Room::new(app.desk.budget.clone()),
+    };
+    let outcome = from_form(&app, &caller, &mut form).await;
+    if outcome.is_err() {
+        form.drain().await;
+    }
+    outcome
+}
+
+const NO_FORM: &str = "the body is not the form that Content-Type states";
+
+fn not_sent(file: &StatedFile) -> Fault {
+    let detail = format!("no file came under this name: send multipart/form-data with a part named {:?}", file.file);
+    Fault::new(file.pointer.as_str(), Kind::BadColumns, detail)
+}
+
+/// Memory that is taken while files grow, and given back when this is dropped.
+struct Room {
+    budget: MemoryBudget,
+    /// Of files that were read whole.
+    before: u64,
+    bytes: u64,
+    taken: Vec<Taken>,
+}
+
+/// Memory is taken in pieces of at least so many bytes.
+const PIECE: u64 = 16 << 20;
+
+impl Room {
+    const fn new(budget: MemoryBudget) -> Self {
+        Self { budget, before: 0, bytes: 0, taken: Vec::new() }
+    }
+
+    /// Takes what is missing for a file of so many bytes beside those before it.
+    fn hold(&mut self, file: u64) -> Result<(), Problem> {
+        let need = self.before.saturating_add(file);
+        self.budget.judge(need)?;
+        if need > self.bytes {
+            let more = (need - self.bytes).max(PIECE.min(need));
+            self.taken.push(self.budget.take_now(more)?);
+            self.bytes += more;
+        }
+        Ok(())
+    }
+
+    /// Reads a file into what it takes.
+    fn read(&mut self, file: impl FnOnce(engine::Take<'_>) -> Result<ReadFile, Problem>) -> Result<ReadFile, Problem> {
+        let mut most = 0;
+        let read = file(&mut |need| {
+            most = need;
+            self.hold(need)
+        });
+        self.before = self.before.saturating_add(most);
+        read
+    }
+}
+
+/// A form under way.
+struct Form {
+    form: Multipart,
+    pace: Pace,
+    /// Bytes that may still come.
+    left: u64,
+    held: Room,
+}
+
+impl Form {
+    /// The document of the first part.
+    async fn document(&mut self, app: &App) -> Result<Value, Problem> {
+        let first =
+            || Problem::new(Kind::MalformedRequest, "the first part of the form must be `request`, a JSON document");
+        let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+        let mut part = self.pace.wait(self.form.next_field()).await?.map_err(malformed)?.ok_or_else(first)?;
+        if part.name() != Some(REQUEST) {
+            return Err(first());
+        }
+        let (mut bytes, limit) = (Vec::new(), app.bounds.max_document_bytes);
+        while let Some(piece) = self.pace.next(&mut part).await? {
+            let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?;
+            let found = bytes.len() + piece.len();
+            if found > limit {
+                let detail = format!("a document may have {limit} bytes");
+                return Err(Problem::new(Kind::TooLarge, detail).with("limit", limit).with("found", found));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        let document = parse_json(&bytes)?;
+        if document.is_object() {
+            Ok(document)
+        } else {
+            Err(Problem::new(Kind::MalformedBody, "the request must be one JSON object"))
+        }
+    }
+
+    /// Reads the files that are stated, in whatever order they come.
+    async fn files(&mut self, app: &App, subject: &Subject) -> Result<HashMap<String, ReadFile>, Problem> {
+        let mut files = HashMap::new();
+        loop {
+            let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+            let Some(part) = self.pace.wait(self.form.next_field()).await?.map_err(malformed)? else {
+                return Ok(files);
+            };
+            let name = part.name().unwrap_or_default().to_owned();
+            let stated = subject.files().find(|file| file.file == name);
+            let Some(stated) = stated.filter(|_| !files.contains_key(&name)) else {
+                let detail = "the form has a part that is no file of the request, or a file twice";
+                return Err(Problem::new(Kind::MalformedRequest, detail).with("part", name));
+            };
+            let packing = Packing::of(stated, &part)?;
+            let room = std::mem::replace(&mut self.held, Room::new(MemoryBudget::default()));
+            let (file, room, read) = Self::file(app, part, packing, (self.left, room), &mut self.pace).await;
+            (self.held, self.left) = (room, self.left.saturating_sub(read));
+            // so that of several files it is known which
+            let file = file.map_err(|problem| match problem.kind.status() {
+                413 | 422 | 400 => {
+                    Problem { detail: format!("{name}: {}", problem.detail), ..problem }.with("file", name.as_str())
+                }
+                _ => problem,
+            })?;
+            files.insert(name, file);
+        }
+    }
+
+    async fn file(
+        app: &App,
+        part: Field<'_>,
+        packing: Packing,
+        (left, mut room): (u64, Room),
+        pace: &mut Pace,
+    ) -> (Result<ReadFile, Problem>, Room, u64) {
+        let (feeder, meter, body) = intake(left, packing.digest.is_some());
+        let (limits, spool, span) = (app.limits.clone(), Arc::clone(&app.spool), Span::current());
+        let received = meter.clone();
+        let thread = tokio::task::spawn_blocking(move || {
+            let _inside = span.entered();
+            let read = room.read(|take| {
+                let decoded = decoder(body, packing.encoding, &limits).map_err(IngestError::from)?;
+                let mut reader = formats::open(packing.format, decoded, CsvOptions::default(), &limits, &spool)?;
+                let read = engine::read_file(reader.as_mut(), &limits, take)?;
+                meter.judge(packing.digest.as_deref())?;
+                Ok(read)
+            });
+            (read, room)
+        });
+        let fed = feeder.feed(part, pace).await;
+        feeder.end(matches!(fed, Fed::Whole)).await;
+        let (read, room) = thread.await.unwrap_or_else(|_panicked| {
+            (Err(Problem::new(Kind::Internal, "the reading stopped unexpectedly")), Room::new(MemoryBudget::default()))
+        });
+        let read = match (fed, read) {
+            // what the thread saw is a body that broke off
+            (Fed::Late(problem), Err(_)) => Err(problem),
+            (_, read) => read,
+        };
+        (read, room, received.bytes())
+    }
+
+    /// Reads on after a refusal, so that the client gets to see the answer.
+    async fn drain(&mut self) {
+        let draining = async {
+            let mut drained = 0;
+            while let Ok(Some(mut part)) = self.form.next_field().await {
+                while let Ok(Some(piece)) = part.chunk().await {
+                    drained += piece.len();
+                    if drained > DRAINED_BYTES {
+                        return;
+                    }
+                }
+            }
+        };
+        // whoever sends slowly is not read to the end
+        let _ = tokio::time::timeout(DRAINED_FOR, draining).await;
+    }
+}
+
+/// How the bytes of a file are packed.
+struct Packing {
+    format: InputFormat,
+    encoding: Encoding,
+    digest: Option<Vec<u8>>,
+}
+
+impl Packing {
+    /// What the request states goes before what the part states, and that before the end of the name.
+    fn of(stated: &StatedFile, part: &Field<'_>) -> Result<Self, Problem> {
+        let unpacked = |name: &str| match name {
+            name if name.ends_with(".gz") => (name.len() - 3, Some(Encoding::Gzip)),
+            name if name.ends_with(".zst") => (name.len() - 4, Some(Encoding::Zstd)),
+            name => (name.len(), None),
+        };
+        let (length, packing) = unpacked(&stated.file);
+        let by_type =
+            || essence(part.headers().get(header::CONTENT_TYPE)).and_then(|it| InputFormat::of_media_type(&it));
+        let by_name = || InputFormat::of_file_name(&stated.file[..length]);
+        Ok(Self {
+            format: stated.format.or_else(by_type).or_else(by_name).unwrap_or_default(),
+            encoding: encoding(part.headers())?.or(packing).unwrap_or(Encoding::Identity),
+            digest: stated_digest(part.headers())?,
+        })
+    }
+}
+
+async fn from_form(app: &App, caller: &Caller, form: &mut Form) -> Result<Json<Verification>, Problem> {
+    let document = form.document(app).await?;
+    let subject = spec::read_verification(&document).map_err(Problem::of_faults)?;
+    let mut files = form.files(app, &subject).await?;
+    let (tables, original) = match &subject {
+        Subject::Release(release) => return of_release(app, caller, *release, document).await,
+        Subject::Tables(tables, original) => (tables.clone(), original.is_some()),
+    };
+    let absent: Vec<Fault> = subject.files().filter(|file| !files.contains_key(&file.file)).map(not_sent).collect();
+    if !absent.is_empty() {
+        return Err(Problem::of_faults(absent));
+    }
+    let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
+    computed(move |control| {
+        let material = Material::of(&tables, files, original).map_err(refused)?;
+        let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
+        engine::verify_tables(&material, &asked, control)
+    })
+    .await
+    .map(Json)
+}
+
+/// Every fault, found while it was computed.
+pub(super) fn refused(faults: Vec<Fault>) -> Stopped {
+    Stopped::Refused(Problem::of_faults(faults))
+}
+
+/// Computes on a blocking thread, until the caller has gone.
+pub(super) async fn computed<T: Send + 'static>(
+    work: impl FnOnce(&Control) -> Result<T, Stopped> + Send + 'static,
+) -> Result<T, Problem> {
+    let (control, span) = (Control::default(), Span::current());
+    let stop_when_dropped = control.stop_when_dropped();
+    let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&control))).await;
+    drop(stop_when_dropped);
+    match done {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(Stopped::Refused(problem))) => Err(problem),
+        Ok(Err(Stopped::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was stopped")),
+        Ok(Err(Stopped::Failed { problem, cause })) => {
+            tracing::error!(cause, "a verification failed");
+            Err(problem)
+        }
+        Err(_panicked) => Err(Problem::new(Kind::Internal, "the computation stopped unexpectedly")),
+    }
+}
+
+async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) -> Result<Json<Verification>, Problem> {
+    if !caller.may(Scope::ReleasesRead) {
+        let scope = Scope::ReleasesRead.name();
+        let detail = format!("the key has not the scope {scope}, without which no release is read");
+        return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
+    }
+    let (_, shelf) = shelved(app, caller, release).await?;
+    let found = computed(move |control| {
+        let (material, _room) = shelf.read(control)?;
+        let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
+        engine::verify_tables(&material, &asked, control)
+    });
+    found.await.map(Json)
+}
+
+/// The parts of a release, where they are kept.
+pub(super) struct Shelved {
+    pub(super) manifest: Manifest,
+    parts: PartShelf,
+    budget: MemoryBudget,
+}
+
+/// Finds a release that the caller may read, and notes that its rows are about to be.
+pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Manifest, Shelved), Problem> {
+    let (release, manifest) = releases::read(app, caller, id).await?;
+    releases::open(app, caller, &release).await?;
+    let store = Arc::clone(&app.desk.store);
+    let parts = PartShelf::new(Handle::current(), store, release.tenant, release.job, release.attempt);
+    let shelved = Shelved { manifest: manifest.clone(), parts, budget: app.desk.budget.clone() };
+    Ok((manifest, shelved))
+}
+
+impl Shelved {
+    /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped.
+    pub(super) fn read(&self, control: &Control) -> Result<(Material, impl Sized + use<>), Stopped> {
+        let tables = engine::stated_by(&self.manifest).map_err(Stopped::Refused)?;
+        let mut room = Room::new(self.budget.clone());
+        let mut files = Vec::new();
+        for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
+            control.check()?;
+            let bytes = self.parts.reader(&part.file).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Stopped::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
+                }
+                _ => Stopped::Refused(problem_of(&StoreError::corrupt(error))),
+            })?;
+            let read = room.read(|take| engine::read_published(part, bytes, take));
+            files.push(read.map_err(Stopped::Refused)?);
+        }
+        Ok((Material::of(&tables, files, false).map_err(refused)?, room))
+    }
+}

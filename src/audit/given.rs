@@ -1,0 +1,72 @@
+//! Tables that somebody published, as they were read: the material of [`super::judge`] and [`super::worlds`].
+
+use crate::microdata::{Attr, AttrSet, AttributeType, Column};
+use crate::publication::RowMeaning;
+
+/// A table that somebody published.
+#[derive(Debug)]
+pub struct GivenTable {
+    /// Unique among them.
+    pub name: String,
+    /// At least one; several are tied by their labels.
+    pub parts: Vec<GivenPart>,
+}
+
+/// One file of a table, or an original.
+#[derive(Debug)]
+pub struct GivenPart {
+    /// Unique in the table.
+    pub name: String,
+    /// What a row stands for; counterfeits are refused before.
+    pub meaning: RowMeaning,
+    /// How many rows there are.
+    pub rows: usize,
+    /// The label of each row, where rows are tied by labels.
+    pub bucket: Option<Column>,
+    /// The attributes with their cells, each attribute once.
+    pub columns: Vec<(Attr, Column)>,
+    /// The attributes whose cells are intervals, nodes or sets: compared as they are written, and not understood.
+    pub opaque: AttrSet,
+}
+
+impl GivenPart {
+    /// The attributes.
+    #[must_use]
+    pub fn attributes(&self) -> AttrSet {
+        self.columns.iter().map(|(attr, _)| *attr).collect()
+    }
+
+    /// The cells of an attribute.
+    #[must_use]
+    pub fn column(&self, attr: Attr) -> Option<&Column> {
+        self.columns.iter().find(|(of, _)| *of == attr).map(|(_, column)| column)
+    }
+
+    /// What stands in a row.
+    pub(super) fn cell(column: &Column, row: usize) -> Cell {
+        Cell { kind: column.domain.kind(), value: column.value(row).map(<[u8]>::to_vec) }
+    }
+}
+
+impl GivenTable {
+    /// The attributes of all parts.
+    #[must_use]
+    pub fn attributes(&self) -> AttrSet {
+        self.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes()))
+    }
+
+    /// The part that holds an attribute.
+    #[must_use]
+    pub fn holder(&self, attr: Attr) -> Option<&GivenPart> {
+        self.parts.iter().find(|part| part.attributes().contains(attr))
+    }
+}
+
+/// A value of a part, for whoever submitted it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// How it is to be read.
+    pub kind: AttributeType,
+    /// `None` when it is missing.
+    pub value: Option<Vec<u8>>,
+}

@@ -1,0 +1,279 @@
+//! The classes of a part: rows that an adversary who knows some attributes, and the bucket, cannot tell apart; and what their
+//! sensitive values show, by the definitions.
+
+use ahash::{AHashMap, AHashSet};
+
+use super::given::{Cell, GivenPart};
+use super::guarantee::Shares;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Codes};
+use crate::publication::{Ground, Guarantee, RowMeaning};
+
+/// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
+const MAX_COMPARISONS: u64 = 1 << 28;
+/// Recursive diversity is measured for l up to this.
+const MAX_RECURSIVE_L: u64 = 5;
+/// So many classes that break a guarantee are shown.
+const SHOWN: usize = 10;
+
+/// What the worst class shows. Of values without multiplicities only their number can be read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measured {
+    /// How many classes there are.
+    pub classes: u64,
+    /// The size of the smallest class.
+    pub k: Option<u64>,
+    /// The largest share that a value takes of a class, as `(count, size)`; of equal ones that of the smallest class.
+    pub worst: Option<(u64, u64)>,
+    /// The fewest values of a class.
+    pub distinct_l: u64,
+    /// The least number of equally frequent values that have a class's entropy.
+    pub entropy_l: Option<f64>,
+    /// Per l from 2 on, as far as every class has so many values: the largest quotient of the most frequent value's count and that
+    /// of all from the l-th on.
+    pub recursive_c: Vec<(u64, f64)>,
+    /// The largest distance of a class from the column, all values equally far.
+    pub t_equal: Option<f64>,
+    /// The same over the order of values.
+    pub t_ordered: Option<f64>,
+}
+
+/// A class that breaks a guarantee.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Break {
+    /// The table, by its index.
+    pub table: usize,
+    /// The label of its bucket, where there are buckets.
+    pub bucket: Option<Cell>,
+    /// What its rows have in common; nothing where a whole table breaks it.
+    pub class: Vec<(Attr, Cell)>,
+}
+
+/// How many classes break a guarantee, and some of them, the worst first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Breaks {
+    /// All of them.
+    pub total: u64,
+    /// At most ten.
+    pub first: Vec<Break>,
+}
+
+impl Breaks {
+    /// Adds those of another table.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.total += more.total;
+        self.first.extend(more.first);
+        self.first.truncate(SHOWN);
+    }
+}
+
+/// The rows of a class.
+struct Class {
+    /// One of them.
+    first: usize,
+    size: u64,
+    /// Where its values stand in [`Classes::counts`].
+    values: std::ops::Range<usize>,
+}
+
+/// The classes of a part, by its labels and by some of its attributes.
+pub(super) struct Classes<'a> {
+    part: &'a GivenPart,
+    by: AttrSet,
+    by_bucket: bool,
+    classes: Vec<Class>,
+    /// Class after class: values in their order, with how often they occur in the class.
+    counts: Vec<(u32, u64)>,
+    /// How often each value occurs in the whole part.
+    overall: Vec<u64>,
+}
+
+/// Refines an id per row by a column; ids rise in the order of rows.
+pub(super) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Result<u32, Cancelled> {
+    let mut known: AHashMap<(u32, u32), u32> = AHashMap::new();
+    for (row, (id, code)) in ids.iter_mut().zip(codes.iter()).enumerate() {
+        if row.is_multiple_of(Control::STRIDE) {
+            control.check()?;
+        }
+        let next = known.len() as u32;
+        *id = *known.entry((*id, code)).or_insert(next);
+    }
+    Ok(known.len() as u32)
+}
+
+impl<'a> Classes<'a> {
+    /// The classes of `part` by its labels, when `by_bucket`, and by the attributes of `by` that it holds; `target` is what stays
+    /// protected, all of it in this part.
+    pub(super) fn of(
+        part: &'a GivenPart,
+        by: AttrSet,
+        by_bucket: bool,
+        target: AttrSet,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let by = by.intersection(part.attributes()).minus(target);
+        let by_bucket = by_bucket && part.bucket.is_some();
+        let mut class = vec![0_u32; part.rows];
+        if let Some(bucket) = part.bucket.as_ref().filter(|_| by_bucket) {
+            refine(&mut class, &bucket.codes, control)?;
+        }
+        let columns = |set: AttrSet| part.columns.iter().filter(move |(attr, _)| set.contains(*attr)).map(|(_, c)| c);
+        for column in columns(by) {
+            refine(&mut class, &column.codes, control)?;
+        }
+        // a single attribute keeps its codes, which are in the order of its values
+        let mut value: Vec<u32> = match target.len() {
+            1 => columns(target).flat_map(|column| column.codes.iter()).collect(),
+            _ => vec![0; part.rows],
+        };
+        let mut domain = columns(target).map(|column| column.domain.len()).max().unwrap_or(0);
+        if target.len() != 1 {
+            for column in columns(target) {
+                domain = refine(&mut value, &column.codes, control)? as usize;
+            }
+        }
+        let mut overall = vec![0_u64; domain];
+        value.iter().for_each(|&code| overall[code as usize] += 1);
+        let number = class.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut classes: Vec<Class> = Vec::with_capacity(number);
+        for (row, &id) in class.iter().enumerate() {
+            // ids rise in the order of rows
+            if id as usize == classes.len() {
+                classes.push(Class { first: row, size: 0, values: 0..0 });
+            }
+        }
+        let mut pairs: Vec<u64> = class.iter().zip(&value).map(|(&c, &v)| u64::from(c) << 32 | u64::from(v)).collect();
+        drop((class, value));
+        control.check()?;
+        pairs.sort_unstable();
+        let mut counts: Vec<(u32, u64)> = Vec::new();
+        for run in pairs.chunk_by(|a, b| a == b) {
+            let class = &mut classes[(run[0] >> 32) as usize];
+            if class.size == 0 {
+                class.values = counts.len()..counts.len();
+            }
+            counts.push((run[0] as u32, run.len() as u64));
+            class.values.end = counts.len();
+            class.size += run.len() as u64;
+        }
+        Ok(Self { part, by, by_bucket, classes, counts, overall })
+    }
+
+    fn values(&self, class: &Class) -> &[(u32, u64)] {
+        &self.counts[class.values.clone()]
+    }
+
+    /// The classes, each kind of them once.
+    fn kinds(&self) -> AHashSet<&[(u32, u64)]> {
+        self.classes.iter().map(|class| self.values(class)).collect()
+    }
+
+    fn listed_only(&self) -> bool {
+        self.part.meaning == RowMeaning::Values
+    }
+
+    /// What the worst class shows.
+    pub(super) fn measure(&self, control: &Control) -> Result<Measured, Cancelled> {
+        let kinds = self.kinds();
+        let compared = kinds.len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS;
+        let mut seen = Measured { classes: self.classes.len() as u64, distinct_l: u64::MAX, ..Measured::default() };
+        let mut recursive: Vec<Option<f64>> = (2..=MAX_RECURSIVE_L).map(|_| Some(0.0)).collect();
+        let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.min(b)));
+        let most = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.max(b)));
+        for kind in &kinds {
+            control.check()?;
+            seen.distinct_l = seen.distinct_l.min(kind.len() as u64);
+            if self.listed_only() {
+                continue;
+            }
+            let alone = Shares::alone(kind);
+            let here = alone.posterior();
+            seen.k = Some(seen.k.map_or(here.1, |k| k.min(here.1)));
+            seen.worst = Some(seen.worst.map_or(here, |worst| worse(worst, here)));
+            seen.entropy_l = least(seen.entropy_l, alone.entropy_l());
+            for (l, worst) in (2..).zip(&mut recursive) {
+                *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
+            }
+            if compared {
+                let shares = Shares::of(kind, &self.overall);
+                let real = |(work, unit): (u128, u128)| work as f64 / unit as f64;
+                seen.t_equal = most(seen.t_equal, real(shares.distance(Ground::Equal)));
+                seen.t_ordered = most(seen.t_ordered, real(shares.distance(Ground::Ordered)));
+            }
+        }
+        if kinds.is_empty() {
+            seen.distinct_l = 0;
+        } else if !self.listed_only() {
+            seen.recursive_c = (2..).zip(recursive).map_while(|(l, c)| Some((l, c?))).collect();
+        }
+        Ok(seen)
+    }
+
+    /// Whether the classes can be held against a guarantee within bounds of work.
+    pub(super) fn judgeable(&self, guarantee: Guarantee) -> bool {
+        !needs_column(guarantee) || self.kinds().len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS
+    }
+
+    /// The classes that break a guarantee. Of values without multiplicities only their number is known: whatever asks for more
+    /// is broken.
+    pub(super) fn broken(&self, table: usize, guarantee: Guarantee, control: &Control) -> Result<Breaks, Cancelled> {
+        let mut kept: AHashMap<&[(u32, u64)], bool> = AHashMap::new();
+        for kind in self.kinds() {
+            control.check()?;
+            let keeps = match guarantee {
+                Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
+                _ if self.listed_only() => false,
+                _ if needs_column(guarantee) => Shares::of(kind, &self.overall).keep(guarantee),
+                _ => Shares::alone(kind).keep(guarantee),
+            };
+            kept.insert(kind, keeps);
+        }
+        let mut broken: Vec<&Class> =
+            self.classes.iter().filter(|class| !kept.get(self.values(class)).copied().unwrap_or(false)).collect();
+        let total = broken.len() as u64;
+        let share = |class: &Class| {
+            let top = self.values(class).iter().map(|(_, count)| *count).max().unwrap_or(0);
+            (top, class.size)
+        };
+        let place = |class: &Class| -> Vec<u32> {
+            let bucket = self.part.bucket.iter().filter(|_| self.by_bucket);
+            bucket.chain(self.key_columns().map(|(_, column)| column)).map(|c| c.codes.get(class.first)).collect()
+        };
+        broken.sort_by_cached_key(|class| {
+            let (top, size) = share(class);
+            // as a whole number: falling share, rising size, then the order of values
+            (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, place(class))
+        });
+        let shown = broken.into_iter().take(SHOWN).map(|class| Break {
+            table,
+            bucket: self
+                .part
+                .bucket
+                .as_ref()
+                .filter(|_| self.by_bucket)
+                .map(|column| GivenPart::cell(column, class.first)),
+            class: self.key_columns().map(|(attr, column)| (*attr, GivenPart::cell(column, class.first))).collect(),
+        });
+        Ok(Breaks { total, first: shown.collect() })
+    }
+
+    fn key_columns(&self) -> impl Iterator<Item = &'a (Attr, crate::microdata::Column)> {
+        let by = self.by;
+        self.part.columns.iter().filter(move |(attr, _)| by.contains(*attr))
+    }
+}
+
+/// Whether a guarantee compares a class with the whole column.
+const fn needs_column(guarantee: Guarantee) -> bool {
+    matches!(guarantee, Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. })
+}
+
+/// The larger share; of equal ones that of the smaller class.
+fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    let (left, right) = (u128::from(a.0) * u128::from(b.1), u128::from(b.0) * u128::from(a.1));
+    match left.cmp(&right) {
+        std::cmp::Ordering::Less => b,
+        std::cmp::Ordering::Equal if b.1 < a.1 => b,
+        _ => a,
+    }
+}

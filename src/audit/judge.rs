@@ -1,0 +1,342 @@
+//! Whether tables that anybody published keep rules: from the tables alone, with no claim of whoever made them.
+//!
+//! A rule holds when no known attribute reaches the sensitive one, or when a table stands between as its guardian (versatile
+//! publishing, Definition 4). Whether a table by itself keeps what is known from telling the sensitive value is read from its
+//! rows: every class of rows that cannot be told apart (equal values of the known attributes beside the sensitive one, and in
+//! a bucketized table the bucket) keeps the guarantee. A plain table is so judged as a table with one class for each value of what
+//! is known.
+
+use std::collections::BTreeMap;
+
+use super::fit;
+use super::given::{GivenPart, GivenTable};
+use super::groups::{Breaks, Classes, Measured};
+use super::rules::followed;
+use super::{Check, CheckName, Findings, gnf};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
+
+/// What is to be judged.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// The tables, as they were read.
+    pub tables: &'a [GivenTable],
+    /// The names of the attributes, also of those that are in no table.
+    pub names: &'a [String],
+    /// What must hold.
+    pub rules: &'a [SubmittedRule],
+    /// What the adversary knows to determine something.
+    pub dependencies: &'a [(AttrSet, AttrSet)],
+    /// What the tables are said to have been made from.
+    pub original: Option<&'a GivenPart>,
+}
+
+impl Submission<'_> {
+    /// The names of attributes.
+    pub(super) fn list(&self, attrs: AttrSet) -> String {
+        attrs.iter().map(|attr| format!("\"{}\"", self.names[attr.index()])).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Each rule, as they were given.
+    pub rules: Vec<Judged>,
+    /// Each table, as they were given.
+    pub tables: Vec<GivenFigures>,
+    /// What was checked beside the rules.
+    pub checks: Vec<Check>,
+    /// What a reader should know: a stable name, and what it is.
+    pub remarks: Vec<(&'static str, String)>,
+}
+
+impl Verdict {
+    /// Whether all rules hold and nothing else was found.
+    #[must_use]
+    pub fn verified(&self) -> bool {
+        self.rules.iter().all(|rule| rule.held.is_some()) && self.checks.iter().all(|check| check.passed)
+    }
+}
+
+/// Why a rule holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// Nothing known reaches what is sensitive.
+    Unreachable,
+    /// A table, by its index, stands between; these of its attributes the adversary may know.
+    Guardian(usize, AttrSet),
+}
+
+/// A rule and how it stands.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// Why it holds; `None` when it does not.
+    pub held: Option<Held>,
+    /// The known attributes that reach what is sensitive, when it does not hold.
+    pub violated_by: AttrSet,
+    /// What the classes of the table that holds it, or comes nearest to it, show.
+    pub achieved: Option<Measured>,
+    /// The classes that break it.
+    pub breaks: Breaks,
+    /// Why it does not hold, in words.
+    pub detail: Option<String>,
+}
+
+/// What a table shows.
+#[derive(Debug, Default)]
+pub struct GivenFigures {
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many buckets; 0 without.
+    pub buckets: u64,
+    /// What its classes show: per protected attributes, and per attributes whose equal values make a class.
+    pub measures: Vec<(AttrSet, AttrSet, Measured)>,
+}
+
+/// Judges tables. Fails closed: what cannot be read from them does not hold.
+///
+/// # Errors
+/// When cancelled.
+pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<Verdict, Cancelled> {
+    let mut findings = Findings::default();
+    let mut remarks = Vec::new();
+    let mut tables = fit::check(submission, &mut findings, &mut remarks, control)?;
+    let mut bench = Bench {
+        submission,
+        schemas: submission.tables.iter().map(GivenTable::attributes).collect(),
+        seen: BTreeMap::new(),
+        control,
+    };
+    let mut rules = Vec::new();
+    for rule in submission.rules {
+        control.check()?;
+        let judged = bench.rule(rule)?;
+        if judged.held.is_none() {
+            let detail = judged.detail.clone().unwrap_or_default();
+            let check = if judged.breaks.total > 0 { CheckName::Guarantee } else { CheckName::Gnf };
+            findings.fail(check, format!("rule {}: {detail}", rule.pointer));
+        }
+        rules.push(judged);
+    }
+    if !submission.dependencies.is_empty() {
+        let detail = "what determines a protected attribute is protected too; that is necessary, and no proof that nothing else \
+                      follows from the dependencies";
+        remarks.push(("dependency-necessary-only", detail.to_owned()));
+    }
+    for ((table, by, target), measured) in bench.seen {
+        if measured.t_equal.is_none() && measured.k.is_some() {
+            let name = &submission.tables[table].name;
+            let detail = format!("table {name} has too many classes of too many values for distances to be computed");
+            if !remarks.iter().any(|(_, known)| *known == detail) {
+                remarks.push(("distances-not-computed", detail));
+            }
+        }
+        tables[table].measures.push((target, by, measured));
+    }
+    let mut checks = vec![CheckName::Buckets, CheckName::Columns, CheckName::Guarantee, CheckName::Gnf];
+    if submission.original.is_some() {
+        checks.insert(0, CheckName::Content);
+    }
+    let checks = checks.into_iter().map(|check| findings.report(check)).collect();
+    Ok(Verdict { rules, tables, checks, remarks })
+}
+
+/// A table, the attributes whose equal values make its classes, and what is protected in them.
+type Place = (usize, AttrSet, AttrSet);
+
+struct Bench<'a> {
+    submission: &'a Submission<'a>,
+    /// The attributes of each table.
+    schemas: Vec<AttrSet>,
+    /// What the classes showed that were looked at.
+    seen: BTreeMap<Place, Measured>,
+    control: &'a Control,
+}
+
+impl Bench<'_> {
+    /// A rule holds, and so does what follows from it.
+    fn rule(&mut self, rule: &SubmittedRule) -> Result<Judged, Cancelled> {
+        let mut judged = self.protected(rule.known, rule.protects, rule.guarantee)?;
+        let follows = match followed(rule, self.submission.dependencies) {
+            Ok(follows) => follows,
+            Err(detail) => {
+                let (held, detail) = (None, Some(detail.to_owned()));
+                return Ok(Judged { held, detail, violated_by: rule.known, ..judged });
+            }
+        };
+        for follows in follows {
+            if judged.held.is_none() {
+                break;
+            }
+            let more = self.protected(rule.known, Protected::Joint(follows), rule.guarantee)?;
+            if more.held.is_none() {
+                let fault = more.detail.unwrap_or_default();
+                let detail = format!("by a dependency {} must stay protected: {fault}", self.submission.list(follows));
+                judged = Judged { detail: Some(detail), ..more };
+            }
+        }
+        Ok(judged)
+    }
+
+    /// Any one attribute of a combination that is protected protects it; else the combination may be protected by itself.
+    fn protected(&mut self, known: AttrSet, protects: Protected, g: Guarantee) -> Result<Judged, Cancelled> {
+        let sensitive = protects.attributes();
+        let mut last = Judged::default();
+        for attr in sensitive.iter() {
+            last = self.single(known, attr, AttrSet::one(attr), g)?;
+            if last.held.is_some() {
+                return Ok(last);
+            }
+        }
+        // a combination, or some of it, is one value where that stands in one part of one table and nowhere else
+        let parts = self.submission.tables.iter().flat_map(|table| &table.parts);
+        let mut within: Vec<AttrSet> = parts.map(|part| part.attributes().intersection(sensitive)).collect();
+        within.retain(|some| some.len() > 1 && g.covers_combinations());
+        within.sort_unstable_by_key(|some| (some.len(), *some));
+        within.dedup();
+        for some in within {
+            let lone = self.schemas.iter().filter(|schema| schema.meets(some)).count() == 1;
+            if let (true, Some(first)) = (lone, some.iter().next()) {
+                last = self.single(known, first, some, g)?;
+                if last.held.is_some() {
+                    break;
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    /// `target` is `attr`, or a combination with it that stands in one part.
+    fn single(&mut self, known: AttrSet, attr: Attr, target: AttrSet, g: Guarantee) -> Result<Judged, Cancelled> {
+        let tables = self.submission.tables;
+        let holders: Vec<usize> = (0..tables.len()).filter(|&at| self.schemas[at].contains(attr)).collect();
+        let name = self.submission.list(target);
+        let mut judged = Judged { violated_by: gnf::reaching(&self.schemas, known, attr), ..Judged::default() };
+        // by itself, before anything is known
+        let (mut whole, mut why_whole) = (Breaks::default(), None);
+        for &table in &holders {
+            if let Err((breaks, why)) = self.kept(table, AttrSet::EMPTY, false, attr, target, g)? {
+                whole.extend(breaks);
+                why_whole.get_or_insert(why.unwrap_or_else(|| {
+                    format!("table {}: {name} does not keep {} even as a whole", tables[table].name, word(g))
+                }));
+            }
+        }
+        if judged.violated_by.is_empty() {
+            return Ok(match why_whole {
+                None => Judged { held: Some(Held::Unreachable), ..judged },
+                detail => Judged { breaks: whole, detail, ..judged },
+            });
+        }
+        let mut looked = Vec::new();
+        for &table in &holders {
+            let entrance = gnf::entrance(&self.schemas, table, known, attr);
+            let entered = entrance.unwrap_or(known).intersection(self.schemas[table]).minus(target);
+            looked.push((table, entered));
+            let kept = self.kept(table, entered, true, attr, target, g)?;
+            if entrance.is_none() {
+                // whatever its rows show, another way leads around it
+                continue;
+            }
+            match kept {
+                Ok(()) if why_whole.is_none() => {
+                    let achieved = self.nearest(&[(table, entered)], attr, target);
+                    let (held, violated_by) = (Some(Held::Guardian(table, entered)), AttrSet::EMPTY);
+                    return Ok(Judged { held, violated_by, achieved, ..Judged::default() });
+                }
+                Ok(()) => {}
+                Err((breaks, why)) => {
+                    let bucketed = tables[table].parts.iter().any(|part| part.bucket.is_some());
+                    let what = match (breaks.total, bucketed) {
+                        (1, true) => "bucket does",
+                        (1, false) => "class does",
+                        (_, true) => "buckets do",
+                        (_, false) => "classes do",
+                    };
+                    let detail = why.unwrap_or_else(|| {
+                        let (table, total) = (&tables[table].name, breaks.total);
+                        format!("table {table}: {total} {what} not keep {} of {name}", word(g))
+                    });
+                    judged.detail.get_or_insert(detail);
+                    judged.breaks.extend(breaks);
+                }
+            }
+        }
+        judged.achieved = self.nearest(&looked, attr, target);
+        if judged.breaks.total == 0 && why_whole.is_some() {
+            judged = Judged { breaks: whole, detail: why_whole, ..judged };
+        }
+        if judged.detail.is_none() {
+            let reaching = self.submission.list(judged.violated_by);
+            let detail = format!(
+                "{reaching} and {name} are tied together by several tables, and no one table stands between them"
+            );
+            judged.detail = Some(detail);
+        }
+        Ok(judged)
+    }
+
+    /// Whether the classes of a table keep a guarantee; else those that do not, and why where they are not the reason.
+    fn kept(
+        &mut self,
+        table: usize,
+        entered: AttrSet,
+        by_bucket: bool,
+        attr: Attr,
+        target: AttrSet,
+        g: Guarantee,
+    ) -> Result<Result<(), (Breaks, Option<String>)>, Cancelled> {
+        let Some(part) = self.submission.tables[table].holder(attr) else { return Ok(Ok(())) };
+        let values = part.meaning == RowMeaning::Values;
+        if values && !by_bucket {
+            // how frequent they are over all is not published
+            return Ok(Ok(()));
+        }
+        let classes = Classes::of(part, entered, by_bucket, target, self.control)?;
+        let place = (table, entered.intersection(part.attributes()).minus(target), target);
+        if by_bucket && !self.seen.contains_key(&place) {
+            self.seen.insert(place, classes.measure(self.control)?);
+        }
+        if !classes.judgeable(g) {
+            let detail = format!(
+                "table {}: there are too many classes of too many values for {} to be judged",
+                self.submission.tables[table].name,
+                word(g)
+            );
+            return Ok(Err((Breaks::default(), Some(detail))));
+        }
+        let breaks = classes.broken(table, g, self.control)?;
+        if breaks.total == 0 {
+            return Ok(Ok(()));
+        }
+        let unread = values && !matches!(g, Guarantee::DistinctLDiversity { .. });
+        let why = unread.then(|| {
+            let name = self.submission.list(target);
+            format!("of {name} only values without their numbers are published, from which {} cannot be read", word(g))
+        });
+        Ok(Err((breaks, why)))
+    }
+
+    /// What the classes of the tables that were looked at show at worst.
+    fn nearest(&self, looked: &[(usize, AttrSet)], attr: Attr, target: AttrSet) -> Option<Measured> {
+        let measured = looked.iter().filter_map(|&(table, entered)| {
+            let part = self.submission.tables[table].holder(attr)?;
+            self.seen.get(&(table, entered.intersection(part.attributes()).minus(target), target))
+        });
+        measured.max_by(|a, b| share(a).total_cmp(&share(b))).cloned()
+    }
+}
+
+fn share(measured: &Measured) -> f64 {
+    measured.worst.map_or(0.0, |(count, of)| count as f64 / of as f64)
+}
+
+/// The name of a guarantee for people. Classes of k rows, whatever their values, are k-anonymity.
+const fn word(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::AlphaK { alpha, .. } if alpha.numerator() == alpha.denominator() => "k_anonymity",
+        other => other.word(),
+    }
+}

@@ -1,0 +1,560 @@
+//! Verification of tables that anybody published: what was read and asked, judged by the audit, in words.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{ColumnSize, Stopped, memory};
+use crate::audit::{self, Cell, GivenPart, GivenTable, Held, Judged, Measured, Submission, Verdict};
+use crate::control::{Control, Phase};
+use crate::microdata::formats::csv::{CsvOptions, CsvReader};
+use crate::microdata::formats::{IngestError, Limits, TableReader};
+use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{Protected, RowMeaning, SubmittedRule};
+use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice, Ratio};
+use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
+
+/// The name of the column of labels.
+const BUCKET: &str = "bucket";
+
+/// A file that was read.
+#[derive(Debug)]
+pub struct ReadFile {
+    /// Its columns, by name.
+    pub columns: Vec<(String, Column)>,
+    /// How many rows it has, at least one.
+    pub rows: usize,
+}
+
+/// Is asked, while a file grows, whether so many bytes of memory may be taken for it altogether.
+pub type Take<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
+
+/// Reads a file whole.
+///
+/// # Errors
+/// What is wrong with the file, or the answer of `take`.
+pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) -> Result<ReadFile, Problem> {
+    let names = reader.names().to_vec();
+    let (builders, rows) = gather(names.len(), &mut || reader.next_chunk(), limits, take)?;
+    Ok(finished(names, builders, reader.kinds(), rows))
+}
+
+/// Reads a part of a release whole.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_published(part: &ManifestPart, bytes: impl Read, take: Take<'_>) -> Result<ReadFile, Problem> {
+    let limits = Limits::of_own_parts();
+    let types = part.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
+    let options = CsvOptions { delimiter: Some(b','), null: part.null.clone(), types };
+    let mut reader = CsvReader::open(bytes, options, &limits)?;
+    let names = reader.names().to_vec();
+    let (builders, rows) = gather(names.len(), &mut || reader.next_chunk(), &limits, take)?;
+    Ok(finished(names, builders, reader.kinds().to_vec(), rows))
+}
+
+/// The columns of all chunks, and how many rows they have.
+fn gather(
+    columns: usize,
+    next: &mut dyn FnMut() -> Result<Option<Chunk>, IngestError>,
+    limits: &Limits,
+    take: Take<'_>,
+) -> Result<(Vec<ColumnBuilder>, usize), Problem> {
+    let mut builders: Vec<ColumnBuilder> = (0..columns).map(|_| ColumnBuilder::new(limits)).collect();
+    // at most so many: a value counts once for every chunk that holds it
+    let mut sizes = vec![ColumnSize { codes: 0, bytes: 0 }; columns];
+    let mut rows = 0_u64;
+    while let Some(chunk) = next()? {
+        rows += u64::from(chunk.rows);
+        for ((builder, size), column) in builders.iter_mut().zip(&mut sizes).zip(&chunk.columns) {
+            builder.push(column).map_err(IngestError::from)?;
+            size.codes += column.values().len() as u64;
+            size.bytes += column.values().size() as u64;
+        }
+        take(memory(rows, &sizes))?;
+    }
+    if rows == 0 {
+        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
+    }
+    Ok((builders, rows as usize))
+}
+
+fn finished(
+    names: Vec<String>,
+    builders: Vec<ColumnBuilder>,
+    kinds: Vec<Option<AttributeType>>,
+    rows: usize,
+) -> ReadFile {
+    let columns = builders.into_iter().zip(kinds).map(|(builder, kind)| builder.finish(kind));
+    ReadFile { columns: names.into_iter().zip(columns).collect(), rows }
+}
+
+/// The tables of a release as its manifest states them, and where their rows are.
+///
+/// # Errors
+/// What cannot be verified of it.
+pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
+    let part = |part: &ManifestPart| {
+        let meaning = match part.row_meaning.as_str() {
+            "tuples" => RowMeaning::Tuples,
+            "values" => RowMeaning::Values,
+            other => {
+                let detail = format!("rows that are {other} cannot be verified yet");
+                return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
+            }
+        };
+        let opaque = part.cells.iter().filter(|(_, cells)| *cells != "exact");
+        Ok(StatedPart {
+            name: part.name.clone(),
+            file: StatedFile { file: part.file.clone(), format: None, pointer: String::new() },
+            bucketed: part.bucketed,
+            meaning,
+            opaque: opaque.map(|(name, _)| (name.clone(), String::new())).collect(),
+            pointer: String::new(),
+        })
+    };
+    let table = |table: &ManifestTable| {
+        let parts: Result<Vec<StatedPart>, Problem> = table.parts.iter().map(part).collect();
+        Ok(StatedTable { name: table.name.clone(), parts: parts? })
+    };
+    manifest.tables.iter().map(table).collect()
+}
+
+/// The rules that a manifest states, or those of them that were stated at a pointer.
+///
+/// # Errors
+/// When no rule was stated there.
+pub fn rules_of(
+    manifest: &Manifest,
+    pointer: Option<&str>,
+    names: &[String],
+) -> Result<Vec<SubmittedRule>, Vec<Fault>> {
+    let set = |list: &[String]| -> AttrSet {
+        list.iter().filter_map(|name| names.iter().position(|known| known == name)).map(Attr::from).collect()
+    };
+    let chosen = manifest.rules.iter().filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
+    let rules = chosen.map(|rule| SubmittedRule {
+        pointer: rule.pointer.clone().unwrap_or_default(),
+        known: set(&rule.quasi_identifiers),
+        protects: match set(&rule.sensitive) {
+            several if rule.combination => Protected::Joint(several),
+            one => one.iter().next().map_or(Protected::Joint(one), Protected::Attribute),
+        },
+        guarantee: rule.guarantee,
+    });
+    let rules: Vec<SubmittedRule> = rules.collect();
+    if rules.is_empty() && pointer.is_some() {
+        let stated: Vec<&str> = manifest.rules.iter().filter_map(|rule| rule.pointer.as_deref()).collect();
+        let allowed = format!("the pointer of a rule of the release: {}", stated.join(", "));
+        let fault = Fault::new("/rule", Kind::ParameterRange, format!("expected {allowed}"));
+        return Err(vec![fault.with("allowed", allowed)]);
+    }
+    Ok(rules)
+}
+
+/// Plays an attack on the parts of a release.
+///
+/// # Errors
+/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
+pub fn attack_tables(
+    material: &Material,
+    attack: Attack,
+    rules: &[SubmittedRule],
+    control: &Control,
+) -> Result<super::attack::Attacked, Stopped> {
+    control.begin(Phase::Audit, rules.len() as u64)?;
+    let submission =
+        Submission { tables: &material.tables, names: &material.names, rules, dependencies: &[], original: None };
+    super::attack::play(attack, &submission, control).map(|(attacked, _)| attacked)
+}
+
+/// Tables as they were read, and the names of their attributes.
+#[derive(Debug)]
+pub struct Material {
+    tables: Vec<GivenTable>,
+    original: Option<GivenPart>,
+    names: Vec<String>,
+}
+
+impl Material {
+    /// Puts stated tables and files together; `files` holds those of the parts in their order, and last that of the original,
+    /// where one is stated.
+    ///
+    /// # Errors
+    /// Every fault of the statements that the files show.
+    pub fn of(stated: &[StatedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+        let (mut names, mut faults) = (Vec::new(), Vec::new());
+        let original = if original { files.pop() } else { None };
+        for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {
+            let columns = file.columns.iter().map(|(name, _)| name);
+            for name in columns.chain(original.iter().flat_map(|file| file.columns.iter().map(|(name, _)| name))) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        // labels are no attribute, unless a part says that they are
+        let labelled = stated.iter().flat_map(|table| &table.parts).zip(&files);
+        let attribute = labelled.clone().any(|(part, file)| !part.bucketed && has(file, BUCKET))
+            || original.iter().any(|file| has(file, BUCKET));
+        names.retain(|name| attribute || name != BUCKET);
+        if names.len() > MAX_ATTRIBUTES {
+            let fault = Fault::new("/tables", Kind::TooManyAttributes, "the tables together have too many attributes");
+            return Err(vec![fault.with("limit", MAX_ATTRIBUTES).with("found", names.len())]);
+        }
+        let mut files = files.into_iter();
+        let mut tables = Vec::new();
+        for table in stated {
+            let mut parts: Vec<GivenPart> = Vec::new();
+            for (part, file) in table.parts.iter().zip(files.by_ref()) {
+                if part.bucketed && !has(&file, BUCKET) {
+                    let detail = format!("{} has no column {BUCKET}", part.file.file);
+                    faults.push(Fault::new(format!("{}/bucketed", part.pointer), Kind::BadColumns, detail));
+                }
+                for (column, pointer) in part.opaque.iter().filter(|(column, _)| !has(&file, column)) {
+                    let detail = format!("{} has no column {column}", part.file.file);
+                    faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", column.as_str()));
+                }
+                let mut given = given(&names, part.name.clone(), part.meaning, file, part.bucketed);
+                given.opaque =
+                    given.attributes().iter().filter(|a| part.opaque.contains_key(&names[a.index()])).collect();
+                let before = parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes()));
+                if given.columns.is_empty() {
+                    let detail = format!("{} has no attribute", part.file.file);
+                    faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
+                }
+                for twice in before.intersection(given.attributes()).iter() {
+                    let detail = format!("another part of the table has {} too", names[twice.index()]);
+                    faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
+                }
+                parts.push(given);
+            }
+            tables.push(GivenTable { name: table.name.clone(), parts });
+        }
+        let original = original.map(|file| given(&names, "original".to_owned(), RowMeaning::Tuples, file, false));
+        if faults.is_empty() { Ok(Self { tables, original, names }) } else { Err(faults) }
+    }
+
+    /// The names of the attributes, in the order in which the files have them first.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn tables(&self) -> &[GivenTable] {
+        &self.tables
+    }
+}
+
+fn has(file: &ReadFile, name: &str) -> bool {
+    file.columns.iter().any(|(column, _)| column == name)
+}
+
+fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bucketed: bool) -> GivenPart {
+    let (mut bucket, mut columns) = (None, Vec::new());
+    for (column, cells) in file.columns {
+        match names.iter().position(|known| *known == column) {
+            _ if bucketed && column == BUCKET => bucket = Some(cells),
+            Some(at) => columns.push((Attr::from(at), cells)),
+            None => {}
+        }
+    }
+    GivenPart { name, meaning, rows: file.rows, bucket, columns, opaque: AttrSet::EMPTY }
+}
+
+/// Whether tables keep rules, and what they achieve.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Verification {
+    /// Whether every rule holds and every check passed.
+    pub verified: bool,
+    /// `not_checked`: who stands in which bucket is known to the publisher alone.
+    pub linkage: String,
+    /// The rules, in their order; one that protects several attributes each is there once for each.
+    pub rules: Vec<VerifiedRule>,
+    /// The tables.
+    pub tables: Vec<VerifiedTable>,
+    /// What was checked. `content` only with an original.
+    pub checks: Vec<CheckResult>,
+    /// The attacks that were asked for.
+    pub attacks: Vec<super::attack::Attacked>,
+    /// What a reader should know.
+    pub warnings: Vec<Notice>,
+}
+
+/// A rule and how it stands.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct VerifiedRule {
+    /// Where the request states it.
+    pub pointer: String,
+    /// What may be known.
+    pub quasi_identifiers: Vec<String>,
+    /// What stays protected.
+    pub sensitive: Vec<String>,
+    /// Whether it is only the combination of `sensitive` that stays protected.
+    pub combination: bool,
+    /// Whether it holds.
+    pub holds: bool,
+    /// Why it holds.
+    pub held_by: Option<HeldByText>,
+    /// The known attributes that reach what is sensitive, when it does not hold.
+    pub violated_by: Option<Vec<String>>,
+    /// What the classes show of the table that holds it, or of those that ought to; null where no class bears on it.
+    pub achieved: Option<Measures>,
+    /// The classes that break it.
+    pub breaks: BrokenClasses,
+    /// Why it does not hold, in words.
+    pub detail: Option<String>,
+}
+
+/// Classes that break a rule.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct BrokenClasses {
+    /// How many there are.
+    pub total: u64,
+    /// At most ten, the worst first.
+    pub first: Vec<BrokenClass>,
+}
+
+/// A class that breaks a rule: a bucket, or what its rows have in common, or both. Values are those of the submitted part.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct BrokenClass {
+    /// The table.
+    pub table: String,
+    /// The label of the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub bucket: Option<Value>,
+    /// The values that its rows have in common; empty when a whole table breaks the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub class: Option<Map<String, Value>>,
+}
+
+/// A table and what it shows.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct VerifiedTable {
+    /// Its name.
+    pub name: String,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many buckets; 0 without.
+    pub buckets: u64,
+    /// What its classes show of each attribute that a rule protects.
+    pub measures: Vec<TableMeasures>,
+}
+
+/// What the classes of a table show of an attribute.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TableMeasures {
+    /// What is protected; of a combination all, joined by ` & `.
+    pub sensitive: String,
+    /// The attributes whose equal values make a class, in a bucketized table within a bucket.
+    pub quasi_identifiers: Vec<String>,
+    /// How many classes there are.
+    pub classes: u64,
+    /// The size of the smallest.
+    pub k: Option<u64>,
+    /// The largest l for which they are l-diverse: the inverse of `worst_posterior`.
+    pub l: Option<Ratio>,
+    /// The fewest values of a class.
+    pub distinct_l: u64,
+    /// The least number of equally frequent values that have a class's entropy.
+    pub entropy_l: Option<f64>,
+    /// As in `Measures`.
+    pub recursive_c: Vec<RecursiveC>,
+    /// The largest distance of a class from the whole part, all values equally far from each other.
+    pub t_equal: Option<f64>,
+    /// The same over the order of values.
+    pub t_ordered: Option<f64>,
+    /// The largest share that a value takes of a class.
+    pub worst_posterior: Option<Ratio>,
+}
+
+impl TableMeasures {
+    fn of(sensitive: &[String], quasi_identifiers: Vec<String>, measured: &Measured) -> Self {
+        let Measures { classes, k, l, distinct_l, entropy_l, recursive_c, t_equal, t_ordered, worst_posterior } =
+            Measures::of(measured);
+        Self {
+            sensitive: sensitive.join(" & "),
+            quasi_identifiers,
+            classes,
+            k,
+            l,
+            distinct_l,
+            entropy_l,
+            recursive_c,
+            t_equal,
+            t_ordered,
+            worst_posterior,
+        }
+    }
+}
+
+/// What the worst class shows, by each measure. Of values that are published without their numbers only `distinct_l` is known.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Measures {
+    /// How many classes there are.
+    pub classes: u64,
+    /// The size of the smallest.
+    pub k: Option<u64>,
+    /// The largest l for which they are l-diverse: the inverse of `worst_posterior`.
+    pub l: Option<Ratio>,
+    /// The fewest values of a class.
+    pub distinct_l: u64,
+    /// The least number of equally frequent values that have a class's entropy.
+    pub entropy_l: Option<f64>,
+    /// Per l, the c that recursive (c,l)-diversity needs more than: the largest quotient of the most frequent value's count and
+    /// that of all from the l-th on. Up to l = 5, as far as every class has so many values.
+    pub recursive_c: Vec<RecursiveC>,
+    /// The largest distance of a class from the whole part, all values equally far from each other.
+    pub t_equal: Option<f64>,
+    /// The same over the order of values.
+    pub t_ordered: Option<f64>,
+    /// The largest share that a value takes of a class.
+    pub worst_posterior: Option<Ratio>,
+}
+
+/// What recursive diversity would hold.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct RecursiveC {
+    /// The rank.
+    pub l: u64,
+    /// The quotient.
+    pub c: f64,
+}
+
+impl Measures {
+    fn of(measured: &Measured) -> Self {
+        let ratio = |(count, of): (u64, u64)| Ratio { count, of };
+        Self {
+            classes: measured.classes,
+            k: measured.k,
+            l: measured.worst.map(|(count, of)| Ratio { count: of, of: count }),
+            distinct_l: measured.distinct_l,
+            entropy_l: measured.entropy_l,
+            recursive_c: measured.recursive_c.iter().map(|&(l, c)| RecursiveC { l, c }).collect(),
+            t_equal: measured.t_equal,
+            t_ordered: measured.t_ordered,
+            worst_posterior: measured.worst.map(ratio),
+        }
+    }
+}
+
+/// A value as it stands in answers: integers and booleans as such, everything else as text.
+pub(super) fn in_json(cell: &Cell) -> Value {
+    let Some(value) = &cell.value else { return Value::Null };
+    match cell.kind {
+        AttributeType::Integer => match parse_integer(value) {
+            Some(number) => number.into(),
+            None => String::from_utf8_lossy(value).into(),
+        },
+        AttributeType::Boolean => (value == b"true").into(),
+        _ => String::from_utf8_lossy(value).into(),
+    }
+}
+
+/// Holds tables against rules.
+///
+/// # Errors
+/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
+pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> Result<Verification, Stopped> {
+    control.begin(Phase::Audit, asked.rules.len() as u64)?;
+    let submission = Submission {
+        tables: &material.tables,
+        names: &asked.names,
+        rules: &asked.rules,
+        dependencies: &asked.dependencies,
+        original: material.original.as_ref(),
+    };
+    let verdict = audit::judge(&submission, control)?;
+    let (mut attacks, mut possible) = (Vec::new(), true);
+    for attack in &asked.attacks {
+        let (attacked, any) = super::attack::play(*attack, &submission, control)?;
+        attacks.push(attacked);
+        possible &= any;
+    }
+    let mut found = in_words(&submission, &verdict, attacks);
+    if !possible {
+        found.verified = false;
+        let columns = found.checks.iter_mut().find(|check| check.check == "columns" && check.passed);
+        if let Some(check) = columns {
+            check.passed = false;
+            check.detail = Some("no table can have been made into these parts: they contradict each other".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::attack::Attacked>) -> Verification {
+    let names =
+        |set: AttrSet| -> Vec<String> { set.iter().map(|attr| submission.names[attr.index()].clone()).collect() };
+    let rules = submission.rules.iter().zip(&verdict.rules).map(|(rule, judged)| VerifiedRule {
+        pointer: rule.pointer.clone(),
+        quasi_identifiers: names(rule.known),
+        sensitive: names(rule.protects.attributes()),
+        combination: matches!(rule.protects, crate::publication::Protected::Joint(_)),
+        holds: judged.held.is_some(),
+        held_by: judged.held.map(|held| match held {
+            Held::Unreachable => HeldByText::Unreachable { unreachable: true },
+            Held::Guardian(at, _) if submission.tables.len() == 1 => {
+                HeldByText::Table { table: submission.tables[at].name.clone() }
+            }
+            Held::Guardian(at, known) => {
+                HeldByText::Guardian { guardian: submission.tables[at].name.clone(), known: names(known) }
+            }
+        }),
+        violated_by: judged.held.is_none().then(|| names(judged.violated_by)),
+        achieved: judged.achieved.as_ref().map(Measures::of),
+        breaks: broken(submission, judged),
+        detail: judged.detail.clone(),
+    });
+    let tables = submission.tables.iter().zip(&verdict.tables).map(|(table, figures)| VerifiedTable {
+        name: table.name.clone(),
+        rows: figures.rows,
+        buckets: figures.buckets,
+        measures: figures
+            .measures
+            .iter()
+            .map(|(target, by, measured)| TableMeasures::of(&names(*target), names(*by), measured))
+            .collect(),
+    });
+    let check = |check: &audit::Check| CheckResult {
+        check: super::release::check_name(check.check).to_owned(),
+        passed: check.passed,
+        detail: check.detail.clone(),
+    };
+    let notice =
+        |(name, detail): &(&str, String)| Notice { r#type: (*name).to_owned(), pointer: None, detail: detail.clone() };
+    Verification {
+        verified: verdict.verified(),
+        linkage: "not_checked".to_owned(),
+        rules: rules.collect(),
+        tables: tables.collect(),
+        checks: verdict.checks.iter().map(check).collect(),
+        attacks,
+        warnings: verdict.remarks.iter().map(notice).collect(),
+    }
+}
+
+fn broken(submission: &Submission<'_>, judged: &Judged) -> BrokenClasses {
+    let first = judged.breaks.first.iter().map(|found| {
+        let class: BTreeMap<String, Value> = named(submission.names, &found.class);
+        BrokenClass {
+            table: submission.tables[found.table].name.clone(),
+            bucket: found.bucket.as_ref().map(in_json),
+            class: (found.bucket.is_none() || !class.is_empty()).then(|| class.into_iter().collect()),
+        }
+    });
+    BrokenClasses { total: judged.breaks.total, first: first.collect() }
+}
+
+/// Cells by the names of their attributes.
+pub(super) fn named<C: FromIterator<(String, Value)>>(names: &[String], cells: &[(Attr, Cell)]) -> C {
+    cells.iter().map(|(attr, cell)| (names[attr.index()].clone(), in_json(cell))).collect()
+}

@@ -1,0 +1,495 @@
+//! Requests for verifications: tables that somebody published, or a release, and the rules they are held against; and for
+//! audits of a release.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::attributes::Columns;
+use super::dependencies;
+use super::grammar;
+use super::guarantee::guarantee;
+use super::reader::{Faults, Members, child, integer, one_of};
+use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use super::types::{ColumnFacts, Schema};
+use crate::microdata::formats::InputFormat;
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::problem::{Fault, Kind};
+use crate::publication::{Protected, RowMeaning, SubmittedRule};
+
+/// How many tables, and parts of each, a request may state.
+const MAX_TABLES: usize = 100;
+const MAX_RULES: usize = 1_000;
+const NAME: &str = "a name of 1 to 200 characters";
+
+/// An attack that can be played.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Attack {
+    /// Every world that the tables allow, one by one.
+    ExactPosteriors,
+}
+
+impl Attack {
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ExactPosteriors => "exact_posteriors",
+        }
+    }
+}
+
+/// Attacks of the contract that this version does not play.
+const UNBUILT: &[&str] = &[
+    "chain",
+    "exclusion",
+    "excludable",
+    "forced",
+    "corruption",
+    "negative_association",
+    "membership",
+    "proxy",
+    "join",
+];
+
+/// A file that a request names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatedFile {
+    /// Its name, which is that of a part of the form.
+    pub file: String,
+    /// What it is written in, where that is stated.
+    pub format: Option<InputFormat>,
+    /// Where the request names it.
+    pub pointer: String,
+}
+
+/// A part of a table as it is stated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatedPart {
+    /// Its name in the table.
+    pub name: String,
+    /// Where its rows are.
+    pub file: StatedFile,
+    /// Whether a column `bucket` ties its rows to those of other parts.
+    pub bucketed: bool,
+    /// What a row stands for.
+    pub meaning: RowMeaning,
+    /// Columns whose cells are not exact, each with where that is said.
+    pub opaque: BTreeMap<String, String>,
+    /// Where the request states it.
+    pub pointer: String,
+}
+
+/// A table as it is stated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatedTable {
+    /// Its name, unique in the request.
+    pub name: String,
+    /// At least one.
+    pub parts: Vec<StatedPart>,
+}
+
+/// What is to be verified.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Tables that come with the request, and what they were made from.
+    Tables(Vec<StatedTable>, Option<StatedFile>),
+    /// A release of this service.
+    Release(Uuid),
+}
+
+impl Subject {
+    /// The files that must come with the request.
+    pub fn files(&self) -> impl Iterator<Item = &StatedFile> {
+        let (tables, original) = match self {
+            Self::Tables(tables, original) => (tables.as_slice(), original.as_ref()),
+            Self::Release(_) => (&[][..], None),
+        };
+        tables.iter().flat_map(|table| &table.parts).map(|part| &part.file).chain(original)
+    }
+}
+
+/// What is asked of tables once their attributes are known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The names of the attributes: those that were given, and behind them those that only dependencies name.
+    pub names: Vec<String>,
+    /// The rules; one that protects several attributes each gives one for each.
+    pub rules: Vec<SubmittedRule>,
+    /// What the adversary knows to determine something.
+    pub dependencies: Vec<(AttrSet, AttrSet)>,
+    /// The attacks to be played, each once.
+    pub attacks: Vec<Attack>,
+}
+
+/// What a request speaks of, before any file is read.
+///
+/// # Errors
+/// Every fault that shows without knowing which attributes the files have.
+pub fn read_verification(document: &Value) -> Result<Subject, Vec<Fault>> {
+    let mut faults = Faults::new();
+    let subject = Members::open(document, "", &mut faults).and_then(|mut members| {
+        let subject = read_subject(&mut members, &mut faults);
+        let named = named(document);
+        let open: Vec<&str> = named.iter().map(String::as_str).collect();
+        // whatever attributes there will be, this much can be said of the rules
+        let _ = read_asked(&mut members, &open, &mut faults);
+        members.finish(&mut faults);
+        subject
+    });
+    subject.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
+}
+
+/// The faults, in which attributes are those of tables and not of a dataset.
+fn of_tables(faults: Faults) -> Vec<Fault> {
+    let mut faults = faults.into_sorted();
+    for fault in faults.iter_mut().filter(|fault| fault.kind == Kind::UnknownAttribute) {
+        let name = fault.members.get("attribute").and_then(Value::as_str).unwrap_or_default();
+        fault.detail = format!("no table that is verified has an attribute {name}");
+    }
+    faults
+}
+
+/// What a request asks of tables with these attributes.
+///
+/// # Errors
+/// Every fault.
+pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Asked, Vec<Fault>> {
+    let mut faults = Faults::new();
+    let names: Vec<&str> = attributes.iter().map(String::as_str).collect();
+    let asked =
+        Members::open(document, "", &mut faults).and_then(|mut members| read_asked(&mut members, &names, &mut faults));
+    asked.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
+}
+
+/// Which attack an audit is to play, and against which rule.
+///
+/// # Errors
+/// Every fault.
+pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Fault>> {
+    let mut faults = Faults::new();
+    let read = Members::open(document, "", &mut faults).and_then(|mut members| {
+        let attack = match members.take("attack") {
+            Some(value) => attack(value, &members.at("attack"), &mut faults),
+            None => {
+                faults.range(members.at("attack"), &one_of(&[Attack::ExactPosteriors.word()]));
+                None
+            }
+        };
+        let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
+        if let Some(options) = members.object("options", &mut faults) {
+            options.finish(&mut faults);
+        }
+        members.finish(&mut faults);
+        Some((attack?, rule.map(str::to_owned)))
+    });
+    read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+}
+
+fn attack(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Attack> {
+    let known = [Attack::ExactPosteriors];
+    match value.as_str() {
+        Some(name) if UNBUILT.contains(&name) => {
+            faults.unsupported(pointer, format!("{name} is not played by this version; ask for exact_posteriors"));
+            None
+        }
+        name => {
+            let found = known.into_iter().find(|attack| name == Some(attack.word()));
+            if found.is_none() {
+                faults.range(pointer, &one_of(&known.map(Attack::word)));
+            }
+            found
+        }
+    }
+}
+
+fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subject> {
+    let release = members.text("release", "the id of a release", faults, |text| id(text).is_some());
+    let stated = members.take("release").is_some();
+    let tables = members.list("tables", TABLES, faults);
+    let original = members.object("original", faults).and_then(|mut original| {
+        let file = file(&mut original, faults);
+        original.finish(faults);
+        file
+    });
+    match (stated, tables) {
+        (true, None) => {
+            if members.take("original").is_some() {
+                let detail = "a release is verified from its own parts; an original goes with tables of the request";
+                faults.push(Fault::new(members.at("original"), Kind::BadColumns, detail));
+            }
+            release.and_then(id).map(Subject::Release)
+        }
+        (true, Some(_)) => {
+            let detail = "state tables or a release, not both";
+            faults.push(Fault::new(members.at("release"), Kind::BadColumns, detail));
+            None
+        }
+        (false, Some(tables)) if (1..=MAX_TABLES).contains(&tables.len()) => {
+            let pointer = members.at("tables");
+            let read =
+                tables.iter().enumerate().map(|(at, value)| table(value, child(&pointer, &at.to_string()), faults));
+            let read: Vec<Option<StatedTable>> = read.collect();
+            let tables: Option<Vec<StatedTable>> = read.into_iter().collect();
+            let subject = Subject::Tables(tables?, original);
+            distinct(&subject, faults);
+            Some(subject)
+        }
+        (false, Some(_)) => {
+            faults.range(members.at("tables"), TABLES);
+            None
+        }
+        (false, None) => {
+            if members.take("tables").is_none() {
+                faults.range(members.at("tables"), TABLES);
+            }
+            None
+        }
+    }
+}
+
+const TABLES: &str = "an array of 1 to 100 tables";
+const PARTS: &str = "an array of 1 to 100 parts";
+
+fn id(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=200).contains(&text.chars().count())
+}
+
+/// A required name.
+fn name(members: &mut Members<'_>, member: &'static str, faults: &mut Faults) -> Option<String> {
+    let name = members.text(member, NAME, faults, is_name);
+    if name.is_none() && members.take(member).is_none() {
+        faults.range(members.at(member), NAME);
+    }
+    name.map(str::to_owned)
+}
+
+fn file(members: &mut Members<'_>, faults: &mut Faults) -> Option<StatedFile> {
+    let file = name(members, "file", faults);
+    let types = InputFormat::ALL.map(InputFormat::media_type);
+    let format = members.text("format", &one_of(&types), faults, |text| InputFormat::of_media_type(text).is_some());
+    let pointer = members.at("file");
+    if file.as_deref() == Some(REQUEST) {
+        faults.range(pointer.as_str(), "another name than \"request\", which is that of the request itself");
+    }
+    Some(StatedFile { file: file?, format: format.and_then(InputFormat::of_media_type), pointer })
+}
+
+/// The part of a form that holds the request.
+pub const REQUEST: &str = "request";
+
+fn table(value: &Value, pointer: String, faults: &mut Faults) -> Option<StatedTable> {
+    let mut members = Members::open(value, pointer, faults)?;
+    let name = name(&mut members, "name", faults);
+    let parts = members.list("parts", PARTS, faults).unwrap_or_default();
+    let at = members.at("parts");
+    if !(1..=MAX_TABLES).contains(&parts.len()) {
+        faults.range(at.as_str(), PARTS);
+    }
+    members.finish(faults);
+    let lone = parts.len() == 1;
+    let read = parts.iter().enumerate().map(|(index, value)| part(value, child(&at, &index.to_string()), lone, faults));
+    let read: Vec<Option<StatedPart>> = read.collect();
+    let parts: Option<Vec<StatedPart>> = read.into_iter().collect();
+    Some(StatedTable { name: name?, parts: parts? })
+}
+
+fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Option<StatedPart> {
+    let mut members = Members::open(value, pointer.as_str(), faults)?;
+    let name = match members.take("name") {
+        None if lone => Some("rows".to_owned()),
+        _ => name(&mut members, "name", faults),
+    };
+    let file = file(&mut members, faults);
+    let bucketed = members.flag("bucketed", faults);
+    if !lone && bucketed != Some(true) {
+        let detail = "the parts of a table are tied by bucket: state bucketed true for each, or several tables";
+        faults.push(Fault::new(members.at("bucketed"), Kind::BadColumns, detail));
+    }
+    let meanings = ["tuples", "values", "tuples_and_counterfeits"];
+    let meaning = match members.choice("row_meaning", &meanings, faults) {
+        Some("values") => RowMeaning::Values,
+        Some("tuples_and_counterfeits") => {
+            let detail = "counterfeits are not told from tuples yet; state tuples or values";
+            faults.unsupported(members.at("row_meaning"), detail);
+            RowMeaning::Tuples
+        }
+        _ => RowMeaning::Tuples,
+    };
+    let mut opaque = BTreeMap::new();
+    if let Some(cells) = members.object("cells", faults) {
+        for (column, at, value) in cells.entries() {
+            match value.as_str() {
+                Some("exact") => {}
+                Some("interval" | "node" | "set") => drop(opaque.insert(column.to_owned(), at)),
+                _ => faults.range(at, "one of exact, interval, node, set"),
+            }
+        }
+    }
+    members.finish(faults);
+    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, opaque, pointer })
+}
+
+/// Tables, the parts of each and files have names of their own.
+fn distinct(subject: &Subject, faults: &mut Faults) {
+    let mut twice = |pointer: String, what: &str, name: &str| {
+        faults.push(Fault::new(pointer, Kind::BadColumns, format!("two {what} are called {name}")));
+    };
+    let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
+    if let Subject::Tables(stated, _) = subject {
+        for (index, table) in stated.iter().enumerate() {
+            if !tables.insert(&table.name) {
+                twice(format!("/tables/{index}/name"), "tables", &table.name);
+            }
+            let mut parts = BTreeSet::new();
+            for part in table.parts.iter().filter(|part| !parts.insert(&part.name)) {
+                twice(child(&part.pointer, "name"), "parts of a table", &part.name);
+            }
+        }
+    }
+    for file in subject.files().filter(|file| !files.insert(&file.file)) {
+        twice(file.pointer.clone(), "files", &file.file);
+    }
+}
+
+fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) -> Option<Asked> {
+    if members.object("taxonomies", faults).is_some_and(|taxonomies| taxonomies.entries().next().is_some()) {
+        let detail =
+            "cells are not read along taxonomies yet: state cells of nodes, which are compared as they are written";
+        faults.unsupported(members.at("taxonomies"), detail);
+    }
+    let mut attacks = Vec::new();
+    let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
+    for (index, value) in list.iter().enumerate() {
+        let pointer = child(&members.at("attacks"), &index.to_string());
+        match attack(value, &pointer, faults) {
+            Some(found) if !attacks.contains(&found) => attacks.push(found),
+            _ => {}
+        }
+    }
+    // what only dependencies name is not published, and may lie between attributes that are
+    let mut names: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
+    for name in named_by_dependencies(members.take("functional_dependencies")) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.len() > MAX_ATTRIBUTES {
+        let detail = "the tables and the dependencies together have too many attributes";
+        let fault = Fault::new("/tables", Kind::TooManyAttributes, detail);
+        faults.push(fault.with("limit", MAX_ATTRIBUTES).with("found", names.len()));
+        return None;
+    }
+    let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
+    let all = Columns::of(&Schema { columns: &facts, record_key: &[] });
+    let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
+    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[] });
+
+    let default =
+        members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
+    let default = match default {
+        None => DefaultGuarantee::Absent,
+        Some(value) => guarantee(&value, &members.at("default_guarantee"), faults)
+            .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
+    };
+    let pointer = members.at("rules");
+    let before = faults.len();
+    let rules = members.list("rules", RULES, faults).unwrap_or_default();
+    if rules.is_empty() && faults.len() == before {
+        let detail = "without a rule there is nothing to verify: state one, such as \"age, zip -> disease\"";
+        faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
+    }
+    if rules.len() > MAX_RULES {
+        faults.range(pointer, RULES);
+        return None;
+    }
+    let rules: Vec<Value> = rules
+        .iter()
+        .enumerate()
+        .map(|(index, rule)| {
+            let mut rule = rule.clone();
+            if let Some(stated) = rule.get_mut("guarantee") {
+                *stated = k_as_alpha(stated, &format!("{pointer}/{index}/guarantee"), faults);
+            }
+            rule
+        })
+        .collect();
+    let mut reader =
+        RuleReader { columns: &published, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new() };
+    let rules = reader.read_all(&rules, &pointer);
+    Some(Asked {
+        rules: rules.iter().flat_map(submitted).collect(),
+        dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
+        attacks,
+        names,
+    })
+}
+
+const RULES: &str = "an array of 1 to 1000 rules";
+
+/// k-anonymity asks of classes that they have k rows, whatever their values: no share above 1, and k rows.
+fn k_as_alpha(value: &Value, pointer: &str, faults: &mut Faults) -> Value {
+    if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
+        return value.clone();
+    }
+    let mut stated = value.clone();
+    stated["type"] = "alpha_k".into();
+    stated["alpha"] = 1.into();
+    if integer(&value["k"]) == Some(1) {
+        let detail = "every class has a row: ask for k of at least 2";
+        faults.push(Fault::new(child(pointer, "k"), Kind::VacuousGuarantee, detail));
+        // said once
+        stated["k"] = json!(2);
+    }
+    stated
+}
+
+fn set(columns: &BTreeSet<usize>) -> AttrSet {
+    columns.iter().map(|&column| Attr::from(column)).collect()
+}
+
+fn submitted(rule: &DraftRule) -> Vec<SubmittedRule> {
+    let one = |protects: Protected| SubmittedRule {
+        pointer: rule.pointer.clone(),
+        known: set(&rule.known),
+        protects,
+        guarantee: rule.guarantee,
+    };
+    if rule.joint {
+        return vec![one(Protected::Joint(set(&rule.sensitive)))];
+    }
+    rule.sensitive.iter().map(|&column| one(Protected::Attribute(Attr::from(column)))).collect()
+}
+
+/// Every name that looks like one of an attribute in the rules.
+fn named(document: &Value) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for rule in document["rules"].as_array().into_iter().flatten().take(MAX_RULES) {
+        match rule {
+            Value::String(text) => {
+                if let Ok(rule) = grammar::parse(text) {
+                    names.extend(rule.known.into_iter().chain(rule.sensitive).map(|name| name.text));
+                }
+            }
+            rule => {
+                let sides = ["quasi_identifiers", "sensitive", "sensitive_combination"];
+                let listed = sides.iter().filter_map(|side| rule[*side].as_array()).flatten();
+                names.extend(listed.filter_map(Value::as_str).map(str::to_owned));
+            }
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn named_by_dependencies(stated: Option<&Value>) -> Vec<String> {
+    let stated = stated.and_then(Value::as_array).into_iter().flatten();
+    let sides = stated.flat_map(|stated| [&stated["determinant"], &stated["dependent"]]);
+    sides.filter_map(Value::as_array).flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
