@@ -61,7 +61,7 @@ pub struct Config {
     /// Uploads at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_UPLOADS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_uploads: u32,
-    /// Plans, verifications and audits at the same time; beyond, they are answered 429
+    /// Plans, verifications, audits and documents of queries at the same time; beyond, they are answered 429
     #[arg(long, env = "GUARDIAN_MAX_PLANS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_plans: u32,
     /// What is accepted, and how much may be under way

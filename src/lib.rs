@@ -26,4 +26,5 @@ pub mod service;
 pub mod spec;
 pub mod store;
 pub mod telemetry;
+pub mod utility;
 pub mod vault;

@@ -69,6 +69,7 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/releases", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/releases/{id}", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/releases/{id}/report", Needs(Scope::ReleasesRead)),
+    ("GET", "/v1/releases/{id}/internal-report", Needs(Scope::ReleasesInternal)),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/releases/{id}/archive", Needs(Scope::ReleasesRead)),
     ("POST", "/v1/releases/{id}/queries", Needs(Scope::ReleasesRead)),

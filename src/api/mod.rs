@@ -15,6 +15,7 @@ mod guard;
 mod headers;
 mod health;
 mod intake;
+mod internal;
 mod jobs;
 mod life;
 mod listing;

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, audits, datasets, events, health, jobs, life, parts, plans, policies, queries, releases,
-    upload, verifications,
+    App, archive, audit_log, audits, datasets, events, health, internal, jobs, life, parts, plans, policies, queries,
+    releases, upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -101,6 +101,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(releases::list))
         .routes(routes!(releases::get))
         .routes(routes!(releases::report))
+        .routes(routes!(internal::get))
         .routes(routes!(life::approve))
         .routes(routes!(life::reject))
         .routes(routes!(life::withdraw))

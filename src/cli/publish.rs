@@ -32,6 +32,10 @@ pub struct Arguments {
     /// as the key
     #[arg(long, value_parser = reproduced)]
     reproduce: Option<Key>,
+    /// Writes here what the original says of the release, as the specification's `internal` asks for it. Not for readers: it must not
+    /// stand in the folder of the release
+    #[arg(long, value_name = "FILE")]
+    internal_report: Option<PathBuf>,
 }
 
 #[derive(Clone)]
@@ -90,6 +94,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     draft.write("report.json", &pretty(&report)?).map_err(io)?;
     draft.write("specification.json", &pretty(specification)?).map_err(io)?;
     draft.complete().map_err(io)?;
+    if let Some(path) = &arguments.internal_report {
+        std::fs::write(path, pretty(&released.internal)?).map_err(|error| End::io(path, &error))?;
+    }
     Ok(End::Done)
 }
 

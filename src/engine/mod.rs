@@ -2,7 +2,9 @@
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod attack;
+mod entropy;
 mod exposure;
+mod internal;
 mod need;
 mod plan;
 mod proposal;

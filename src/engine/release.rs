@@ -10,7 +10,9 @@ use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
 use crate::publish::{self, Decision, Design, Input, Rows};
 use crate::random::Streams;
-use crate::report::{Achieved, AuditSummary, BucketSizes, CheckResult, Manifest, Notice, Provenance, Ratio, manifest};
+use crate::report::{
+    Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
+};
 use crate::spec::Specification;
 
 /// Everything a release is made from.
@@ -35,6 +37,8 @@ pub struct Released {
     pub disclosures: Vec<Disclosure>,
     /// The rules that will stand.
     pub rules: Vec<StandingRule>,
+    /// What the original says of it, for its holder alone.
+    pub internal: InternalReport,
 }
 
 /// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the audit.
@@ -95,7 +99,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
-    let manifest = manifest(
+    let mut manifest = manifest(
         order.provenance,
         method_name(&specification.method, &prepared.design.decision),
         &publication,
@@ -107,7 +111,15 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
         warnings,
     );
+    if specification.entropy {
+        let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+        let (nats, method) = super::entropy::of_parts(&publication, &kinds, &*store, control)?;
+        manifest.utility.model_entropy_nats = Some(nats);
+        manifest.utility.entropy_method = Some(method.to_owned());
+    }
+    let internal = super::internal::report(order, &publication, &*store, control)?;
     Ok(Released {
+        internal,
         manifest,
         disclosures: ledger::disclosures(&publication, &specification.names),
         rules: standing_rules(&prepared.design, &specification.names),

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Stopped;
 use super::release::{figures, summary};
 use super::write::hex;
+use super::{Stopped, entropy};
 use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
@@ -77,7 +77,9 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     let mistyped = mistyped(claim.manifest, parts)?;
     summary.checks.push(CheckResult {
         check: "figures".to_owned(),
-        passed: figures(&audit, &publication, claim.manifest) && mistyped.is_none(),
+        passed: figures(&audit, &publication, claim.manifest)
+            && mistyped.is_none()
+            && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
         detail: mistyped,
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);

@@ -10,8 +10,8 @@ use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, 
 use super::publish::earlier;
 use super::worker::MemoryBudget;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, Signals, Store,
-    StoreError, problem_of,
+    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, ReleaseRecord,
+    Signals, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
@@ -22,9 +22,9 @@ use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::random::{ReleaseKey, Streams};
-use crate::report::Notice;
+use crate::report::{InternalReport, Notice};
 use crate::spec::{self, Origin, Reading, Schema, Specification};
-use crate::vault::{Purpose, Secret, Vault, VaultError};
+use crate::vault::{Place, Purpose, Secret, Vault, VaultError};
 
 /// Where release keys come from.
 pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -160,6 +160,29 @@ impl Desk {
     /// The store's problem.
     pub fn profiles(&self, dataset: &DatasetRecord) -> Result<Vec<ColumnProfile>, Problem> {
         if dataset.purged_at.is_some() { Ok(Vec::new()) } else { dataset.profiles(&self.vault).map_err(unloaded) }
+    }
+
+    /// What the original says of a release that is served.
+    ///
+    /// # Errors
+    /// `gone` when the original was purged or the release has ended, `not-found` when it is of a time before reports, or the
+    /// store's problem: what cannot be recorded is not answered.
+    pub async fn internal_report(&self, caller: &Caller, release: &ReleaseRecord) -> Result<InternalReport, Problem> {
+        let failed = |error: StoreError| problem_of(&error);
+        let dataset = self.store.dataset(&caller.tenant, release.dataset).await.map_err(failed)?;
+        let dataset = dataset.ok_or_else(no_such_dataset)?;
+        if dataset.purged_at.is_some() {
+            return Err(Problem::new(Kind::Gone, "the original was purged, and what it said of the release with it"));
+        }
+        let sealed = self.store.internal_report(&caller.tenant, release.id).await.map_err(failed)?;
+        let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
+        let sealed = sealed.ok_or_else(absent)?;
+        let key = dataset.data_key(&self.vault).map_err(unloaded)?;
+        let report = key.open(Place::InternalReport { release: release.id }, &sealed);
+        let report = report.map_err(|error| failed(error.into()))?;
+        let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
+        self.note(caller, Action::ReadInternal, release.id).await?;
+        Ok(report)
     }
 
     async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {

@@ -30,6 +30,8 @@ pub enum Action {
     Withdraw,
     /// Rows of a held release were given out for the first time.
     ReadHeld,
+    /// What the original says of a release was given out.
+    ReadInternal,
     /// A version of a policy was written.
     PutPolicy,
     /// A tenant's settings were decided.
@@ -42,7 +44,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Upload,
         Self::Purge,
         Self::Plan,
@@ -52,6 +54,7 @@ impl Action {
         Self::Reject,
         Self::Withdraw,
         Self::ReadHeld,
+        Self::ReadInternal,
         Self::PutPolicy,
         Self::SetTenant,
         Self::CreateKey,
@@ -71,6 +74,7 @@ impl Action {
             Self::Reject => "release.reject",
             Self::Withdraw => "release.withdraw",
             Self::ReadHeld => "release.read_held",
+            Self::ReadInternal => "release.read_internal",
             Self::PutPolicy => "policy.put",
             Self::SetTenant => "tenant.set",
             Self::CreateKey => "key.create",

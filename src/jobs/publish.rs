@@ -22,9 +22,9 @@ use crate::microdata::formats::Limits;
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
-use crate::report::{Provenance, public_report};
+use crate::report::{InternalReport, Provenance, public_report};
 use crate::spec::{self, Origin, Schema, Specification};
-use crate::vault::Vault;
+use crate::vault::{Place, Sealed, Vault};
 
 /// How often a release is made anew because the ledger moved meanwhile.
 const LEDGER_TRIES: u32 = 5;
@@ -89,7 +89,8 @@ impl Runner for Publisher {
             let mut shelf = Shelf(work.shelf());
             let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
             control.begin(Phase::Commit, 1)?;
-            let commit = work.commit(id, released, snapshot.version)?;
+            let sealed = self.sealed(&dataset, id, &released.internal).map_err(unloaded)?;
+            let commit = Commit { internal_report: Some(sealed), ..work.commit(id, released, snapshot.version)? };
             match assignment.handle.block_on(store.commit(commit)).map_err(failed)? {
                 CommitOutcome::Committed => return Ok(Completion::Committed(id)),
                 CommitOutcome::LeaseLost => return Ok(Completion::LeaseLost),
@@ -103,6 +104,15 @@ impl Runner for Publisher {
         }
         let problem = Problem::new(Kind::Unavailable, "other releases of the same series kept coming first");
         Err(Stop::Failed(problem))
+    }
+}
+
+impl Publisher {
+    /// What the original says of a release, sealed like the original.
+    fn sealed(&self, dataset: &DatasetRecord, release: Uuid, report: &InternalReport) -> Result<Sealed, LoadError> {
+        let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
+        let sealed = dataset.data_key(&self.vault)?.seal(Place::InternalReport { release }, &plain);
+        Ok(sealed.map_err(StoreError::from)?)
     }
 }
 
@@ -153,6 +163,7 @@ impl Work<'_> {
                 manifest: json(serde_json::to_value(&released.manifest))?,
                 status: if is_held(job) { "held" } else { "published" }.to_owned(),
             },
+            internal_report: None,
             ledger_version,
             now,
         })

@@ -8,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Cursor, LeaseToken, Page, StoreError};
+use crate::vault::Sealed;
 
 /// A run of rows of a written part.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +83,8 @@ pub struct Commit {
     pub disclosures: Vec<NewDisclosure>,
     /// The rules it promises to keep.
     pub rules: Vec<Value>,
+    /// What the original says of the release, sealed under the key of the dataset.
+    pub internal_report: Option<Sealed>,
     /// The version of the ledger it was judged by.
     pub ledger_version: i64,
     /// The time.
@@ -163,6 +166,9 @@ pub trait Releases: Send + Sync {
 
     /// A tenant's release by its id.
     async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
+
+    /// What the original says of a tenant's release, as it was committed; none once the dataset is purged or the release has ended.
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError>;
 
     /// A page of a tenant's releases, newest first.
     async fn releases(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
-use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Domain, Interner};
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
 use crate::publication::{Part, Publication, PublishedBytes, TableName};
 
 /// Why parts could not be read.
@@ -43,13 +43,20 @@ pub(super) struct TableCells {
 pub(super) struct PartCells {
     /// The bucket of each row, counted from 0; none where rows are whole tuples.
     pub(super) labels: Vec<u32>,
+    /// The columns as they are read: codes in the order in which values come.
+    unranked: Vec<(Attr, Vec<u32>)>,
     /// The attributes that were asked for.
-    pub(super) columns: Vec<(Attr, Codes)>,
+    pub(super) columns: Vec<(Attr, Column)>,
 }
 
 impl PartCells {
+    #[cfg(test)]
+    pub(super) fn of(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
+        Self { labels, unranked: Vec::new(), columns }
+    }
+
     pub(super) fn column(&self, attr: Attr) -> Option<&Codes> {
-        self.columns.iter().find(|(of, _)| *of == attr).map(|(_, codes)| codes)
+        self.columns.iter().find(|(of, _)| *of == attr).map(|(_, column)| &column.codes)
     }
 }
 
@@ -90,11 +97,14 @@ impl Cells {
             domains.push(domain);
             ranks.push(order);
         }
-        for (attr, codes) in tables.iter_mut().flat_map(|table| &mut table.parts).flat_map(|part| &mut part.columns) {
-            control.check()?;
-            let order = &ranks[attr.index()];
-            let ranked: Vec<u32> = codes.iter().map(|code| order[code as usize]).collect();
-            *codes = Codes::collect(order.len(), ranked.into_iter());
+        for part in tables.iter_mut().flat_map(|table| &mut table.parts) {
+            for (attr, codes) in std::mem::take(&mut part.unranked) {
+                control.check()?;
+                let Some(domain) = &domains[attr.index()] else { continue };
+                let order = &ranks[attr.index()];
+                let codes = Codes::collect(order.len(), codes.iter().map(|&code| order[code as usize]));
+                part.columns.push((attr, Column { domain: Arc::clone(domain), codes }));
+            }
         }
         Ok(Self { domains, tables })
     }
@@ -203,8 +213,8 @@ fn read_part(
     if rows != part.len {
         return Err(broken());
     }
-    let columns = wanted.iter().zip(columns).map(|(&(_, attr), codes)| (attr, Codes::U32(codes)));
-    Ok(PartCells { labels, columns: columns.collect() })
+    let unranked = wanted.iter().zip(columns).map(|(&(_, attr), codes)| (attr, codes)).collect();
+    Ok(PartCells { labels, unranked, columns: Vec::new() })
 }
 
 fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {

@@ -67,6 +67,28 @@ impl Buckets {
         Ok(Self { bucket_of, rows, starts, shares, certainty, values: column.domain.len() })
     }
 
+    /// Buckets of which the values and their shares are given, bucket by bucket, the values below `values`; `bucket_of` gives for each
+    /// row one of them.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub fn of_shares(
+        bucket_of: Vec<u32>,
+        of_buckets: Vec<Vec<(u32, f64)>>,
+        values: usize,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let rows = sorted_by(of_buckets.len(), &bucket_of, 0..bucket_of.len() as u32);
+        let (mut starts, mut shares, mut certainty) = (vec![0], Vec::new(), Vec::with_capacity(of_buckets.len()));
+        for bucket in of_buckets {
+            control.check()?;
+            certainty.push(bucket.iter().map(|&(_, share)| weighed(share)).sum());
+            shares.extend(bucket);
+            starts.push(shares.len());
+        }
+        Ok(Self { bucket_of, rows, starts, shares, certainty, values })
+    }
+
     /// How many shares there are: the rows of the sensitive part, equal ones counted once.
     #[must_use]
     pub const fn len(&self) -> usize {

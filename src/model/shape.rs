@@ -134,6 +134,15 @@ impl Shape {
         joined
     }
 
+    /// The whole tree of factors.
+    #[must_use]
+    pub fn whole_tree(&self) -> Joined {
+        Joined {
+            factors: self.tree.members.clone(),
+            edges: self.tree.edges.iter().enumerate().map(|(at, edge)| (edge.parent, edge.child, at)).collect(),
+        }
+    }
+
     /// The attributes of each published table that a route needs; nothing of tables that it does not need.
     #[must_use]
     pub fn needed(&self, route: &Route, attributes: AttrSet) -> Vec<Option<AttrSet>> {

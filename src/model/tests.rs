@@ -1,6 +1,7 @@
 //! Message passing against the vectors and against the model spelled out value by value.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::cells::{PartCells, TableCells};
 use super::*;
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet, Codes};
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain};
 
 /// The codes of every attribute are below this.
 const CODES: u32 = 4;
@@ -26,14 +27,16 @@ impl Published {
 
     fn cells(&self) -> TableCells {
         let tied = self.parts.len() > 1;
-        let parts = self.parts.iter().map(|(attrs, rows)| PartCells {
-            labels: rows.iter().filter(|_| tied).map(|(bucket, _)| *bucket).collect(),
-            columns: (0..attrs.len())
-                .map(|at| {
-                    let codes: Vec<u32> = rows.iter().map(|(_, codes)| codes[at]).collect();
-                    (Attr(attrs[at]), Codes::collect(CODES as usize, codes.into_iter()))
-                })
-                .collect(),
+        let mut values = Arena::default();
+        (0..CODES).for_each(|code| values.push(code.to_string().as_bytes()));
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Integer, false, values));
+        let column = |rows: &[(u32, Vec<u32>)], at: usize| {
+            let codes: Vec<u32> = rows.iter().map(|(_, codes)| codes[at]).collect();
+            Column { domain: Arc::clone(&domain), codes: Codes::collect(CODES as usize, codes.into_iter()) }
+        };
+        let parts = self.parts.iter().map(|(attrs, rows)| {
+            let labels = rows.iter().filter(|_| tied).map(|(bucket, _)| *bucket).collect();
+            PartCells::of(labels, (0..attrs.len()).map(|at| (Attr(attrs[at]), column(rows, at))).collect())
         });
         let mut buckets = vec![];
         for (bucket, _) in self.parts[0].1.iter().filter(|_| tied) {
@@ -222,6 +225,11 @@ proptest! {
             let model = spelled_out(&tables, 5);
             let whole: f64 = model.iter().map(|(_, share)| share).sum();
             prop_assert!((whole - 1.0).abs() < 1e-9, "{whole}");
+            let shape = Shape::of_views(tables.iter().map(Published::view).collect());
+            let entropy =
+                entropy::of_shape(&shape, |table, _| Ok(tables[table].cells()), &Control::default()).unwrap();
+            let expected: f64 = model.iter().filter(|(_, share)| *share > 0.0).map(|(_, share)| -share * share.ln()).sum();
+            prop_assert!((entropy - expected).abs() < 1e-9, "{entropy}, expected {expected}");
             let share: f64 = model.iter().filter(|(tuple, _)| admits(&query, tuple)).map(|(_, share)| share).sum();
             let n = rows.len() as f64;
             let estimate = answer(&tables, &query);

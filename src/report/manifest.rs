@@ -251,10 +251,16 @@ pub struct CheckResult {
 }
 
 /// Public utility of a release.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Utility {
     /// How many buckets of each size each bucketized table has.
     pub bucket_sizes: Vec<BucketSizes>,
+    /// The entropy of the model that the parts allow, in nats: how much they leave open. Where the specification asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_entropy_nats: Option<f64>,
+    /// How the model is made: `closed_form` of all tables, or, where they form no tree, `acyclic_subset`, of some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_method: Option<String>,
 }
 
 /// Buckets of one size.
@@ -349,7 +355,7 @@ pub fn manifest(
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
         particulars: None,
-        utility: Utility { bucket_sizes },
+        utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
         warnings,
     }

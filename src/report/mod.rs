@@ -2,6 +2,7 @@
 
 mod archive;
 mod counts;
+mod internal;
 mod manifest;
 mod public;
 mod readme;
@@ -10,6 +11,7 @@ mod rows;
 
 pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, ForeignCursor, counted};
+pub use internal::{CountReport, InternalReport, KlReport};
 pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,

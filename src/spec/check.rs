@@ -49,7 +49,15 @@ pub(super) fn resolve(
         return None;
     }
 
+    if let Some(workload) = general.internal.count_queries.filter(|workload| workload.dimensions as usize > used.len())
+    {
+        let detail = format!("queries of {} attributes over {} published ones", workload.dimensions, used.len());
+        let fault = Fault::new("/internal/utility", Kind::ParameterRange, detail);
+        faults.push(fault.with("allowed", "at most as many dimensions as published attributes"));
+    }
+
     let method = method?;
+    let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
@@ -85,6 +93,8 @@ pub(super) fn resolve(
         priority: general.priority,
         deadline: general.deadline,
         reason: general.reason,
+        entropy,
+        internal: general.internal,
         warnings,
         normalized,
         reuse_form,

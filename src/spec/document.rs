@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::attributes::{self, Columns};
 use super::reader::{Faults, Members};
 use super::types::{Origin, Reading, Schema};
+use super::utility::{self, InternalUtility};
 use super::{check, duration, method, schema};
 use crate::problem::Fault;
 
@@ -22,6 +23,9 @@ pub(super) struct General {
     pub(super) deadline: Option<Duration>,
     pub(super) reason: Option<String>,
     pub(super) drop_unlisted: bool,
+    /// Whether the manifest is to state the entropy of the model, where that is said.
+    pub(super) entropy: Option<bool>,
+    pub(super) internal: InternalUtility,
 }
 
 /// The dataset that a document names, which has to be known before the rest can be judged.
@@ -86,11 +90,8 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     let reason = members.text("reason", REASON, faults, is_reason);
     let unlisted = members.choice("unlisted", &["refuse", "drop"], faults);
     read_composition(members, faults);
-    if let Some(mut internal) = members.object("internal", faults) {
-        refuse_utility(&mut internal, faults);
-        internal.finish(faults);
-    }
-    refuse_utility(members, faults);
+    let internal = utility::read_internal(members, faults);
+    let entropy = utility::read_public(members, faults);
     let elsewhere = [
         (
             "policy",
@@ -110,6 +111,8 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         deadline: deadline.and_then(duration::parse),
         reason: reason.map(str::to_owned),
         drop_unlisted: unlisted == Some("drop"),
+        entropy,
+        internal,
     }
 }
 
@@ -124,12 +127,6 @@ fn read_composition(members: &mut Members<'_>, faults: &mut Faults) {
         Some(_) => faults.range(composition.at("mode"), "\"enforce\""),
     }
     composition.finish(faults);
-}
-
-fn refuse_utility(members: &mut Members<'_>, faults: &mut Faults) {
-    if members.list("utility", "an array of measures", faults).is_some_and(|measures| !measures.is_empty()) {
-        faults.unsupported(members.at("utility"), "measures of utility are not built yet; leave them out");
-    }
 }
 
 /// Whether a text can stand as a reason.

@@ -49,6 +49,11 @@ pub(super) struct DraftAnatomy {
 }
 
 impl DraftMethod {
+    /// Whether the manifest states the entropy of the model unless something else is said: where tables are chosen by it.
+    pub(super) fn states_entropy(&self) -> bool {
+        matches!(self, Self::Versatile(draft) if matches!(draft.algorithm, Algorithm::Gd | Algorithm::Auto))
+    }
+
     /// The columns that occur in a rule.
     pub(super) fn mentioned(&self) -> BTreeSet<usize> {
         match self {

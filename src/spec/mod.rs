@@ -22,6 +22,7 @@ pub mod reader;
 mod rules;
 mod schema;
 mod types;
+mod utility;
 mod verification;
 
 #[cfg(test)]
@@ -41,3 +42,4 @@ pub use types::{
 pub use verification::{
     Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
 };
+pub use utility::{CountWorkload, InternalUtility, Width};

@@ -23,7 +23,8 @@ pub(super) struct Parts<'a> {
 pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
     let mut reuse = Map::new();
     reuse.insert("composition".into(), json!({"mode": "enforce"}));
-    reuse.insert("utility".into(), json!([]));
+    let entropy = parts.general.entropy.unwrap_or_else(|| parts.method.states_entropy());
+    reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));
     if let DraftMethod::Versatile(DraftVersatile { no_rules: Some(reason), .. }) = parts.method {
         reuse.insert("no_rules".into(), reason.as_str().into());
@@ -57,7 +58,7 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
     full.insert("unlisted".into(), if general.drop_unlisted { "drop" } else { "refuse" }.into());
     full.insert("hold".into(), general.hold.into());
     full.insert("priority".into(), general.priority.into());
-    full.insert("internal".into(), json!({"utility": []}));
+    full.insert("internal".into(), general.internal.normal());
     if let Some(dataset) = general.dataset {
         full.insert("dataset".into(), dataset.to_string().into());
     }

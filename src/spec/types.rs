@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
 use crate::publication::SubmittedRule;
@@ -107,6 +108,10 @@ pub struct Specification {
     pub deadline: Option<Duration>,
     /// Why the job was submitted.
     pub reason: Option<String>,
+    /// Whether the manifest states the entropy of the model.
+    pub entropy: bool,
+    /// What the internal report is to measure. It has no effect on the release.
+    pub internal: InternalUtility,
     /// Attributes for which `"publish": true, "identifier": false` is stated. All that are stated, not only those that were
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,

@@ -449,6 +449,11 @@ pub(super) struct ExpiredRow {
 }
 
 /// A stored number in the type of its record.
+/// Sealed bytes as they were kept.
+pub(super) fn sealed(bytes: Option<Vec<u8>>) -> Option<Sealed> {
+    bytes.map(Sealed::stored)
+}
+
 pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
     T::try_from(stored).map_err(|_| StoreError::corrupt("a number out of range"))
 }

@@ -25,6 +25,11 @@ pub enum Place {
     },
     /// What is known of the columns: names, kinds and counts.
     Profiles,
+    /// What the dataset says of a release that was made of it.
+    InternalReport {
+        /// The release.
+        release: Uuid,
+    },
 }
 
 impl Place {
@@ -38,6 +43,10 @@ impl Place {
                 covered.extend_from_slice(&column.to_le_bytes());
             }
             Self::Profiles => covered.push(b'p'),
+            Self::InternalReport { release } => {
+                covered.push(b'r');
+                covered.extend_from_slice(release.as_bytes());
+            }
         }
         covered
     }

@@ -86,7 +86,7 @@ async fn every_kind_is_reached() {
         note(&server.send(server.request(method, path).header(header, value)).await.json());
     }
 
-    let mut faulty = json!({"surprise": 1, "priority": "high", "utility": ["entropy"],
+    let mut faulty = json!({"surprise": 1, "priority": "high", "schema": [],
         "attributes": {"nobody": {}, "age": {"identifier": true, "rename": "bucket"}},
         "method": versatile(&["age -> race", "age", "-> gender"])});
     faulty["method"]["default_guarantee"]["l"] = 7.into();

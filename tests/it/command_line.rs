@@ -252,6 +252,9 @@ const TAMPERINGS: &[Tampering] = &[
     ("figures left out", |_, manifest| drop(manifest["rules"][1].as_object_mut().unwrap().remove("achieved"))),
     ("sizes of buckets", |_, manifest| manifest["utility"]["bucket_sizes"][0]["buckets"] = 4.into()),
     ("sizes left out", |_, manifest| manifest["utility"]["bucket_sizes"] = json!([])),
+    ("the entropy of the model", |_, manifest| manifest["utility"]["model_entropy_nats"] = json!(2.5)),
+    ("how the entropy was found", |_, manifest| manifest["utility"]["entropy_method"] = "acyclic_subset".into()),
+    ("half of the entropy", |_, manifest| drop(manifest["utility"].as_object_mut().unwrap().remove("entropy_method"))),
     ("a stronger guarantee", |_, manifest| manifest["rules"][1]["guarantee"]["l"] = 3.into()),
     ("a stronger seal", |_, manifest| manifest["tables"][0]["seals"][0]["guarantees"][0]["l"] = 3.into()),
     ("no seal", |_, manifest| {
@@ -268,7 +271,7 @@ const TAMPERINGS: &[Tampering] = &[
 
 #[test]
 fn tampering_is_found() {
-    let desk = Desk::hospital();
+    let desk = Desk::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
     desk.published("out", &["--reproduce", "identity"]);
     let copy = desk.path("copy");
     for (what, tamper) in TAMPERINGS {

@@ -115,6 +115,41 @@ fn achieved(sensitive: &[Vec<String>]) -> Value {
         "smallest_bucket": smallest})
 }
 
+/// The entropy of what a reader must expect, of tables that share nothing: the sum over tables, in each of which every row of the
+/// one part of a bucket may belong to every row of the other.
+async fn entropy(server: &Server, manifest: &Value) -> f64 {
+    let mut nats = 0.0;
+    let mut seen = BTreeSet::new();
+    for table in manifest["tables"].as_array().unwrap() {
+        let attributes = table["attributes"].as_array().unwrap();
+        assert!(attributes.iter().all(|name| seen.insert(text(name))), "tables share {attributes:?}");
+        let mut buckets: BTreeMap<String, Vec<Vec<Vec<String>>>> = BTreeMap::new();
+        let parts = table["parts"].as_array().unwrap();
+        for (at, part) in parts.iter().enumerate() {
+            let (_, rows) = rows(&server.part(manifest, &text(&table["name"]), &text(&part["name"])).await);
+            for mut row in rows {
+                let bucket = if part["bucketed"] == true { row.remove(0) } else { String::new() };
+                buckets.entry(bucket).or_insert_with(|| vec![Vec::new(); parts.len()])[at].push(row);
+            }
+        }
+        let mut shares: HashMap<Vec<String>, f64> = HashMap::new();
+        let all: usize = buckets.values().map(|parts| parts[0].len()).sum();
+        for parts in buckets.values() {
+            for known in &parts[0] {
+                match parts.get(1) {
+                    None => *shares.entry(known.clone()).or_default() += 1.0 / all as f64,
+                    Some(sensitive) => sensitive.iter().for_each(|value| {
+                        let tuple = [&known[..], value].concat();
+                        *shares.entry(tuple).or_default() += 1.0 / (all * sensitive.len()) as f64;
+                    }),
+                }
+            }
+        }
+        nats -= shares.values().map(|share| share * share.ln()).sum::<f64>();
+    }
+    nats
+}
+
 /// Recomputes every figure of a release that the server has.
 async fn recompute(server: &Server, manifest: &Value) {
     let mut walk = Walk { manifest, seen: BTreeSet::new() };
@@ -166,7 +201,13 @@ async fn recompute(server: &Server, manifest: &Value) {
             sizes_in_all.extend(counts.iter().map(one));
         }
     }
-    walk.recomputed("/utility", &json!({"bucket_sizes": sizes_in_all}));
+    walk.recomputed("/utility/bucket_sizes", &json!(sizes_in_all));
+    if let Some(nats) = manifest["utility"].get("model_entropy_nats") {
+        assert_eq!(manifest["utility"]["entropy_method"], "closed_form");
+        let expected = entropy(server, manifest).await;
+        assert!((nats.as_f64().unwrap() - expected).abs() < 1e-9, "{nats}, expected {expected}");
+        walk.note("/utility/model_entropy_nats", nats);
+    }
     for (at, rule) in manifest["rules"].as_array().unwrap().iter().enumerate() {
         let holder = rule["held_by"].get("guardian").or_else(|| rule["held_by"].get("table"));
         match holder {
@@ -212,12 +253,12 @@ async fn every_figure_follows_from_the_parts() {
         "method": {"type": "anatomy", "quasi_identifiers": ["age", "weight"], "sensitive": "ward",
             "guarantee": {"type": "l_diversity", "l": 2}}});
     for (dataset, document) in [
-        (&hospital, json!({"method": hospital_method()})),
+        (&hospital, json!({"utility": ["entropy"], "method": hospital_method()})),
         (&adult, serde_json::from_str(include_str!("../../examples/adult.json")).unwrap()),
         (&awkward, anatomy),
         (
             &awkward,
-            json!({"unlisted": "drop", "attributes": {"note": {"publish": true}},
+            json!({"unlisted": "drop", "attributes": {"note": {"publish": true}}, "utility": ["entropy"],
             "method": versatile(&["age, weight -> disease"])}),
         ),
     ] {

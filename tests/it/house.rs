@@ -86,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ledger",
             "report",
             "privacy",
+            "utility",
             "model",
             "random",
             "spec",
@@ -101,6 +102,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["privacy", "publication", "microdata"]),
     ("report", &["publication", "microdata"]),
     ("privacy", &["publication", "microdata", "control"]),
+    // what only the holder of the original can: the internal report, and nothing else, has it
+    ("utility", &["model", "publication", "microdata", "control"]),
     // what a reader of the parts can compute
     ("model", &["publication", "microdata", "control"]),
     ("spec", &["problem", "publication", "microdata"]),
@@ -120,6 +123,7 @@ const PURE: &[&str] = &[
     "ledger",
     "report",
     "privacy",
+    "utility",
     "model",
     "spec",
     "problem",

@@ -107,6 +107,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/releases", Some(Scope::ReleasesRead), READERS, 200, 200),
     ("GET", "/v1/releases/{id}", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/report", Some(Scope::ReleasesRead), READERS, 200, 404),
+    ("GET", "/v1/releases/{id}/internal-report", Some(Scope::ReleasesInternal), APPROVERS, 200, 404),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/archive", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("POST", "/v1/releases/{id}/queries", Some(Scope::ReleasesRead), READERS, 200, 404),

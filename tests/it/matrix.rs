@@ -260,7 +260,11 @@ async fn a_held_release_is_there_for_approvers_alone() {
                 let (real, none) =
                     (call(client, method, path, &things).await, call(client, method, path, &never).await);
                 // what became of it is for approvers, whatever its status
-                let reads = may(if path.ends_with("/history") { Scope::ReleasesApprove } else { Scope::ReleasesRead });
+                let reads = may(match path.rsplit('/').next() {
+                    Some("history") => Scope::ReleasesApprove,
+                    Some("internal-report") => Scope::ReleasesInternal,
+                    _ => Scope::ReleasesRead,
+                });
                 match (reads, may(Scope::ReleasesApprove)) {
                     (true, true) => assert_eq!(real.status, 200, "{path}: {}", real.text()),
                     (true, false) => drop(real.problem(404, "not-found")),

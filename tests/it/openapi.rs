@@ -301,6 +301,10 @@ async fn examples_are_what_the_service_answers() {
     note("manifest.json", &manifest);
     note("releases.json", &server.get("/v1/releases").await.ok(200));
     note("report.json", &server.get(&format!("{}/report", text(&job["links"]["release"]))).await.ok(200));
+    note(
+        "internal_report.json",
+        &server.get(&format!("{}/internal-report", text(&job["links"]["release"]))).await.ok(200),
+    );
     let queries: Value = serde_json::from_str(include_str!("../../openapi/examples/queries.json")).unwrap();
     note("answers.json", &server.post(&format!("{}/queries", text(&job["links"]["release"])), &queries).await.ok(200));
     let part = part_path(&manifest, "t1", "qi");

@@ -33,6 +33,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Problem", "errors"),
     ("RhoGuarantee", "mode"),
     ("TClosenessGuarantee", "distance"),
+    ("Utility", "entropy_method"),
+    ("Utility", "model_entropy_nats"),
 ];
 
 /// Bodies that are bytes, not text.

@@ -27,6 +27,7 @@ files! {
     "history.json", "A release that was published and withdrawn";
     "hospital.csv", "Six patients";
     "hospital.ndjson", "Six patients, one a line";
+    "internal_report.json", "What the original says of the release";
     "job.json", "A job that made a release";
     "job_queued.json", "A job that waits";
     "job_refused.json", "A job that would have broken a rule";

@@ -238,6 +238,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: "get",
+        path: "/v1/releases/{id}/internal-report",
+        id: "get_internal_report",
+        requests: &[],
+        answers: &[("200", "The report.", &[(JSON, "internal_report.json")])],
+        problems: &[NotFound, Gone],
+    },
+    Operation {
+        method: "get",
         path: "/v1/releases/{id}/tables/{table}/parts/{part}",
         id: "download_part",
         requests: &[],

@@ -42,7 +42,7 @@ fn general_members() {
         at("/composition", json!("enforce"), Range),
         at("/policy", json!("hospital-v3"), Unsupported),
         at("/schema", json!([]), Unsupported),
-        at("/utility", json!(["entropy"]), Unsupported),
+        ("/utility", json!(["kl"]), [("/utility/0", Range)]),
         at("/utility", json!({}), Range),
         at("/no_rules", json!("because"), Range),
         at("/methods", json!({}), UnknownField),
@@ -58,8 +58,8 @@ fn general_members() {
     ));
     cases.push((
         "/internal",
-        json!({"utility": ["kl"], "x": 1}),
-        &[("/internal/utility", Unsupported), ("/internal/x", UnknownField)],
+        json!({"utility": ["entropy"], "x": 1}),
+        &[("/internal/utility/0", Range), ("/internal/x", UnknownField)],
     ));
     check(&cases, &hospital_document());
 }

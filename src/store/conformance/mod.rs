@@ -180,6 +180,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
             NewDisclosure { id: Uuid::now_v7(), table: "t2".into(), body: json!({"attributes": ["c"]}) },
         ],
         rules: vec![json!({"pointer": "/method/rules/0"})],
+        internal_report: Some(Sealed::stored(b"what the original says".to_vec())),
         ledger_version,
         now,
     }

@@ -11,7 +11,7 @@ use super::pool::retried;
 use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
 use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
-use crate::store::sql::datasets as sql;
+use crate::store::sql::{datasets as sql, releases};
 use crate::vault::{Place, Sealed};
 
 /// Whether a dataset is visible decides what may become of its chunks, and a dataset that is not there has no row to lock.
@@ -221,6 +221,7 @@ impl PostgresStore {
             let mut tx = self.begin().await?;
             lock(&mut tx, LOCK_DATASET, dataset).await?;
             sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await?;
+            sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset).execute(&mut *tx).await?;
             Ok(tx.commit().await?)
         };
         retried("delete_dataset_key", key).await?;

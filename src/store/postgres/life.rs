@@ -12,7 +12,7 @@ use super::tenants::settings_of;
 use super::{Fault, PostgresStore, Word, failed, tell};
 use crate::jobs::{Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another};
 use crate::store::rows::ReleaseEventRow;
-use crate::store::sql::{disclosures, life as sql};
+use crate::store::sql::{disclosures, life as sql, releases};
 
 /// The shared text, holding the row: nobody begins to read, and no other act comes between.
 const RELEASE_STATE: &str = "\
@@ -93,6 +93,9 @@ impl PostgresStore {
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
         let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await?;
+        if *act != Act::Approve {
+            sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release).execute(&mut *tx).await?;
+        }
         if *act == Act::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
                 sqlx::query(lift).bind(release).execute(&mut *tx).await?;

@@ -14,8 +14,9 @@ use crate::jobs::{
     Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
     StoreError, Swept, Written,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
 use crate::store::sql::{datasets, disclosures, queue, releases as sql};
+use crate::vault::Sealed;
 
 /// The shared text, holding the job's row: an attempt that ends meanwhile gets no more parts.
 const PUT_PART_CHUNK: &str = "\
@@ -110,6 +111,11 @@ impl Releases for PostgresStore {
         let row: Option<ReleaseRow> =
             sqlx::query_as(sql::RELEASE).bind(id).bind(tenant).fetch_optional(&self.pool).await.map_err(failed)?;
         row.map(ReleaseRecord::try_from).transpose()
+    }
+
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError> {
+        let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
+        Ok(sealed(report.fetch_optional(&self.pool).await.map_err(failed)?))
     }
 
     async fn releases(
@@ -213,6 +219,10 @@ impl PostgresStore {
         }
 
         insert_release(&mut tx, release).await?;
+        if let Some(report) = &commit.internal_report {
+            let insert = sqlx::query(sql::INSERT_INTERNAL_REPORT).bind(release.id).bind(report.as_bytes());
+            insert.execute(&mut *tx).await?;
+        }
         disclose(&mut tx, commit).await?;
         let end = Some((release.id, false));
         match end_running(&mut tx, commit.job, commit.token, now, JobStatus::Succeeded, end).await? {

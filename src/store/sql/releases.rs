@@ -70,3 +70,19 @@ pub(crate) const RELEASES: &str = concat!(
     "\nWHERE r.tenant = $7 AND r.id < $1 AND ($2 IS NULL OR r.series = $2) AND ($3 IS NULL OR r.dataset_id = $3)\n  \
      AND ($4 IS NULL OR r.method = $4) AND ($5 IS NULL OR r.status = $5)\nORDER BY r.id DESC LIMIT $6"
 );
+
+pub(crate) const INSERT_INTERNAL_REPORT: &str = "\
+-- insert_internal_report
+INSERT INTO internal_reports (release_id, report) VALUES ($1, $2)";
+
+pub(crate) const INTERNAL_REPORT: &str = "\
+-- internal_report
+SELECT i.report FROM internal_reports AS i JOIN releases AS r ON r.id = i.release_id WHERE r.id = $1 AND r.tenant = $2";
+
+pub(crate) const DELETE_INTERNAL_REPORT: &str = "\
+-- delete_internal_report
+DELETE FROM internal_reports WHERE release_id = $1";
+
+pub(crate) const DELETE_INTERNAL_REPORTS_OF_DATASET: &str = "\
+-- delete_internal_reports_of_dataset
+DELETE FROM internal_reports WHERE release_id IN (SELECT id FROM releases WHERE dataset_id = $1)";

@@ -9,7 +9,7 @@ use super::keys::log;
 use super::{DELETED_AT_ONCE, SqliteStore, failed};
 use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
-use crate::store::sql::datasets as sql;
+use crate::store::sql::{datasets as sql, releases};
 use crate::vault::{Place, Sealed};
 
 #[async_trait]
@@ -186,6 +186,8 @@ impl SqliteStore {
     pub(super) async fn delete_chunks(&self, dataset: Uuid) -> Result<(), StoreError> {
         let mut tx = self.begin("delete_chunks").await?;
         sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await.map_err(failed)?;
+        let reports = sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset);
+        reports.execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         loop {
             let mut tx = self.begin("delete_chunks").await?;

@@ -44,6 +44,10 @@ impl Lives for SqliteStore {
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
         let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await.map_err(failed)?;
+        if *act != Act::Approve {
+            let report = sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release);
+            report.execute(&mut *tx).await.map_err(failed)?;
+        }
         if *act == Act::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
                 sqlx::query(lift).bind(release).execute(&mut *tx).await.map_err(failed)?;

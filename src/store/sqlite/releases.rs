@@ -13,8 +13,9 @@ use crate::jobs::{
     Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
     StoreError, Swept, Written,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, stored};
+use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
 use crate::store::sql::{datasets, disclosures, queue, releases as sql};
+use crate::vault::Sealed;
 
 #[async_trait]
 impl Releases for SqliteStore {
@@ -104,6 +105,10 @@ impl Releases for SqliteStore {
             return Ok(CommitOutcome::LedgerMoved);
         }
         insert_release(&mut tx, release).await?;
+        if let Some(report) = &commit.internal_report {
+            let insert = sqlx::query(sql::INSERT_INTERNAL_REPORT).bind(release.id).bind(report.as_bytes());
+            insert.execute(&mut *tx).await.map_err(failed)?;
+        }
         disclose(&mut tx, &commit).await?;
         let end = Some((release.id, false));
         match end_running(&mut tx, commit.job, commit.token, commit.now, JobStatus::Succeeded, end).await? {
@@ -119,6 +124,11 @@ impl Releases for SqliteStore {
         let row: Option<ReleaseRow> =
             sqlx::query_as(sql::RELEASE).bind(id).bind(tenant).fetch_optional(&self.reader).await.map_err(failed)?;
         row.map(ReleaseRecord::try_from).transpose()
+    }
+
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError> {
+        let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
+        Ok(sealed(report.fetch_optional(&self.reader).await.map_err(failed)?))
     }
 
     async fn releases(

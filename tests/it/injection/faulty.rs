@@ -163,6 +163,7 @@ faulty! {
         fn drop_attempt(job: Uuid, attempt: u32) -> ();
         fn commit(commit: Commit) -> CommitOutcome;
         fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
+        fn internal_report(tenant: &str, release: Uuid) -> Option<Sealed>;
         fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ReleaseRecord>;
         fn sweep(now: DateTime<Utc>, grace: Duration) -> Swept;
     }

@@ -1,0 +1,55 @@
+//! The internal report of a release: what the original says of it.
+
+use super::query::unread;
+use super::{Order, Stopped, notices_of};
+use crate::control::Control;
+use crate::model::{Cells, Shape};
+use crate::publication::{Publication, PublishedBytes};
+use crate::report::{CountReport, InternalReport, KlReport};
+use crate::spec::{self, InternalUtility};
+use crate::utility::{self, Workload};
+
+/// Measures the written parts against the original, as far as the specification asks for it.
+///
+/// # Errors
+/// [`Stopped`]
+pub(super) fn report(
+    order: &Order<'_>,
+    publication: &Publication,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<InternalReport, Stopped> {
+    let mut report = InternalReport {
+        rows: order.table.rows() as u64,
+        suppressed_rows: publication.suppressed,
+        kl: None,
+        count_queries: None,
+        warnings: notices_of(order.specification),
+    };
+    let asked = &order.specification.internal;
+    if *asked == InternalUtility::default() {
+        return Ok(report);
+    }
+    let table = order.table;
+    let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+    let shape = Shape::of(publication);
+    let all = |of: usize| Some(shape.published[of].attributes());
+    let cells = Cells::read(publication, all, &kinds, parts, control).map_err(unread)?;
+    if asked.kl {
+        let nats = utility::divergence(&shape, &cells, table, control)?;
+        let kl_method = if shape.whole { "closed_form" } else { "acyclic_subset" }.to_owned();
+        report.kl = Some(KlReport { nats, bits: nats / std::f64::consts::LN_2, kl_method });
+    }
+    if let Some(spec::CountWorkload { number, dimensions, width }) = asked.count_queries {
+        let width = match width {
+            spec::Width::ValueFraction(share) => utility::Width::ValueFraction(share.to_f64()),
+            spec::Width::Selectivity(share) => utility::Width::Selectivity(share.to_f64()),
+        };
+        let mut stream = order.streams.stream("workload");
+        let mut below = |bound: u32| stream.below(bound);
+        let workload = Workload { number, dimensions, width };
+        let errors = utility::errors(&shape, &cells, table, &workload, &mut below, control)?;
+        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+    }
+    Ok(report)
+}

@@ -1,0 +1,124 @@
+//! The entropy of the model, from the parts alone: the sum over its tables less the sum over what they share.
+//!
+//! It is the mean, over all originals that a reader cannot tell apart, of the original's entropy and of how far the model is from
+//! it; so that it tells how much the release leaves open, and of no original more than of any other.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::cells::{Cells, TableCells, Unread};
+use super::groups::Groups;
+use super::information::{Buckets, entropy};
+use super::shape::{Factor, Shape};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{AttrSet, AttributeType, Column};
+use crate::publication::{Publication, PublishedBytes};
+
+/// The entropy of a publication's model, in nats. One table is read at a time.
+///
+/// # Errors
+/// [`Unread`]
+pub fn model_entropy(
+    shape: &Shape,
+    publication: &Publication,
+    kinds: &[Option<AttributeType>],
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<f64, Unread> {
+    let read = |table: usize, attributes: AttrSet| {
+        let wanted = |index: usize| (index == table).then_some(attributes);
+        let mut cells = Cells::read(publication, wanted, kinds, parts, control)?;
+        Ok(std::mem::take(&mut cells.tables[table]))
+    };
+    of_shape(shape, read, control)
+}
+
+/// The same, of tables that are read for it.
+pub(super) fn of_shape(
+    shape: &Shape,
+    mut read: impl FnMut(usize, AttrSet) -> Result<TableCells, Unread>,
+    control: &Control,
+) -> Result<f64, Unread> {
+    let mut nats = 0.0;
+    for &member in &shape.tree.members {
+        let Factor { table, view } = &shape.factors[member];
+        let rows = read(*table, view.attributes())?;
+        nats += of_table(&rows, view.parts(), control)?;
+        for edge in shape.tree.edges.iter().filter(|edge| edge.child == member && !edge.separator.is_empty()) {
+            let shown = view.parts().iter().position(|part| edge.separator.is_subset(*part)).unwrap_or(0);
+            nats -= entropy(groups(&rows, shown, edge.separator, control)?.sizes());
+        }
+    }
+    Ok(nats.max(0.0))
+}
+
+/// The rows of a part by their values of some attributes.
+fn groups(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
+    let columns = table.parts[part].columns.iter().filter(|(attr, _)| attributes.contains(*attr));
+    let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
+    Groups::whole(table.rows).refined(&columns, control)
+}
+
+/// The entropy of the estimate of a table, of whose parts some attributes are used.
+fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f64, Cancelled> {
+    let mut parts: Vec<usize> = (0..used.len()).filter(|&part| !used[part].is_empty()).collect();
+    // the part of most attributes is that of most groups
+    parts.sort_by_key(|&part| std::cmp::Reverse(used[part].len()));
+    let Some((&first, others)) = parts.split_first() else { return Ok(0.0) };
+    let known = groups(table, first, used[first], control)?;
+    if others.is_empty() {
+        return Ok(entropy(known.sizes()));
+    }
+    let mut tied: Option<Shares> = None;
+    for &part in others {
+        let of_part = Shares::of(table, part, used[part], control)?;
+        tied = Some(match tied {
+            None => of_part,
+            Some(tied) => tied.beside(&of_part, control)?,
+        });
+    }
+    let Some(Shares { of_bucket, values }) = tied else { return Ok(0.0) };
+    let labels = table.parts[first].labels.clone();
+    Buckets::of_shares(labels, of_bucket, values, control)?.estimate_entropy(&known, control)
+}
+
+/// For each bucket, the values that its rows may have and the share of each.
+struct Shares {
+    of_bucket: Vec<Vec<(u32, f64)>>,
+    values: usize,
+}
+
+impl Shares {
+    fn of(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
+        let groups = groups(table, part, attributes, control)?;
+        let mut rows: Vec<Vec<u32>> = table.buckets.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
+        for (&group, &bucket) in groups.of_row().iter().zip(&table.parts[part].labels) {
+            rows[bucket as usize].push(group);
+        }
+        let shares = |mut groups: Vec<u32>| {
+            groups.sort_unstable();
+            let size = groups.len() as f64;
+            groups.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)).collect()
+        };
+        Ok(Self { of_bucket: rows.into_iter().map(shares).collect(), values: groups.sizes().len() })
+    }
+
+    /// The shares of pairs: which values of two parts belong together is open in every bucket.
+    fn beside(&self, other: &Self, control: &Control) -> Result<Self, Cancelled> {
+        let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+        let mut of_bucket = Vec::with_capacity(self.of_bucket.len());
+        for (here, there) in self.of_bucket.iter().zip(&other.of_bucket) {
+            control.check()?;
+            let mut shares = Vec::with_capacity(here.len() * there.len());
+            for &(a, share) in here {
+                for &(b, beside) in there {
+                    let next = pairs.len() as u32;
+                    shares.push((*pairs.entry((a, b)).or_insert(next), share * beside));
+                }
+            }
+            of_bucket.push(shares);
+        }
+        Ok(Self { of_bucket, values: pairs.len() })
+    }
+}

@@ -1,0 +1,124 @@
+//! How well the model foretells the original: for the one who holds it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ahash::RandomState;
+
+use super::cells::{Cells, PartCells, TableCells};
+use super::shape::{Factor, Shape};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{AttrSet, Table};
+use crate::with_codes;
+
+/// No row of a part has the values of the row of the original.
+const NOWHERE: u32 = u32::MAX;
+
+/// The cross entropy, in nats, between the original and the estimate of a factor, whose rows were read: the mean of `-ln p~` over
+/// the rows of the original. Attribute `i` is column `i` of the original.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn cross_entropy(
+    shape: &Shape,
+    cells: &Cells,
+    factor: usize,
+    original: &Table,
+    control: &Control,
+) -> Result<f64, Cancelled> {
+    let Factor { table, view } = &shape.factors[factor];
+    let table = &cells.tables[*table];
+    let mut used: Vec<(&PartCells, AttrSet)> =
+        table.parts.iter().zip(view.parts().iter().copied()).filter(|(_, used)| !used.is_empty()).collect();
+    // the part of most attributes has the fewest buckets for each of its tuples
+    used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
+    let mut parts = Vec::with_capacity(used.len());
+    for (part, attributes) in used {
+        parts.push(Tuples::of(table, part, attributes, cells, original, control)?);
+    }
+    let mut occurring: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+    for row in 0..original.rows() {
+        if row % Control::STRIDE == 0 {
+            control.check()?;
+        }
+        *occurring.entry(parts.iter().map(|part| part.of_original[row]).collect()).or_default() += 1;
+    }
+    let Some((first, others)) = parts.split_first() else { return Ok(0.0) };
+    let mut sum = 0.0;
+    for (looked, (tuple, &rows)) in occurring.iter().enumerate() {
+        if looked % 256 == 0 {
+            control.check()?;
+        }
+        let share: f64 = first
+            .buckets_of(tuple[0])
+            .iter()
+            .map(|&(bucket, count)| {
+                let size = table.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size));
+                let beside =
+                    others.iter().zip(&tuple[1..]).map(|(part, &of_part)| part.count_in(of_part, bucket) / size);
+                f64::from(count) * beside.product::<f64>()
+            })
+            .sum();
+        sum -= rows as f64 * (share / table.rows as f64).ln();
+    }
+    Ok(sum / original.rows().max(1) as f64)
+}
+
+/// The different tuples of a part, numbered.
+struct Tuples {
+    /// The tuple of each row of the original.
+    of_original: Vec<u32>,
+    /// Tuple, bucket and how many rows of the bucket have the tuple, in this order.
+    runs: Vec<(u32, u32, u32)>,
+}
+
+impl Tuples {
+    fn of(
+        table: &TableCells,
+        part: &PartCells,
+        attributes: AttrSet,
+        cells: &Cells,
+        original: &Table,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let mut of_rows = vec![0_u32; table.rows];
+        let mut of_original = vec![0_u32; original.rows()];
+        for attr in attributes.iter() {
+            control.check()?;
+            let (Some(codes), Some(domain)) = (part.column(attr), cells.domain(attr)) else { continue };
+            let column = original.column(attr);
+            let known: HashMap<Option<&[u8]>, u32, RandomState> = domain.iter().zip(0..).collect();
+            let here: Vec<u32> =
+                column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(NOWHERE)).collect();
+            let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+            with_codes!(codes, codes => for (tuple, &code) in of_rows.iter_mut().zip(codes) {
+                let next = pairs.len() as u32;
+                *tuple = *pairs.entry((*tuple, u32::from(code))).or_insert(next);
+            });
+            with_codes!(&column.codes, codes => for (tuple, &code) in of_original.iter_mut().zip(codes) {
+                *tuple = pairs.get(&(*tuple, here[code as usize])).copied().unwrap_or(NOWHERE);
+            });
+        }
+        control.check()?;
+        let bucket = |row: usize| part.labels.get(row).copied().unwrap_or(0);
+        let mut places: Vec<(u32, u32)> =
+            of_rows.iter().enumerate().map(|(row, &tuple)| (tuple, bucket(row))).collect();
+        places.sort_unstable();
+        let runs = places.chunk_by(|a, b| a == b).map(|run| (run[0].0, run[0].1, run.len() as u32)).collect();
+        Ok(Self { of_original, runs })
+    }
+
+    /// The buckets that have a tuple, each with how often.
+    fn buckets_of(&self, tuple: u32) -> Vec<(u32, u32)> {
+        let first = self.runs.partition_point(|&(of, ..)| of < tuple);
+        self.runs[first..]
+            .iter()
+            .take_while(|(of, ..)| *of == tuple)
+            .map(|&(_, bucket, count)| (bucket, count))
+            .collect()
+    }
+
+    fn count_in(&self, tuple: u32, bucket: u32) -> f64 {
+        let found = self.runs.binary_search_by_key(&(tuple, bucket), |&(of, bucket, _)| (of, bucket));
+        found.map_or(0.0, |at| f64::from(self.runs[at].2))
+    }
+}

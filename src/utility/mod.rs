@@ -1,0 +1,8 @@
+//! What the original says of a release: how far the readers' model is from it, and how wrong their counts are. For the internal
+//! report alone: every figure here is an equation on what the release keeps secret.
+
+mod kl;
+mod workload;
+
+pub use kl::divergence;
+pub use workload::{Errors, Width, Workload, errors};

@@ -1,0 +1,149 @@
+//! Random COUNT queries: how far their estimates are from the true counts.
+
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::model::{Cells, Estimator, Predicates, Route, Shape};
+use crate::with_codes;
+
+/// Random queries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Workload {
+    /// How many.
+    pub number: u32,
+    /// How many attributes each has.
+    pub dimensions: u32,
+    /// How many values each of them has.
+    pub width: Width,
+}
+
+/// How many values of an attribute a query has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Width {
+    /// This share of them, at least one.
+    ValueFraction(f64),
+    /// So many that all attributes together would leave this share of the rows, were they independent and values equally frequent.
+    Selectivity(f64),
+}
+
+impl Width {
+    fn values(self, of: usize, dimensions: u32) -> usize {
+        let of_all = of as f64;
+        let values = match self {
+            Self::ValueFraction(share) => (share * of_all).round(),
+            Self::Selectivity(share) => (of_all * share.powf(1.0 / f64::from(dimensions))).ceil(),
+        };
+        (values as usize).clamp(1, of.max(1))
+    }
+}
+
+/// How far the estimates were from the true counts, relative to these.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Errors {
+    /// The relative error of each query, rising.
+    pub relative: Vec<f64>,
+    /// Queries that were drawn again because no row has them.
+    pub redrawn: u64,
+}
+
+/// For each query so many may be drawn that no row has; with more of them the workload ends early.
+const DRAWS: u64 = 100;
+
+/// Draws queries by `below`, which gives a number below another, and compares the estimates with the original.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn errors(
+    shape: &Shape,
+    cells: &Cells,
+    original: &Table,
+    workload: &Workload,
+    below: &mut dyn FnMut(u32) -> u32,
+    control: &Control,
+) -> Result<Errors, Cancelled> {
+    let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
+    let all = Route::Joined(shape.whole_tree());
+    let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
+    let mut found = Errors::default();
+    let most = DRAWS.saturating_mul(u64::from(workload.number));
+    while found.relative.len() < workload.number as usize && found.redrawn < most {
+        let query = drawn(original, published, workload, below);
+        let actual = counted(original, &query, control)?;
+        if actual == 0 {
+            found.redrawn += 1;
+            continue;
+        }
+        let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
+        let asked: Predicates = query
+            .iter()
+            .filter_map(|(attr, admitted)| {
+                let domain = cells.domain(*attr)?;
+                let mut values = original
+                    .column(*attr)
+                    .domain
+                    .iter()
+                    .zip(admitted)
+                    .filter(|(_, admitted)| **admitted)
+                    .map(|(value, _)| value)
+                    .peekable();
+                // both domains are in the order of the values
+                let admits = domain.iter().map(|value| {
+                    while values.next_if(|next| domain.kind().compare(*next, value).is_lt()).is_some() {}
+                    values.peek() == Some(&value)
+                });
+                Some((*attr, admits.collect()))
+            })
+            .collect();
+        let estimate = estimator.estimate(&route, &asked, control)?;
+        found.relative.push((actual as f64 - estimate.count).abs() / actual as f64);
+    }
+    found.relative.sort_by(f64::total_cmp);
+    Ok(found)
+}
+
+/// A random query over the original: attributes and values without replacement.
+fn drawn(original: &Table, published: AttrSet, workload: &Workload, below: &mut dyn FnMut(u32) -> u32) -> Predicates {
+    let mut attributes: Vec<Attr> = published.iter().collect();
+    let dimensions = (workload.dimensions as usize).min(attributes.len());
+    let query = (0..dimensions).map(|at| {
+        let other = at + below((attributes.len() - at) as u32) as usize;
+        attributes.swap(at, other);
+        let attr = attributes[at];
+        let size = original.column(attr).domain.len();
+        let mut codes: Vec<usize> = (0..size).collect();
+        let mut admitted = vec![false; size];
+        for chosen in 0..workload.width.values(size, workload.dimensions).min(size) {
+            let other = chosen + below((size - chosen) as u32) as usize;
+            codes.swap(chosen, other);
+            admitted[codes[chosen]] = true;
+        }
+        (attr, admitted)
+    });
+    query.collect()
+}
+
+/// How many rows of the original a query has.
+fn counted(original: &Table, query: &Predicates, control: &Control) -> Result<u64, Cancelled> {
+    control.check()?;
+    let mut has = vec![true; original.rows()];
+    for (attr, admitted) in query {
+        with_codes!(&original.column(*attr).codes, codes => for (has, &code) in has.iter_mut().zip(codes) {
+            *has &= admitted[code as usize];
+        });
+    }
+    Ok(has.into_iter().map(u64::from).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_the_papers() {
+        assert_eq!(Width::ValueFraction(0.4).values(10, 3), 4);
+        assert_eq!(Width::ValueFraction(0.01).values(10, 3), 1);
+        assert_eq!(Width::ValueFraction(1.0).values(10, 3), 10);
+        // 10 * 0.05^(1/3) = 3.68
+        assert_eq!(Width::Selectivity(0.05).values(10, 3), 4);
+        assert_eq!(Width::Selectivity(1.0).values(7, 1), 7);
+    }
+}
