@@ -55,7 +55,7 @@ impl Selection {
                     known.is_none_or(|known| kind.compare_by_value(known, value) == Ordering::Less)
                 }),
             };
-            for code in first..domain.len() {
+            for (code, named) in named.iter_mut().enumerate().skip(first) {
                 let known = domain.value(code as u32);
                 let alike = match (known, value) {
                     (None, None) => true,
@@ -65,7 +65,7 @@ impl Selection {
                 if !alike {
                     break;
                 }
-                named[code] = true;
+                *named = true;
             }
         }
         admitted.iter_mut().zip(named).for_each(|(admitted, named)| *admitted &= named);

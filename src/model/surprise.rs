@@ -92,7 +92,7 @@ impl Tuples {
             let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
             with_codes!(codes, codes => for (tuple, &code) in of_rows.iter_mut().zip(codes) {
                 let next = pairs.len() as u32;
-                *tuple = *pairs.entry((*tuple, u32::from(code))).or_insert(next);
+                *tuple = *pairs.entry((*tuple, widened(code))).or_insert(next);
             });
             with_codes!(&column.codes, codes => for (tuple, &code) in of_original.iter_mut().zip(codes) {
                 *tuple = pairs.get(&(*tuple, here[code as usize])).copied().unwrap_or(NOWHERE);
@@ -121,4 +121,9 @@ impl Tuples {
         let found = self.runs.binary_search_by_key(&(tuple, bucket), |&(of, bucket, _)| (of, bucket));
         found.map_or(0.0, |at| f64::from(self.runs[at].2))
     }
+}
+
+/// A code of whatever width.
+fn widened(code: impl Into<u32>) -> u32 {
+    code.into()
 }

@@ -14,10 +14,13 @@ use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domai
 /// The codes of every attribute are below this.
 const CODES: u32 = 4;
 
+/// A bucket and a code per attribute.
+type PublishedRow = (u32, Vec<u32>);
+
 /// A published table: the attributes of each part, and its rows: a bucket and a code per attribute.
 #[derive(Clone, Debug)]
 struct Published {
-    parts: Vec<(Vec<u8>, Vec<(u32, Vec<u32>)>)>,
+    parts: Vec<(Vec<u8>, Vec<PublishedRow>)>,
 }
 
 impl Published {

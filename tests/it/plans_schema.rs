@@ -203,7 +203,7 @@ async fn what_gives_a_sensitive_attribute_away_is_told() {
     let server = Server::start().await;
     let row = |i: u32| {
         let ward = i % 6;
-        let dx = if i % 10 == 0 { i / 10 % 4 } else { ward / 2 };
+        let dx = if i.is_multiple_of(10) { i / 10 % 4 } else { ward / 2 };
         format!("{},w{ward},d{dx},{},{}\n", 20 + i % 7, i / 2, i / 7 % 2)
     };
     let csv = "age,ward,dx,weight,sex\n".to_owned() + &(0..400).map(row).collect::<String>();
