@@ -106,6 +106,23 @@ pub fn proxies(
     Ok(found.into_iter().flatten().collect())
 }
 
+/// Whether an attribute mostly tells another: Goodman and Kruskal's lambda of at least 1/2, with at least 20 rows per value of the
+/// one that tells on average.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn mostly_tells(table: &Table, from: Attr, to: Attr, control: &Control) -> Result<bool, Cancelled> {
+    let rows = table.rows();
+    if table.column(from).domain.len() > rows / ROWS_PER_VALUE {
+        return Ok(false);
+    }
+    let most = table.column(to).counts().into_iter().max().unwrap_or(0);
+    let grouped = grouped(table, from, control)?;
+    let right = most_frequent_of_each(table, &grouped, to, control)? - most;
+    let wrong = rows as u64 - most;
+    Ok(wrong > 0 && right * 2 >= wrong)
+}
+
 /// Rows in the order of their values of an attribute, and where each value ends.
 struct Grouped {
     rows: Vec<u32>,

@@ -184,3 +184,48 @@ fn the_divergence_decides_in_reproductions_only() {
     let verified = run(guardian().arg("verify").arg(&out).arg("--original").arg(&data));
     assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&verified.stdout));
 }
+
+/// Two sensitive attributes of which one mostly tells the other are not protected in two tables that share an attribute; `auto` finds
+/// tables that share none, and whoever states that they are separate gets what was asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn sensitive_attributes_that_tell_each_other_do_not_share_attributes() {
+    let server = Server::start().await;
+    let row = |i: usize| {
+        let illness = (i * 7 + i / 11) % 5;
+        let drug = if i.is_multiple_of(10) { (illness + 1) % 5 } else { illness };
+        format!("w{},{},i{illness},d{drug}\n", i % 4, 20 + i % 10)
+    };
+    let csv = format!("ward,age,illness,drug\n{}", (0..400).map(row).collect::<String>());
+    let dataset = server.dataset(csv).await;
+    let document = |algorithm: &str, correlated: &str| {
+        json!({"method": {"type": "versatile", "algorithm": algorithm, "correlated": correlated,
+            "rules": ["ward, age -> illness", "ward, age -> drug"],
+            "default_guarantee": {"type": "l_diversity", "l": 2}}})
+    };
+    let mut asked = document("gd", "together");
+    asked["dataset"] = dataset.as_str().into();
+    let plan = server.post("/v1/plans", &asked).await.ok(200);
+    assert_eq!(plan["feasible"], false, "{plan:#}");
+    let problem = server.refused(&dataset, document("gd", "together")).await;
+    let faults = problem["errors"].as_array().unwrap();
+    assert_eq!(faults.len(), 2, "{problem:#}");
+    for (at, fault) in faults.iter().enumerate() {
+        assert_eq!((kind(fault), text(&fault["pointer"])), ("guarantee-unsupported", format!("/method/rules/{at}")));
+    }
+    let shared = |manifest: &Value| {
+        let of = |table: &Value| table["attributes"].as_array().unwrap().clone();
+        let tables = manifest["tables"].as_array().unwrap();
+        let hiding: Vec<_> = tables.iter().filter(|table| table["standing"] == "sealed").map(of).collect();
+        hiding.iter().enumerate().any(|(i, a)| hiding[i + 1..].iter().any(|b| a.iter().any(|name| b.contains(name))))
+    };
+    let apart = server.dataset(csv_again(&row)).await;
+    assert!(!shared(&server.publish(&apart, document("auto", "together")).await));
+    let separate = server.dataset(csv_again(&|i| row(i + 1))).await;
+    assert!(shared(&server.publish(&separate, document("gd", "separate")).await));
+    server.stop().await;
+}
+
+/// The same kind of table with other rows, so that the ledger has nothing of it.
+fn csv_again(row: &dyn Fn(usize) -> String) -> String {
+    format!("ward,age,illness,drug\n{}", (1..401).map(row).collect::<String>())
+}

@@ -1,6 +1,7 @@
 //! Which decomposition is published: that of UAD, of GD, or the better of them.
 
 use super::addback::{Bounds, add_back};
+use super::correlated::Links;
 use super::ground::{Draft, Ground, without_redundant};
 use super::score::Scorer;
 use super::{gd, uad};
@@ -29,11 +30,12 @@ pub(super) fn decide(
     spec: &VersatileSpec,
     ground: &Ground<'_>,
     scorer: &mut Scorer<'_>,
+    links: &mut Links<'_>,
     control: &Control,
 ) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
     let asked = Bounds { fill: spec.fill, work: NO_BOUND };
     match spec.algorithm {
-        Algorithm::Auto => auto(ground, scorer, spec, control),
+        Algorithm::Auto => auto(ground, scorer, links, spec, control),
         Algorithm::Gd => {
             let tried = tried_gd(ground, scorer, spec.try_all, asked, control)?;
             Ok((tried.drafts, None))
@@ -48,6 +50,7 @@ pub(super) fn decide(
 fn auto(
     ground: &Ground<'_>,
     scorer: &mut Scorer<'_>,
+    links: &mut Links<'_>,
     spec: &VersatileSpec,
     control: &Control,
 ) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
@@ -66,6 +69,14 @@ fn auto(
     if all.iter().any(|tried| ground.holds(&tried.drafts)) {
         all.retain(|tried| ground.holds(&tried.drafts));
     }
+    // the tables of UAD alone share nothing
+    let mut apart = Vec::new();
+    for tried in all {
+        if links.across(&tried.drafts)?.is_empty() {
+            apart.push(tried);
+        }
+    }
+    let all = apart;
     let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
     let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
     Ok((drafts, Some(Choice { winner, considered })))

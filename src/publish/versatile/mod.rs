@@ -1,6 +1,7 @@
 //! Versatile publishing: many rules `Q -> S`, a set of tables in Guardian Normal Form.
 
 mod addback;
+mod correlated;
 mod decide;
 mod dsatur;
 mod gd;
@@ -16,6 +17,7 @@ pub use ground::{Draft, Ground};
 pub use score::{Scorer, threads};
 pub use uad::{Selected, decompose};
 
+use self::correlated::Links;
 use self::joint::Contraction;
 use super::design::{demand, dependency_fault};
 use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
@@ -152,7 +154,13 @@ fn decide_by_data(
     rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
     let ground = Ground::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
     let mut scorer = Scorer::draw(&ground, rows, spec.score, control)?;
-    let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, control)?;
+    let mut links = Links::new(rows, input.dependencies, spec.correlated, control);
+    let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
+    for (attr, why) in links.across(&drafts)? {
+        for rule in design.rules.iter_mut().filter(|rule| rule.rule.sensitive == attr && rule.implied_by.is_none()) {
+            rule.refused = Some(why);
+        }
+    }
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
     design.decision = Decision::ByData(choice);
     Ok(())

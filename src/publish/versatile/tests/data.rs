@@ -167,7 +167,8 @@ proptest! {
         let control = Control::default();
         let choose = |table: &Table| {
             let mut scorer = Scorer::with(drawn(), table, spec.score, &control).unwrap();
-            decide::decide(&spec, &ground, &mut scorer, &control).unwrap()
+            let mut links = Links::new(Rows { table, streams: &streams }, &[], Correlated::Separate, &control);
+            decide::decide(&spec, &ground, &mut scorer, &mut links, &control).unwrap()
         };
         // every protected column turned round inside its own buckets
         let mut permuted = rows.clone();
