@@ -28,7 +28,7 @@ if ((${#missing[@]})); then
 fi
 
 if cargo nextest --version >/dev/null 2>&1; then
-    tests=(cargo nextest run --locked --no-fail-fast "$@")
+    tests=(cargo nextest run --locked "$@")
 else
     tests=(cargo test --locked --lib --bins --tests "$@")
 fi
