@@ -60,6 +60,8 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/datasets", Needs(Scope::DatasetsWrite)),
     ("GET", "/v1/datasets/{id}", Needs(Scope::DatasetsWrite)),
     ("DELETE", "/v1/datasets/{id}", Needs(Scope::DatasetsWrite)),
+    ("GET", "/v1/datasets/{id}/profile", Needs(Scope::DatasetsInspect)),
+    ("GET", "/v1/datasets/{id}/attributes/{name}/values", Needs(Scope::DatasetsInspect)),
     ("POST", "/v1/plans", Needs(Scope::DatasetsInspect)),
     ("POST", "/v1/jobs", Needs(Scope::Jobs)),
     ("GET", "/v1/jobs", Needs(Scope::Jobs)),

@@ -45,6 +45,23 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
+/// The path of a column of a dataset. What cannot even be decoded is a column that does not exist.
+pub(super) struct ColumnPath {
+    pub(super) dataset: Uuid,
+    pub(super) name: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ColumnPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let missing = || Problem::new(Kind::NotFound, "there is nothing under this id");
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Path((id, name)) = path.map_err(|_| missing())?;
+        Ok(Self { dataset: parse(&id).ok_or_else(missing)?, name })
+    }
+}
+
 /// The path of a part. What cannot even be decoded is a part that does not exist.
 pub(super) struct PartPath {
     pub(super) release: Uuid,

@@ -14,6 +14,7 @@ mod gateway;
 mod guard;
 mod headers;
 mod health;
+mod inspect;
 mod intake;
 mod internal;
 mod jobs;

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, audits, datasets, events, health, internal, jobs, life, parts, plans, policies, queries,
-    releases, upload, verifications,
+    App, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans, policies,
+    queries, releases, upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -94,6 +94,8 @@ fn described() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(upload::create, datasets::list))
         .routes(routes!(datasets::get, datasets::purge))
+        .routes(routes!(inspect::profile))
+        .routes(routes!(inspect::values))
         .routes(routes!(plans::create))
         .routes(routes!(jobs::submit, jobs::list))
         .routes(routes!(jobs::get, jobs::cancel))

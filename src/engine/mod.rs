@@ -7,6 +7,7 @@ mod exposure;
 mod internal;
 mod need;
 mod plan;
+mod profile;
 mod proposal;
 mod query;
 mod release;
@@ -31,6 +32,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency};
 pub use attack::{Attacked, Finding, Findings};
 pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
+pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
 pub use verification::{
@@ -176,30 +178,11 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
         faults.extend(strange.map(|(at, _)| {
             let fault =
                 Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
-            let fault = fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str());
-            match specification.normalized["dataset"].as_str() {
-                Some(dataset) => {
-                    let path = child(&child(&child("/v1/datasets", dataset), "attributes"), &encoded(name));
-                    fault.with("values_url", format!("{path}/values"))
-                }
-                None => fault,
-            }
+            fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str())
         }));
         table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
     }
     (table, faults)
-}
-
-/// A name as a segment of a path.
-fn encoded(name: &str) -> String {
-    let mut path = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => path.push(char::from(byte)),
-            _ => path.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    path
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.

@@ -324,7 +324,7 @@ impl Desk {
         let planned = tokio::task::spawn_blocking(move || {
             let _room = room;
             let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
-            let loaded = load(&handle, sources, &dataset, &specification, &control);
+            let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
             let table = loaded.map_err(|error| match error {
                 LoadError::Cancelled => Stopped::Cancelled,
                 other => Stopped::Refused(unloaded(other)),
@@ -369,7 +369,7 @@ pub fn refused() -> Problem {
 }
 
 /// What a caller is answered when a dataset cannot be loaded.
-fn unloaded(error: LoadError) -> Problem {
+pub(super) fn unloaded(error: LoadError) -> Problem {
     match error {
         LoadError::Cancelled => Problem::new(Kind::Unavailable, "the loading was stopped"),
         LoadError::Purged => Problem::new(Kind::Gone, "the dataset was purged meanwhile"),

@@ -16,6 +16,10 @@ pub enum Action {
     Upload,
     /// A dataset's rows were destroyed.
     Purge,
+    /// How the columns of a dataset go together was told.
+    ReadProfile,
+    /// Values of a dataset were given out.
+    ReadValues,
     /// A dry run was answered, which tells counts of the data.
     Plan,
     /// A job was submitted.
@@ -44,9 +48,11 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Upload,
         Self::Purge,
+        Self::ReadProfile,
+        Self::ReadValues,
         Self::Plan,
         Self::Submit,
         Self::Cancel,
@@ -67,6 +73,8 @@ impl Action {
         match self {
             Self::Upload => "dataset.upload",
             Self::Purge => "dataset.purge",
+            Self::ReadProfile => "dataset.read_profile",
+            Self::ReadValues => "dataset.read_values",
             Self::Plan => "plan",
             Self::Submit => "job.submit",
             Self::Cancel => "job.cancel",

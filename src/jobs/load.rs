@@ -100,6 +100,13 @@ pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<Colum
 /// The bytes of memory that a release of a dataset takes.
 #[must_use]
 pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
+    memory_of_columns(dataset, profiles, &specification.used)
+        .saturating_add(engine::memory_to_choose(dataset.rows, &specification.method))
+}
+
+/// The bytes of memory that work on columns of a dataset takes, estimated as for a release of them.
+#[must_use]
+pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
     /// For a value of a dataset that was uploaded before bytes were counted.
     const UNKNOWN_BYTES: u64 = 32;
     let size = |column: &usize| {
@@ -107,8 +114,7 @@ pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], spe
         let codes = profile.codes().unwrap_or(dataset.rows);
         ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
     };
-    engine::memory(dataset.rows, &specification.used.iter().map(size).collect::<Vec<_>>())
-        .saturating_add(engine::memory_to_choose(dataset.rows, &specification.method))
+    engine::memory(dataset.rows, &used.iter().map(size).collect::<Vec<_>>())
 }
 
 /// The stored profile of a dataset as the counts of a job's attributes.
@@ -150,7 +156,7 @@ impl Counts for ProfileCounts<'_> {
     }
 }
 
-/// Loads the columns that a specification uses, one at a time.
+/// Loads the columns `used`, under `names`, one at a time.
 ///
 /// # Errors
 /// [`LoadError`]
@@ -158,15 +164,15 @@ pub(super) fn load(
     handle: &Handle,
     sources: Sources<'_>,
     dataset: &DatasetRecord,
-    specification: &Specification,
+    (names, used): (&[String], &[usize]),
     control: &Control,
 ) -> Result<Table, LoadError> {
     let Sources { store, vault, limits } = sources;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
-    control.begin(Phase::Load, specification.used.len() as u64 * u64::from(dataset.chunks))?;
-    let mut columns = Vec::with_capacity(specification.used.len());
-    for &used in &specification.used {
+    control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
+    let mut columns = Vec::with_capacity(used.len());
+    for &used in used {
         let kind = profiles.get(used).map(|profile| profile.kind);
         let mut builder = ColumnBuilder::new(limits);
         for chunk in 0..dataset.chunks {
@@ -182,7 +188,7 @@ pub(super) fn load(
         }
         columns.push(column);
     }
-    Ok(Table::new(specification.names.clone(), columns))
+    Ok(Table::new(names.to_vec(), columns))
 }
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.

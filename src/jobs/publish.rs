@@ -59,7 +59,8 @@ impl Runner for Publisher {
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let sources = Sources { store, vault: &self.vault, limits: &self.limits };
-        let table = load(&assignment.handle, sources, &dataset, &specification, control).map_err(unloaded)?;
+        let table = load(&assignment.handle, sources, &dataset, (&specification.names, &specification.used), control)
+            .map_err(unloaded)?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work =
             Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };

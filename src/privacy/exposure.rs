@@ -106,6 +106,18 @@ pub fn proxies(
     Ok(found.into_iter().flatten().collect())
 }
 
+/// How many different tuples `attributes` have in the table.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn distinct_tuples(table: &Table, attributes: AttrSet, control: &Control) -> Result<usize, Cancelled> {
+    let mut groups = Groups::whole(table.rows());
+    for attr in attributes.iter() {
+        groups.refine(table, attr, control)?;
+    }
+    Ok(groups.size.len())
+}
+
 /// Whether an attribute mostly tells another: Goodman and Kruskal's lambda of at least 1/2, with at least 20 rows per value of the
 /// one that tells on average.
 ///

@@ -20,6 +20,8 @@ async fn unknown_and_malformed_ids_are_not_found() {
         for (method, path) in [
             (Method::GET, format!("/v1/datasets/{id}")),
             (Method::DELETE, format!("/v1/datasets/{id}")),
+            (Method::GET, format!("/v1/datasets/{id}/profile")),
+            (Method::GET, format!("/v1/datasets/{id}/attributes/a/values")),
             (Method::GET, format!("/v1/jobs/{id}")),
             (Method::GET, format!("/v1/jobs/{id}?wait=60")),
             (Method::DELETE, format!("/v1/jobs/{id}")),

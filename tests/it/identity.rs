@@ -97,6 +97,8 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 200, 200),
     ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
     ("DELETE", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
+    ("GET", "/v1/datasets/{id}/profile", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
+    ("GET", "/v1/datasets/{id}/attributes/{name}/values", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("POST", "/v1/plans", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("POST", "/v1/jobs", Some(Scope::Jobs), SUBMITTERS, 202, 404),
     ("GET", "/v1/jobs", Some(Scope::Jobs), SUBMITTERS, 200, 200),
@@ -162,7 +164,8 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         Some("jobs") => &things.job,
         _ => &things.release,
     };
-    let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi").replace("{name}", POLICY);
+    let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi");
+    let path = path.replace("{name}", if path.contains("/attributes/") { "race" } else { POLICY });
     let document = json!({"dataset": things.dataset, "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,

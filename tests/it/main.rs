@@ -30,6 +30,7 @@ mod house;
 mod idempotency;
 mod identity;
 mod injection;
+mod inspect;
 mod internal_report;
 mod issuer;
 mod jwt;

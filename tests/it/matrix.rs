@@ -190,7 +190,10 @@ fn filled(path: &str, things: &Things) -> String {
         Some("jobs") => &things.job,
         _ => &things.release,
     };
-    path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi")
+    path.replace("{id}", id)
+        .replace("{table}", "t1")
+        .replace("{part}", "qi")
+        .replace("attributes/{name}", "attributes/race")
 }
 
 async fn ask(client: &Client, method: &Method, path: &str, things: &Things) -> (u16, Vec<(String, String)>, String) {

@@ -291,6 +291,8 @@ async fn examples_are_what_the_service_answers() {
     let dataset = server.upload("name=hospital&series=hospital-2026", HOSPITAL).await.ok(201);
     let id = text(&dataset["id"]);
     note("dataset.json", &dataset);
+    note("profile.json", &server.get(&format!("/v1/datasets/{id}/profile")).await.ok(200));
+    note("values.json", &server.get(&format!("/v1/datasets/{id}/attributes/zipcode/values?limit=3")).await.ok(200));
     note("datasets.json", &server.get("/v1/datasets").await.ok(200));
     let job = json!({"dataset": id, "method": hospital_method()});
     note("plan.json", &server.post("/v1/plans", &job).await.ok(200));

@@ -44,12 +44,14 @@ files! {
     "policy_document.json", "What the law asks of a hospital";
     "policy_versions.json", "A list of one version";
     "proposed.json", "Two tables to be judged under three rules";
+    "profile.json", "How the columns of the hospital table go together";
     "purged.json", "The rows are gone, the release stays";
     "queries.json", "Three queries over the hospital table";
     "reason.json", "Why it is done";
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
+    "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";
     "verification_release.json", "A release, held against a rule of the reader's own";

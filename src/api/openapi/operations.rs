@@ -131,6 +131,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
         problems: &[NotFound, Gone],
     },
     Operation {
+        method: "get",
+        path: "/v1/datasets/{id}/profile",
+        id: "profile_dataset",
+        requests: &[],
+        answers: &[("200", "The profile.", &[(JSON, "profile.json")])],
+        problems: &[MalformedRequest, NotFound, Gone, TooManyColumns, WorkLimit],
+    },
+    Operation {
+        method: "get",
+        path: "/v1/datasets/{id}/attributes/{name}/values",
+        id: "list_values",
+        requests: &[],
+        answers: &[("200", "A page of values, the most frequent first.", &[(JSON, "values.json")])],
+        problems: &[MalformedRequest, NotFound, Gone, WorkLimit],
+    },
+    Operation {
         method: "delete",
         path: "/v1/datasets/{id}",
         id: "purge_dataset",
