@@ -43,8 +43,8 @@ files! {
     "policy.json", "The first version of a policy";
     "policy_document.json", "What the law asks of a hospital";
     "policy_versions.json", "A list of one version";
-    "proposed.json", "Two tables to be judged under three rules";
     "profile.json", "How the columns of the hospital table go together";
+    "proposed.json", "Two tables to be judged under three rules";
     "purged.json", "The rows are gone, the release stays";
     "queries.json", "Three queries over the hospital table";
     "reason.json", "Why it is done";
