@@ -144,9 +144,13 @@ impl Prepared {
         let rules: Vec<(Option<String>, Demand)> =
             self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         let leaves_out = |table: &DesignedTable| table.bucketized.as_ref().is_some_and(Bucketized::leaves_out);
-        let tables = self.design.tables.iter().enumerate();
-        let partial: Vec<usize> = tables.filter(|(_, table)| leaves_out(table)).map(|(index, _)| index).collect();
-        self.union.check(&self.design.schemas(), &partial, &rules)
+        let alone = |table: &DesignedTable| match () {
+            () if leaves_out(table) => Some("would lack some rows"),
+            () if table.is_unsealed() => Some("would be unsealed"),
+            () => None,
+        };
+        let alone: Vec<Option<&str>> = self.design.tables.iter().map(alone).collect();
+        self.union.check(&self.design.schemas(), &alone, &rules)
     }
 }
 
@@ -397,6 +401,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
     let (name, algorithm) = match method {
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
+        MethodSpec::Generalize(_) => ("generalize", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
     crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }

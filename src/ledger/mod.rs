@@ -19,6 +19,9 @@ use aside::{Aside, Values};
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
 
+/// Why an unsealed table stands alone.
+const UNSEALED: &str = "is unsealed";
+
 /// What the ledger keeps of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Disclosure {
@@ -146,7 +149,7 @@ impl Union {
                     for protects in protected {
                         let aside = match protects {
                             Protected::Attribute(attr) => seal.uninformative.get(&union.names[attr.index()]),
-                            Protected::Joint(_) => None,
+                            Protected::Joint(_) | Protected::Rows => None,
                         };
                         let aside: Values = aside.into_iter().flatten().cloned().collect();
                         of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
@@ -158,7 +161,7 @@ impl Union {
             union.aside.guards.push(of_guards);
             let alone = match (&disclosure.standing, disclosure.partial) {
                 (_, true) => Some("lacks some rows"),
-                (KeptStanding::Unsealed, false) => Some("is unsealed"),
+                (KeptStanding::Unsealed, false) => Some(UNSEALED),
                 (_, false) => None,
             };
             union.tables.push((*release, disclosure.table.clone(), alone));
@@ -174,8 +177,24 @@ impl Union {
             let demand = Demand { known, protects, guarantee: rule.guarantee };
             union.standing.push((*release, rule.pointer.clone(), demand));
             union.aside.rules.push(rule.uninformative.iter().cloned().collect());
+            union.promised_by_unsealed(*release, demand, rule.uninformative.iter().cloned().collect());
         }
         Ok(union)
+    }
+
+    /// An unsealed table keeps what its release promised of it as long as no other one shares an attribute with it, which none
+    /// may; judged beside tables that do not, it is a guard.
+    fn promised_by_unsealed(&mut self, release: Uuid, demand: Demand, aside: Values) {
+        let Demand { known, protects, guarantee } = demand;
+        let Some(protected) = protects.iter().next().filter(|_| protects.len() == 1) else { return };
+        let promised = known.union(protects);
+        for (index, (of, _, alone)) in self.tables.iter().enumerate() {
+            if *of == release && *alone == Some(UNSEALED) && promised.is_subset(self.schemas[index].attributes) {
+                let protects = Protected::Attribute(protected);
+                self.schemas[index].guards.push(Guard { known, protects, guarantee });
+                self.aside.guards[index].push(aside.clone());
+            }
+        }
     }
 
     /// Takes into account what an insider can rule out of the new release's values.
@@ -211,20 +230,20 @@ impl Union {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `partial` are those, by
-    /// index, from which rows may be missing.
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` says of new tables, by
+    /// index, why they tolerate none that shares an attribute.
     ///
     /// # Errors
     /// Every violation.
     pub fn check(
         &self,
         tables: &[Schema],
-        partial: &[usize],
+        alone: &[Option<&str>],
         rules: &[(Option<String>, Demand)],
     ) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
-        for ((release, table, alone), schema) in self.tables.iter().zip(&self.schemas) {
+        for ((release, table, earlier), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
                 let sensitive = |schema: &Schema| -> AttrSet {
                     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
@@ -236,17 +255,17 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if let Some(why) = alone
+                } else if let Some(why) = earlier
                     && schema.attributes.meets(new.attributes)
                 {
                     let detail =
                         format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
-                } else if partial.contains(&index) && schema.attributes.meets(new.attributes) {
-                    let detail = format!(
-                        "table t{} would lack some rows and shares attributes with table {table} of the release",
-                        index + 1
-                    );
+                } else if let Some(why) = alone.get(index).copied().flatten()
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
                 }
             }
@@ -331,11 +350,15 @@ pub fn disclosures(publication: &Publication, names: &[String], uninformative: &
         .collect()
 }
 
-/// Whether a seal of a table takes as known what stands in one part with what it protects: such tables may lack rows, and that
-/// they do not tells of the data.
+/// Whether a seal of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
+/// and that they do not tells of the data.
 fn knows_beside(table: &PublishedTable) -> bool {
     let Standing::Sealed(seals) = &table.standing else { return false };
-    let parts = table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
+    let parts = table
+        .parts
+        .iter()
+        .filter(|part| part.bucketed)
+        .map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
     let parts: Vec<AttrSet> = parts.collect();
     seals.iter().any(|seal| parts.iter().any(|part| part.meets(seal.protects.attributes()) && part.meets(seal.known)))
 }
@@ -482,8 +505,8 @@ mod tests {
         assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
         let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
-        assert!(union.check(&[raw(&[0, 1])], &[0], &[]).is_err());
+        assert!(union.check(&[raw(&[0, 1])], &[Some("would lack some rows")], &[]).is_err());
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
-        assert_eq!(union.check(&[raw(&[1])], &[0], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[1])], &[Some("would lack some rows")], &[]), Ok(()));
     }
 }
