@@ -149,7 +149,7 @@ pub(super) fn in_words(
         .to_owned(),
         standing: match &table.bucketized {
             Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
-            _ if table.is_unsealed() => "unsealed",
+            _ if table.stands_alone() => "unsealed",
             _ if table.is_plain() => "plain",
             _ => "sealed",
         }

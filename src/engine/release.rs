@@ -1,7 +1,7 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare};
+use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare, standing_by_tables};
 use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
@@ -208,7 +208,8 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
         let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
         stated.map_or_else(Vec::new, |stated| stated.values.clone())
     };
-    let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
+    let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
+    let standing = kept.map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),

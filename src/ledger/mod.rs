@@ -19,9 +19,6 @@ use aside::{Aside, Values};
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
 
-/// Why an unsealed table stands alone.
-const UNSEALED: &str = "is unsealed";
-
 /// What the ledger keeps of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Disclosure {
@@ -161,7 +158,7 @@ impl Union {
             union.aside.guards.push(of_guards);
             let alone = match (&disclosure.standing, disclosure.partial) {
                 (_, true) => Some("lacks some rows"),
-                (KeptStanding::Unsealed, false) => Some(UNSEALED),
+                (KeptStanding::Unsealed, false) => Some("is unsealed"),
                 (_, false) => None,
             };
             union.tables.push((*release, disclosure.table.clone(), alone));
@@ -177,24 +174,8 @@ impl Union {
             let demand = Demand { known, protects, guarantee: rule.guarantee };
             union.standing.push((*release, rule.pointer.clone(), demand));
             union.aside.rules.push(rule.uninformative.iter().cloned().collect());
-            union.promised_by_unsealed(*release, demand, rule.uninformative.iter().cloned().collect());
         }
         Ok(union)
-    }
-
-    /// An unsealed table keeps what its release promised of it as long as no other one shares an attribute with it, which none
-    /// may; judged beside tables that do not, it is a guard.
-    fn promised_by_unsealed(&mut self, release: Uuid, demand: Demand, aside: Values) {
-        let Demand { known, protects, guarantee } = demand;
-        let Some(protected) = protects.iter().next().filter(|_| protects.len() == 1) else { return };
-        let promised = known.union(protects);
-        for (index, (of, _, alone)) in self.tables.iter().enumerate() {
-            if *of == release && *alone == Some(UNSEALED) && promised.is_subset(self.schemas[index].attributes) {
-                let protects = Protected::Attribute(protected);
-                self.schemas[index].guards.push(Guard { known, protects, guarantee });
-                self.aside.guards[index].push(aside.clone());
-            }
-        }
     }
 
     /// Takes into account what an insider can rule out of the new release's values.
@@ -230,20 +211,20 @@ impl Union {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` says of new tables, by
-    /// index, why they tolerate none that shares an attribute.
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
+    /// beside which no earlier one may share an attribute, and what they would be.
     ///
     /// # Errors
     /// Every violation.
     pub fn check(
         &self,
         tables: &[Schema],
-        alone: &[Option<&str>],
+        alone: &[(usize, &str)],
         rules: &[(Option<String>, Demand)],
     ) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
-        for ((release, table, earlier), schema) in self.tables.iter().zip(&self.schemas) {
+        for ((release, table, earlier_alone), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
                 let sensitive = |schema: &Schema| -> AttrSet {
                     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
@@ -255,13 +236,13 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if let Some(why) = earlier
+                } else if let Some(why) = earlier_alone
                     && schema.attributes.meets(new.attributes)
                 {
                     let detail =
                         format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
-                } else if let Some(why) = alone.get(index).copied().flatten()
+                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
                     && schema.attributes.meets(new.attributes)
                 {
                     let detail =
@@ -505,8 +486,8 @@ mod tests {
         assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
         let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
-        assert!(union.check(&[raw(&[0, 1])], &[Some("would lack some rows")], &[]).is_err());
+        assert!(union.check(&[raw(&[0, 1])], &[(0, "would lack some rows")], &[]).is_err());
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
-        assert_eq!(union.check(&[raw(&[1])], &[Some("would lack some rows")], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[1])], &[(0, "would lack some rows")], &[]), Ok(()));
     }
 }

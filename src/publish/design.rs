@@ -230,9 +230,9 @@ impl DesignedTable {
         self.bucketized.is_none() && self.generalized.is_none()
     }
 
-    /// Whether it neither is made of exact tuples nor guarantees by itself, whatever stands beside it.
+    /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
     #[must_use]
-    pub fn is_unsealed(&self) -> bool {
+    pub fn stands_alone(&self) -> bool {
         self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
     }
 
