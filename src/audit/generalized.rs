@@ -325,14 +325,32 @@ fn unlinked(
             continue;
         };
         let domain = &original.domain;
-        let mut held = vec![0_u64; says.len()];
+        let mut held = vec![0_i64; says.len()];
         column.codes.iter().for_each(|cell| held[cell as usize] += 1);
-        let mut places = vec![0_u64; domain.len()];
+        // where the number of cells that cover a code changes
+        let mut change = vec![0_i64; domain.len() + 1];
+        let mut cover = |first: u32, last: u32, held: i64| {
+            change[first as usize] += held;
+            change[last as usize + 1] -= held;
+        };
         for (says, held) in says.iter().zip(held).filter(|(_, held)| *held > 0) {
-            let covered = (0..domain.len() as u32).filter(|&code| says.covers(code, domain));
-            covered.for_each(|code| places[code as usize] += held);
+            match says {
+                Says::Missing => cover(0, 0, held),
+                Says::Among(codes) => codes.iter().for_each(|&code| cover(code, code, held)),
+                Says::Between { missing, first, last } => {
+                    cover(*first, *last, held);
+                    if *missing {
+                        cover(0, 0, held);
+                    }
+                }
+            }
         }
-        let short = original.counts().iter().zip(&places).filter(|(rows, places)| rows > places).count();
+        let mut places = 0;
+        let short = original.counts().iter().zip(change).filter(|(rows, change)| {
+            places += change;
+            **rows as i64 > places
+        });
+        let short = short.count();
         if short > 0 {
             let name = evidence.name(column.attribute);
             let detail = format!("{place}: for {short} values of {name} there are not enough cells");

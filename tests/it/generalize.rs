@@ -9,10 +9,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use flate2::read::GzDecoder;
-use guardian::engine::Asked;
+use guardian::engine::{Asked, Stopped};
 use guardian::ledger::Earlier;
 use guardian::random::{ReleaseKey, Streams};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::harness::{HOSPITAL, Server, guardian, kind, part_path, run, text};
@@ -159,6 +160,52 @@ fn several_sensitive_attributes_and_k_alone_are_unsealed() {
         }
         let any = classes(&columns, &rows, &known, known[0]);
         assert!(any.iter().all(|class| class.values().sum::<f64>() >= 10.0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn random_tables_come_out_as_they_should_or_not_at_all(
+        rows in prop::collection::vec((prop::option::of(-3i64..9), 0usize..5, 0usize..3), 2..40),
+        k in 2u64..5, l in 2u64..4, set in any::<bool>(), relaxed in any::<bool>(),
+    ) {
+        const JOBS: [&str; 5] = ["\"\"", "a..b", ".", "\"x\"\"y\"", "z"];
+        let mut csv = "age,job,s\n".to_owned();
+        for (age, job, s) in &rows {
+            csv += &format!("{},{},s{s}\n", age.map_or_else(String::new, |age| age.to_string()), JOBS[*job]);
+        }
+        let input = Original::new(table(csv.as_bytes()));
+        let guarantees = json!([{"type": "k_anonymity", "k": k}, {"type": "l_diversity", "l": l}]);
+        let document = json!({"method": {"type": "generalize", "quasi_identifiers": ["age", "job"], "sensitive": ["s"],
+            "guarantees": guarantees, "cells": if set { "set" } else { "interval" },
+            "split": if relaxed { "relaxed" } else { "strict" }}});
+        let job = input.job(&document).unwrap();
+        let streams = Streams::Keyed(ReleaseKey::from_bytes([5; 32]));
+        let most_frequent = (0..3).map(|s| rows.iter().filter(|row| row.2 == s).count() as u64).max().unwrap();
+        let possible = rows.len() as u64 >= k && most_frequent * l <= rows.len() as u64;
+        match release(&job, &Earlier::default(), &streams) {
+            Ok((released, files)) => {
+                prop_assert!(possible && released.manifest.audit.verified);
+                let (columns, published) = cells(&files.0["t1.rows.csv"]);
+                for class in classes(&columns, &published, &["age", "job"], "s") {
+                    let size = class.values().sum::<f64>();
+                    prop_assert!(size >= k as f64 && most(&class) * l as f64 <= 1.0 + 1e-9);
+                }
+                // every row is somewhere
+                let all = json!({"queries": [{"where": []}, {"where": [{"attribute": "age", "from": -3, "to": 8}]},
+                    {"where": [{"attribute": "age", "in": [null]}]}]});
+                let asked = Asked::of(&released.manifest, &all).unwrap();
+                let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
+                prop_assert_eq!(counted[0].estimate, rows.len() as f64);
+                prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);
+            }
+            Err(Stopped::Refused(problem)) => {
+                let told = problem.to_json("about:blank").to_string();
+                prop_assert!(!possible || told.contains("rule-impossible"), "{}", told);
+            }
+            Err(other) => prop_assert!(false, "{:?}", other),
+        }
     }
 }
 
@@ -326,7 +373,11 @@ async fn every_fault_is_pointed_at() {
         let fault = server.job(&dataset, with("guarantees", guarantees)).await.fault("/method", "rule-ineligible");
         assert!(fault["largest_l"].is_u64(), "{fault}");
     }
-    let plan = json!({"dataset": dataset, "unlisted": "drop", "method": valid});
+    let job = server.job(&dataset, json!({"unlisted": "drop", "method": valid})).await.ok(200);
+    let mut normal = valid.clone();
+    (normal["split"], normal["cells"]) = (json!("strict"), json!("interval"));
+    assert_eq!((&job["specification"]["method"], &job["method"]), (&normal, &json!("generalize")));
+    let plan = json!({"dataset": server.dataset(HOSPITAL).await, "unlisted": "drop", "method": valid});
     let plan = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(
         (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["standing"]),
