@@ -346,9 +346,9 @@ fn unlinked(
             }
         }
         let mut places = 0;
-        let short = original.counts().iter().zip(change).filter(|(rows, change)| {
+        let short = original.counts().into_iter().zip(change).filter(|(rows, change)| {
             places += change;
-            **rows as i64 > places
+            *rows as i64 > places
         });
         let short = short.count();
         if short > 0 {

@@ -298,6 +298,18 @@ async fn counts_are_answered_by_shares_of_boxes() {
             {"estimate": 2.0, "standard_error": 0.0, "error_model": "exact"},
         ])
     );
+    // anybody may hold it against a rule
+    let asked =
+        json!({"release": release["id"], "rules": ["age -> s"], "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let verified = server.post("/v1/verifications", &asked).await.ok(200);
+    assert_eq!(
+        (&verified["verified"], &verified["warnings"][0]["type"]),
+        (&json!(true), &json!("opaque-cells")),
+        "{verified:#}"
+    );
+    let attack = json!({"attack": "exact_posteriors", "rule": null});
+    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    server.post(&path, &attack).await.problem(422, "guarantee-unsupported");
     // a generalized table is sealed: what is known may be published beside it, what it protects may not
     let beside = json!({"unlisted": "drop", "attributes": {"age": {"publish": true}}, "no_rules": "for a test",
         "method": {"type": "versatile", "rules": []}});
