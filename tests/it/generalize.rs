@@ -141,9 +141,11 @@ fn several_sensitive_attributes_and_k_alone_are_unsealed() {
     let input = Original::new(table(&adult()[..]));
     let l = json!({"type": "l_diversity", "l": 2});
     let k = json!({"type": "k_anonymity", "k": 10});
-    for (sensitive, guarantees, rules) in
-        [(&["occupation", "education"][..], json!([k, l]), 3), (&["occupation"], json!([k]), 1), (&[], json!([k]), 1)]
-    {
+    for (sensitive, guarantees, rules) in [
+        (&["occupation", "education"][..], json!([k, l]), 3),
+        (&["occupation"][..], json!([k]), 1),
+        (&[][..], json!([k]), 1),
+    ] {
         let job = input.job(&job(sensitive, guarantees, json!({}))).unwrap();
         let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
         let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
@@ -192,7 +194,10 @@ proptest! {
                     let size = class.values().sum::<f64>();
                     prop_assert!(size >= k as f64 && most(&class) * l as f64 <= 1.0 + 1e-9);
                 }
-                // every row is somewhere
+                // every row is somewhere; a column without values has no range
+                if rows.iter().all(|row| row.0.is_none()) {
+                    return Ok(());
+                }
                 let all = json!({"queries": [{"where": []}, {"where": [{"attribute": "age", "from": -3, "to": 8}]},
                     {"where": [{"attribute": "age", "in": [null]}]}]});
                 let asked = Asked::of(&released.manifest, &all).unwrap();
@@ -385,16 +390,16 @@ async fn every_fault_is_pointed_at() {
         let fault = server.job(&dataset, with("guarantees", guarantees)).await.fault("/method", "rule-ineligible");
         assert!(fault["largest_l"].is_u64(), "{fault}");
     }
-    let job = server.job(&dataset, json!({"unlisted": "drop", "method": valid})).await.ok(200);
-    let mut normal = valid.clone();
-    (normal["split"], normal["cells"]) = (json!("strict"), json!("interval"));
-    assert_eq!((&job["specification"]["method"], &job["method"]), (&normal, &json!("generalize")));
-    let plan = json!({"dataset": server.dataset(HOSPITAL).await, "unlisted": "drop", "method": valid});
+    let plan = json!({"dataset": dataset, "unlisted": "drop", "method": valid});
     let plan = server.post("/v1/plans", &plan).await.ok(200);
     assert_eq!(
         (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["standing"]),
         (&json!(true), &json!("generalized"), &json!("sealed"))
     );
+    let job = server.job(&dataset, json!({"unlisted": "drop", "method": valid})).await.ok(200);
+    let mut normal = valid.clone();
+    (normal["split"], normal["cells"]) = (json!("strict"), json!("interval"));
+    assert_eq!((&job["specification"]["method"], &job["method"]), (&normal, &json!("generalize")));
     server.stop().await;
 }
 
