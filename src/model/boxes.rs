@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(asked(&ages, Some(&[None]), None, None).count, 1.0 / 6.0);
         assert_eq!(asked(&ages, Some(&[Some("12"), Some("15"), Some("99")]), None, None).count, 0.2 + 1.0 + 1.0 / 6.0);
         let sure = asked(&ages, None, Some("-5"), Some("100"));
-        assert_eq!(sure.count, 3.0 + 5.0 / 6.0);
+        assert!((sure.count - (3.0 + 5.0 / 6.0)).abs() < 1e-12, "{sure:?}");
         assert_eq!(asked(&ages, None, Some("200"), None).error_model, ErrorModel::Exact);
         assert_eq!(asked(&ages, None, Some("14.5"), Some("15.5")).count, 0.1 + 1.0);
     }
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(asked(&sets, Some(&[Some("a"), None]), None, None).count, 1.25);
         assert_eq!(asked(&sets, None, None, Some("c")).count, 0.5 + 0.75);
         let prices = column(AttributeType::Decimal, CellShape::Interval, &["1.5..3.5", "2..2.0"]);
-        assert_eq!(asked(&prices, None, None, Some("2")).count, 0.25 + 0.5);
+        assert_eq!(asked(&prices, None, None, Some("2")).count, 0.25 + 1.0);
         let days = column(AttributeType::Date, CellShape::Interval, &["2024-02-28..2024-03-02"]);
         assert_eq!(asked(&days, None, Some("2024-03-01"), None).count, 0.5);
     }
