@@ -48,6 +48,8 @@ impl Shares {
             return self.keep_all(guarantee);
         }
         let part = match guarantee {
+            // how many rows there are is not changed by what is known of them
+            Guarantee::KAnonymity { .. } => return self.keep_all(guarantee),
             Guarantee::LDiversity { l }
             | Guarantee::DistinctLDiversity { l }
             | Guarantee::RecursiveLDiversity { l, .. } => Ratio::new(1, l).ok(),
@@ -170,6 +172,7 @@ impl Shares {
 
     fn keep_all(&self, guarantee: Guarantee) -> bool {
         match guarantee {
+            Guarantee::KAnonymity { k } => self.size >= k,
             Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
             Guarantee::DistinctLDiversity { l } => self.distinct() >= l,
             Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - ROUNDING),
@@ -233,9 +236,11 @@ fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
 /// Whether `held` bounds posteriors at least as much as `wanted`.
 pub(super) fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
     use Guarantee::{
-        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, LDiversity, RecursiveLDiversity, Rho, TCloseness,
+        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, KAnonymity, LDiversity, RecursiveLDiversity, Rho,
+        TCloseness,
     };
     match wanted {
+        KAnonymity { k } => matches!(held, KAnonymity { k: at } | AlphaK { k: at, .. } if at >= k),
         LDiversity { l } => matches!(held, LDiversity { l: at } if at >= l),
         DistinctLDiversity { l } => matches!(held, LDiversity { l: at } | DistinctLDiversity { l: at } if at >= l),
         EntropyLDiversity { l } => match held {

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use super::assign::{Assignment, Labels, Values, assign, several};
+use super::partition::Split;
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -16,6 +17,7 @@ use crate::publication::{
     TableWitness, Witness,
 };
 use crate::random::Streams;
+use crate::spec::CellKind;
 
 /// The tables to publish and how the submitted rules stand in them.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,8 +60,10 @@ pub struct Choice {
 pub struct DesignedTable {
     /// All its attributes.
     pub attributes: AttrSet,
-    /// What stands in parts of its own; `None`: raw tuples.
+    /// What stands in parts of its own; `None`: whole tuples.
     pub bucketized: Option<Bucketized>,
+    /// What stands in cells that several rows share; `None`: exact values.
+    pub generalized: Option<Generalized>,
 }
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
@@ -138,6 +142,47 @@ impl Bucketized {
     }
 }
 
+/// The protection of a generalized table: classes of rows whose quasi-identifiers are published alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generalized {
+    /// The attributes whose cells the rows of a class share.
+    pub quasi_identifiers: AttrSet,
+    /// What stands in such cells.
+    pub cells: CellKind,
+    /// How classes are halved.
+    pub split: Split,
+    /// No class has fewer rows, where that is asked for.
+    pub k: Option<u64>,
+    /// The rows of the table.
+    pub rows: u64,
+    /// What every class keeps.
+    pub keeps: Vec<Seal>,
+    /// Whether it keeps that whatever stands beside it: every attribute but the one protected is generalized.
+    pub sealed: bool,
+}
+
+impl Generalized {
+    /// The rule of k-anonymity, where it is asked for, as it stands in the table at `index`.
+    fn anonymity(&self, index: usize) -> Option<RuleStanding> {
+        Some(RuleStanding {
+            pointer: Some("/method".to_owned()),
+            origin: Origin::Submitted,
+            because: None,
+            known: self.quasi_identifiers,
+            protects: Protected::Rows,
+            guarantee: Guarantee::KAnonymity { k: self.k? },
+            held_by: HeldBy::Table(TableName::at(index)),
+        })
+    }
+
+    fn too_few_rows(&self) -> Option<Fault> {
+        let k = self.k.filter(|k| self.rows < *k)?;
+        let detail = format!("the table has {} rows, fewer than a class of {k}", self.rows);
+        let fault = Fault::new("/method", Kind::RuleIneligible, detail);
+        Some(fault.with("requested", k.to_string()).with("largest_l", self.rows))
+    }
+}
+
 /// A rule in a design: a submitted one, or one that follows from a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DesignedRule {
@@ -167,10 +212,45 @@ pub struct DesignedRule {
 }
 
 impl DesignedTable {
+    /// A table of exact values, in buckets or not.
+    #[must_use]
+    pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
+        Self { attributes, bucketized, generalized: None }
+    }
+
+    /// A table of one part whose cells are shared by the rows of a class.
+    #[must_use]
+    pub const fn generalized(attributes: AttrSet, generalized: Generalized) -> Self {
+        Self { attributes, bucketized: None, generalized: Some(generalized) }
+    }
+
+    /// Whether its rows are whole tuples of exact values.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.bucketized.is_none() && self.generalized.is_none()
+    }
+
+    /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
+    }
+
+    /// How often every row is looked at when it is made, as progress counts.
+    #[must_use]
+    pub const fn passes(&self) -> u64 {
+        match (&self.bucketized, &self.generalized) {
+            (Some(_), _) => 3,
+            (None, Some(_)) => 2,
+            (None, None) => 1,
+        }
+    }
+
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let seals = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let bucketized = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let seals = bucketized.chain(self.generalized.iter().flat_map(|generalized| &generalized.keeps));
         let guards = seals.flat_map(|&Seal { known, protects, ref guarantees }| {
             guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
@@ -295,12 +375,14 @@ impl Design {
             let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
             Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
         }));
-        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
+        let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
+        let faults: Vec<Fault> =
+            self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(few).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
 
     /// How the rules stand, in the words of a publication.
-    fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
+    pub(super) fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
         let by = |index: usize| match &self.rules[index] {
             DesignedRule { pointer: Some(pointer), .. } => Some(Because::Rule(pointer.clone())),
             other => other.follows_from.map(because_of),
@@ -323,7 +405,9 @@ impl Design {
                 Status::Violated(_) => unreachable!("a design that violates a rule is not executed"),
             },
         };
-        self.rules.iter().map(standing).collect()
+        let tables = self.tables.iter().enumerate();
+        let anonymity = tables.filter_map(|(index, table)| table.generalized.as_ref()?.anonymity(index));
+        anonymity.chain(self.rules.iter().map(standing)).collect()
     }
 
     /// Makes the tables of the design: raw projections, and buckets by largest-l.
@@ -354,7 +438,7 @@ impl Design {
             witnesses.push(witness);
         }
         let nowhere = |witness: &TableWitness| match witness {
-            TableWitness::Plain => 0,
+            TableWitness::Plain | TableWitness::Rows(_) => 0,
             TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
         };
         let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
@@ -375,6 +459,7 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
+        Guarantee::KAnonymity { k } => k.to_string(),
         Guarantee::LDiversity { l }
         | Guarantee::DistinctLDiversity { l }
         | Guarantee::RecursiveLDiversity { l, .. } => l.to_string(),

@@ -10,7 +10,7 @@ mod proposed;
 pub mod slicing;
 pub mod versatile;
 
-pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
+pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable, Generalized};
 pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};
@@ -115,6 +115,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
     match method {
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
+        MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
     }
 }
 
@@ -133,5 +134,6 @@ pub fn publish(
     match method {
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
+        MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
     }
 }

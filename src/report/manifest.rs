@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::microdata::{Attr, AttrSet, AttributeType, CellShape};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
     PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
@@ -59,6 +59,18 @@ pub struct Manifest {
     pub uninformative: BTreeMap<String, Vec<Option<String>>>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
+}
+
+impl ManifestPart {
+    /// What the cells of a column hold, as they are written.
+    #[must_use]
+    pub fn shape(&self, column: &str) -> CellShape {
+        match self.cells.get(column).map(String::as_str) {
+            Some("interval") => CellShape::Interval,
+            Some("set") => CellShape::Set,
+            _ => CellShape::Exact,
+        }
+    }
 }
 
 impl Manifest {
@@ -151,12 +163,17 @@ pub struct Ratio {
 /// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Achieved {
-    /// The largest posterior of any bucket.
-    pub worst_posterior: Ratio,
+    /// The largest posterior of any bucket; absent where no attribute is protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_posterior: Option<Ratio>,
     /// The median over buckets; of an even number, the larger of the two in the middle.
-    pub median_posterior: Ratio,
-    /// The size of the smallest bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_posterior: Option<Ratio>,
+    /// The size of the smallest bucket or class.
     pub smallest_bucket: u64,
+    /// The rows of the smallest class; for k-anonymity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<u64>,
     /// The fewest values of a bucket; for distinct l-diversity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distinct_values: Option<u64>,
@@ -502,6 +519,7 @@ impl Reader<'_> {
     fn protects(&self, sensitive: &[String], joint: bool) -> Result<Protected, String> {
         match (sensitive, joint) {
             ([only], false) => Ok(Protected::Attribute(self.attr(only)?)),
+            ([], false) => Ok(Protected::Rows),
             (several, true) => Ok(Protected::Joint(self.set(several)?)),
             _ => Err("a rule or seal protects exactly one attribute or a combination".to_owned()),
         }
@@ -543,6 +561,7 @@ impl Reader<'_> {
         };
         let standing = match table.standing.as_str() {
             "plain" => Standing::Plain,
+            "unsealed" if table.seals.is_empty() => Standing::Unsealed,
             "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
             _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
         };
@@ -551,11 +570,18 @@ impl Reader<'_> {
     }
 
     fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
-        if part.row_meaning != "tuples" || !part.cells.is_empty() {
-            return Err(format!("part {} of table {} holds more than exact tuples", part.name, table.name));
+        let foreign = || format!("part {} of table {} holds what this version does not read", part.name, table.name);
+        if part.row_meaning != "tuples" || part.cells.keys().any(|name| !part.attributes.contains(name)) {
+            return Err(foreign());
         }
         let column = |name: &String| -> Result<PublishedColumn, String> {
-            Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells: Cells::Exact })
+            let cells = match part.cells.get(name).map(String::as_str) {
+                None => Cells::Exact,
+                Some("interval") => Cells::Interval,
+                Some("set") => Cells::Set,
+                Some(_) => return Err(foreign()),
+            };
+            Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })
         };
         let read = Part {
             name: part.name.clone(),

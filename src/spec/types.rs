@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::generalize::Halving;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
@@ -142,6 +143,8 @@ pub enum MethodSpec {
     Versatile(VersatileSpec),
     /// One sensitive attribute, one table in two parts.
     Anatomy(AnatomySpec),
+    /// Classes of rows whose quasi-identifiers are published alike.
+    Generalize(GeneralizeSpec),
 }
 
 impl MethodSpec {
@@ -151,6 +154,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(_) => "versatile",
             Self::Anatomy(_) => "anatomy",
+            Self::Generalize(_) => "generalize",
         }
     }
 
@@ -159,7 +163,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) => &[],
+            Self::Anatomy(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -168,7 +172,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) => &[],
+            Self::Anatomy(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -178,6 +182,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(spec) => &spec.rules,
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
+            Self::Generalize(spec) => &spec.rules,
         }
     }
 }
@@ -287,6 +292,34 @@ pub struct StatedDependency {
 pub struct AnatomySpec {
     /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
     pub rule: SubmittedRule,
+}
+
+/// Generalization.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeneralizeSpec {
+    /// A rule for each guarantee and each sensitive attribute, and one for k-anonymity, all at pointer `/method`.
+    pub rules: Vec<SubmittedRule>,
+    /// The attributes that are generalized.
+    pub quasi_identifiers: AttrSet,
+    /// The attributes that stay exact.
+    pub sensitive: AttrSet,
+    /// How classes are halved.
+    pub split: Halving,
+    /// What stands in generalized cells.
+    pub cells: CellKind,
+}
+
+/// What stands in the cells of a generalized attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKind {
+    /// The first and the last value of a class, in their order.
+    #[default]
+    Interval,
+    /// The lowest node of a taxonomy above all values of a class.
+    Node,
+    /// All values of a class.
+    Set,
 }
 
 /// Something that is allowed and deserves a second look.

@@ -22,6 +22,7 @@ files! {
     "datasets.json", "A list of one dataset";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
+    "generalize.json", "Classes of at least two rows, with zip codes that differ";
     "health.json", "All is well";
     "held.json", "A release that waits for an approval, from a table with columns that are not published";
     "history.json", "A release that was published and withdrawn";

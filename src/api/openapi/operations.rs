@@ -72,11 +72,17 @@ const CSV: &str = "text/csv";
 const NDJSON: &str = "application/x-ndjson";
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-const DOCUMENTS: &[Example] =
-    &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const DOCUMENTS: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "generalize.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+];
 const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
+    (JSON, "generalize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
     (JSON, "proposed.json"),

@@ -202,7 +202,7 @@ impl Contraction {
                 let joint = self.0.iter().find(|joint| joint.contains(attr));
                 joint.map_or(protects, |joint| Protected::Joint(*joint))
             }
-            Protected::Joint(_) => protects,
+            Protected::Joint(_) | Protected::Rows => protects,
         };
         let seal = |seal: Seal| Seal {
             known: self.expand(seal.known),
@@ -213,6 +213,6 @@ impl Contraction {
             parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
             seals: bucketized.seals.into_iter().map(seal).collect(),
         });
-        DesignedTable { attributes: self.expand(table.attributes), bucketized }
+        DesignedTable::of(self.expand(table.attributes), bucketized)
     }
 }
