@@ -178,9 +178,9 @@ fn world(seed: u64) -> World {
             .filter_map(|told| if let Told::Attribute(reference) = told { Some(reference.attribute) } else { None })
             .collect();
         let measure = if dice.once_in(2) {
-            Measure::Anonymity { k: 1 + dice.below(3) as u64 }
+            Measure::Anonymity { k: [1, 1, 2, 3][dice.below(4)] }
         } else {
-            let h = [(1, 3), (1, 2), (3, 4), (1, 1)][dice.below(4)];
+            let h = [(1, 2), (2, 3), (3, 4), (1, 1)][dice.below(4)];
             let mut values = Vec::new();
             for _ in 0..1 + dice.below(2) {
                 values.push(attributes.iter().map(|&attribute| label(dice, attribute as usize)).collect());
