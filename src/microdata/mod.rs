@@ -15,6 +15,7 @@ mod limits;
 mod profile;
 mod selection;
 mod table;
+pub mod taxonomy;
 mod terrain;
 mod value;
 
@@ -30,5 +31,6 @@ pub use limits::{DictionaryFull, Limits};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::Selection;
 pub use table::{Codes, Column, Counts, Table};
+pub use taxonomy::{BoundTaxonomy, Taxonomy};
 pub use terrain::Terrain;
 pub use value::{AttributeType, parse_integer};
