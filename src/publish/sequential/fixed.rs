@@ -122,7 +122,8 @@ impl Fixed {
         with_new: bool,
     ) -> Self {
         let place = |slot: Slot| partial.slots.iter().position(|&other| other == slot);
-        let places = |cells: &[Cell]| -> Vec<usize> { cells.iter().filter_map(|&cell| place(Slot::Cell(cell))).collect() };
+        let places =
+            |cells: &[Cell]| -> Vec<usize> { cells.iter().filter_map(|&cell| place(Slot::Cell(cell))).collect() };
         let x_places = places(&sought.x);
         let y_places = places(&sought.y);
         let rows_places: Vec<(usize, usize)> =
@@ -259,9 +260,7 @@ impl Step<'_> {
                 None => &everything,
                 Some(&(slot, cell, here)) => &*meeting.entry(tuple[slot]).or_insert_with(|| {
                     let span = label(cell, tuple[slot]);
-                    let meets = |&at: &u32| {
-                        span.meets(label((release, used[here]), signatures.get(at as usize)[here]))
-                    };
+                    let meets = |&at: &u32| span.meets(label((release, used[here]), signatures.get(at as usize)[here]));
                     everything.iter().copied().filter(meets).collect()
                 }),
             };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use ahash::RandomState;
 use hashbrown::HashMap;
 
+use super::Measure;
 use super::fixed::{Fixed, Meets};
 use super::share::Share;
-use super::Measure;
 
 /// Values on X: the number of what the new release tells, and of what earlier ones tell.
 pub(super) type X = (u32, u32);

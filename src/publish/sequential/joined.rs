@@ -117,9 +117,8 @@ impl Joined {
         let columns = used(tables, sought, 0, joined);
         let growth_of: Vec<Option<usize>> =
             columns.iter().map(|&column| growths.iter().position(|growth| growth.column == column)).collect();
-        let place = |&(release, column): &(usize, usize)| {
-            columns.iter().position(|&used| release == 0 && used == column)
-        };
+        let place =
+            |&(release, column): &(usize, usize)| columns.iter().position(|&used| release == 0 && used == column);
         let x: Vec<usize> = sought.x.iter().filter_map(place).collect();
         let y: Vec<(usize, usize)> =
             sought.y.iter().enumerate().filter_map(|(in_y, cell)| Some((in_y, place(cell)?))).collect();
@@ -260,13 +259,7 @@ impl Joined {
     }
 
     /// Keeps a block, not yet counted; none without links, whose rows are in no tuple.
-    fn add(
-        &mut self,
-        labels: Box<[u32]>,
-        members: Vec<u32>,
-        links: Arc<[u32]>,
-        growths: &[Growth<'_>],
-    ) -> Option<u32> {
+    fn add(&mut self, labels: Box<[u32]>, members: Vec<u32>, links: Arc<[u32]>, growths: &[Growth<'_>]) -> Option<u32> {
         if links.is_empty() {
             return None;
         }
@@ -320,12 +313,7 @@ impl Joined {
     }
 
     fn lexicon(&self) -> Lexicon<'_> {
-        Lexicon {
-            measure: &self.measure,
-            fixed: &self.fixed,
-            new_meets: &self.y_meets,
-            block_rows: &self.blocks.rows,
-        }
+        Lexicon { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
     }
 
     /// The measure as it is; `None` of no tuple.
@@ -348,8 +336,7 @@ impl Joined {
         control: &Control,
     ) -> Result<Option<Trial>, Unjoined> {
         let Some(at) = self.growth_of.iter().position(|&other| other == Some(growth)) else { return Ok(None) };
-        let mut removed: Vec<u32> =
-            self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
+        let mut removed: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
         removed.sort_unstable();
         let spans: Vec<Span> = children.iter().map(|&child| growths[growth].span(child)).collect();
         let (mut added, mut changes, mut links) = (Vec::new(), Changes::default(), self.links);

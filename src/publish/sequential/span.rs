@@ -1,5 +1,7 @@
 //! What stands in the cells of releases, as ranges of places.
 
+use crate::microdata::BoundTaxonomy;
+
 /// A published label as the range of places that it may stand for, both ends included. All releases place an attribute alike:
 /// a node of a taxonomy covers its own number, depth first, and those of the nodes below it, so that two nodes are on one way
 /// to the root exactly if their ranges meet; an interval of numbers covers the ranks of its values.
@@ -52,6 +54,30 @@ pub trait Hierarchy: Sync {
     fn depth(&self, node: u32) -> usize;
     /// The leaf of a code of the column.
     fn leaf(&self, code: u32) -> u32;
+}
+
+impl Hierarchy for BoundTaxonomy {
+    fn root(&self) -> u32 {
+        0
+    }
+
+    fn children(&self, node: u32) -> Vec<u32> {
+        self.tree().children(node).collect()
+    }
+
+    fn span(&self, node: u32) -> Span {
+        // nodes are numbered depth first
+        let below = std::iter::successors(Some(node), |&node| self.tree().children(node).last());
+        Span { first: node, last: below.last().unwrap_or(node) }
+    }
+
+    fn depth(&self, node: u32) -> usize {
+        self.tree().depth(node)
+    }
+
+    fn leaf(&self, code: u32) -> u32 {
+        Self::leaf(self, code)
+    }
 }
 
 /// How the values of a column of the new release are placed, and how they can be generalized.

@@ -103,8 +103,7 @@ impl Tables {
         let Sequence { new, earlier, requirements, exclusions, .. } = sequence;
         let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
         let of_earlier = |release: &super::Earlier<'_>| release.columns.iter().map(|column| column.attribute).collect();
-        let attributes: Vec<Vec<u32>> =
-            std::iter::once(new_attributes).chain(earlier.iter().map(of_earlier)).collect();
+        let attributes: Vec<Vec<u32>> = std::iter::once(new_attributes).chain(earlier.iter().map(of_earlier)).collect();
         check(requirements, exclusions, &attributes)?;
         let matters = |release: usize, attribute: u32| {
             let here = Reference { release, attribute };
@@ -146,7 +145,8 @@ impl Tables {
             (reference.release, views[reference.release].column(reference.attribute).unwrap_or_default())
         };
         let side = |side: &super::Side| {
-            let column = |&(attribute, span): &(u32, Span)| (cell(&Reference { release: side.release, attribute }).1, span);
+            let column =
+                |&(attribute, span): &(u32, Span)| (cell(&Reference { release: side.release, attribute }).1, span);
             Side { release: side.release, within: side.within.iter().map(column).collect() }
         };
         let barred =
@@ -198,11 +198,7 @@ pub(super) fn distinct(codes: &Codes) -> usize {
 }
 
 /// Whether what is referred to exists, and thresholds mean something.
-fn check(
-    requirements: &[Requirement],
-    exclusions: &[Exclusion],
-    attributes: &[Vec<u32>],
-) -> Result<(), Unsequenced> {
+fn check(requirements: &[Requirement], exclusions: &[Exclusion], attributes: &[Vec<u32>]) -> Result<(), Unsequenced> {
     let exists = |release: usize, attribute: u32| attributes.get(release).is_some_and(|of| of.contains(&attribute));
     for (at, requirement) in requirements.iter().enumerate() {
         let told = |told: &Told| match told {
@@ -263,7 +259,8 @@ impl Exclusion {
             if row % Control::STRIDE == 0 {
                 control.check()?;
             }
-            let is_true = |(labels, span): &(&Labels<'_>, Span)| labels.spans[labels.codes.get(row) as usize].within(*span);
+            let is_true =
+                |(labels, span): &(&Labels<'_>, Span)| labels.spans[labels.codes.get(row) as usize].within(*span);
             found += u64::from(conditions.iter().all(is_true));
         }
         Ok(Some(found))

@@ -102,12 +102,7 @@ impl World {
     }
 
     /// The measure of a requirement on a join.
-    pub(super) fn measure(
-        &self,
-        cuts: &[LiteralCut],
-        joined: &[usize],
-        requirement: &Requirement,
-    ) -> Option<Share> {
+    pub(super) fn measure(&self, cuts: &[LiteralCut], joined: &[usize], requirement: &Requirement) -> Option<Share> {
         let found = self.found(cuts, joined, requirement);
         match &requirement.measure {
             Measure::Anonymity { .. } => found.values().map(|y| Share::number(y.len() as u128)).min(),
@@ -168,8 +163,7 @@ impl World {
     /// The worst measure of a requirement.
     fn worst(&self, cuts: &[LiteralCut], requirement: &Requirement) -> Option<Share> {
         let joins = self.joins_of(requirement);
-        let levels: Option<Vec<Share>> =
-            joins.iter().map(|joined| self.measure(cuts, joined, requirement)).collect();
+        let levels: Option<Vec<Share>> = joins.iter().map(|joined| self.measure(cuts, joined, requirement)).collect();
         requirement.measure.worst(levels?)
     }
 

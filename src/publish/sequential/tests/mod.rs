@@ -2,6 +2,7 @@
 
 mod literal;
 mod random;
+mod trees;
 mod vectors;
 mod world;
 
@@ -43,8 +44,7 @@ const DISEASE: u32 = 2;
 /// The tables of the slides: name and job; job and disease.
 fn slides() -> World {
     let jobs = Tree::parse(&[("Any", "Field Office"), ("Office", "Banker Clerk"), ("Field", "Driver Engineer")]);
-    let trees =
-        [("name", flat("Any", "Alice Bob Cathy")), ("job", jobs), ("disease", flat("Any", "Cancer HIV"))];
+    let trees = [("name", flat("Any", "Alice Bob Cathy")), ("job", jobs), ("disease", flat("Any", "Cancer HIV"))];
     let new = ["Alice Banker", "Alice Banker", "Bob Clerk", "Bob Driver", "Cathy Engineer"];
     let earlier = ["Banker Cancer", "Banker Cancer", "Clerk HIV", "Driver Cancer", "Engineer HIV"];
     World::of(&trees, &[("name job", &new), ("job disease", &earlier)], &[0, 0, 1, 2, 3])
@@ -134,7 +134,8 @@ fn records_of_one_person_are_one_person() {
     world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 2)];
     assert_eq!(achieved(&world), Ok(Share::number(2)), "only as one group");
 
-    let rows = ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
+    let rows =
+        ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
     let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 0, 1, 1]);
     world.requirements = vec![linkability(&[(0, 0)], &[told(0, 2)], (1, 1))];
     assert_eq!(achieved(&world), Ok(share(1, 1)));
@@ -151,15 +152,12 @@ fn records_of_one_person_are_one_person() {
 #[test]
 fn a_step_down_may_repair_a_requirement() {
     // a violating group of false matches alone vanishes
-    let trees = [
-        ("job", flat("Prof", "Banker Doctor")),
-        ("sex", flat("Any", "F M")),
-        ("race", flat("Any", "a b")),
-    ];
-    let base: Vec<(&str, &str, &str)> = [("Banker", "F", "b", 2), ("Banker", "M", "b", 8), ("Doctor", "M", "a", 1), ("Doctor", "M", "b", 9)]
-        .into_iter()
-        .flat_map(|(job, sex, race, times)| std::iter::repeat_n((job, sex, race), times))
-        .collect();
+    let trees = [("job", flat("Prof", "Banker Doctor")), ("sex", flat("Any", "F M")), ("race", flat("Any", "a b"))];
+    let base: Vec<(&str, &str, &str)> =
+        [("Banker", "F", "b", 2), ("Banker", "M", "b", 8), ("Doctor", "M", "a", 1), ("Doctor", "M", "b", 9)]
+            .into_iter()
+            .flat_map(|(job, sex, race, times)| std::iter::repeat_n((job, sex, race), times))
+            .collect();
     let new: Vec<String> = base.iter().map(|(job, sex, _)| format!("{job} {sex}")).collect();
     let earlier: Vec<String> = base.iter().map(|(job, _, race)| format!("{job} {race}")).collect();
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
@@ -180,10 +178,8 @@ fn a_step_down_may_repair_a_requirement() {
     assert_eq!(sequel.cuts[0].labels.len() + sequel.cuts[1].labels.len(), 4, "job first, then sex");
 
     // an attribute of the join that is not in X
-    let trees = [
-        ("e", Tree::parse(&[("ANY", "EL ER"), ("EL", "E0"), ("ER", "E1 E2")])),
-        ("b", flat("ANY", "B0 B1 B2 B3")),
-    ];
+    let trees =
+        [("e", Tree::parse(&[("ANY", "EL ER"), ("EL", "E0"), ("ER", "E1 E2")])), ("b", flat("ANY", "B0 B1 B2 B3"))];
     let new = ["E0 B3", "E0 B1", "E0 B1", "E2 B3", "E2 B0", "E0 B1"];
     let earlier = ["EL B3", "EL B1", "EL B1", "ER B3", "ER B0", "EL B1"];
     let mut world = World::of(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
@@ -202,10 +198,7 @@ fn what_earlier_releases_break_stays_broken() {
     // X has the job of the earlier release, by which alone it is matched
     world.requirements = vec![linkability(&[(0, NAME), (1, JOB)], &[told(1, DISEASE)], (1, 2))];
     assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 0 }));
-    world.requirements = vec![
-        anonymity(&[(0, NAME)], &[Told::Key(0)], 1),
-        anonymity(&[(1, JOB)], &[Told::Key(1)], 2),
-    ];
+    world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 1), anonymity(&[(1, JOB)], &[Told::Key(1)], 2)];
     assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 1 }));
     let refused = |proof| Err(Unsequenced::InfeasibleRoot { requirement: 0, proof });
     world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 6)];
@@ -299,10 +292,7 @@ fn nonsense_is_refused() {
     assert_eq!(refused(&x(&[(2, JOB)])), Unsequenced::UnknownReference { requirement: 0 });
     assert_eq!(refused(&x(&[(0, JOB), (1, DISEASE)])), Unsequenced::Overlap { requirement: 0 });
     assert_eq!(refused(&x(&[(1, JOB)])), Unsequenced::NothingToGeneralize);
-    assert_eq!(
-        refused(&|world| world.requirements[0].y.clear()),
-        Unsequenced::UnknownReference { requirement: 0 }
-    );
+    assert_eq!(refused(&|world| world.requirements[0].y.clear()), Unsequenced::UnknownReference { requirement: 0 });
     assert_eq!(
         refused(&|world| world.requirements[0].measure = Measure::Anonymity { k: 0 }),
         Unsequenced::Threshold { requirement: 0 }
@@ -340,11 +330,8 @@ fn nonsense_is_refused() {
 fn rows_that_match_nothing_are_looked_at_alone() {
     let trees = [("a", flat("Any", "1 2")), ("b", flat("Any", "x y")), ("s", flat("Any", "p q"))];
     // the row of y is in no pair
-    let mut world = World::of(
-        &trees,
-        &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])],
-        &[0, 0, 1, 1, 1],
-    );
+    let mut world =
+        World::of(&trees, &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])], &[0, 0, 1, 1, 1]);
     world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 1)];
     world.same_rows = false;
     let sequel = world.release().unwrap();
