@@ -1,6 +1,10 @@
 //! What a step down is worth: information on the class, or the rows it makes more exact; and where an interval is halved.
 
+use ahash::RandomState;
+use hashbrown::HashMap;
+
 use super::span::Span;
+use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
 /// Splits whose gains differ by less are equally good: the smaller cut point is taken.
@@ -15,13 +19,24 @@ pub(super) struct Cells {
 
 impl Cells {
     /// Of a column whose codes have the given places. Without classes all rows are of one.
-    pub(super) fn of(codes: &Codes, places: &[u32], class: Option<(&Codes, usize)>) -> Self {
-        let class_of = |row: usize| class.map_or(0, |(codes, _)| codes.get(row));
-        let mut rows: Vec<(u32, u32)> =
-            codes.iter().enumerate().map(|(row, code)| (places[code as usize], class_of(row))).collect();
-        rows.sort_unstable();
-        let cells = rows.chunk_by(|a, b| a == b).map(|cell| (cell[0].0, cell[0].1, cell.len() as u64)).collect();
-        Self { cells, classes: class.map_or(0, |(_, classes)| classes) }
+    pub(super) fn of(
+        codes: &Codes,
+        places: &[u32],
+        class: Option<(&Codes, usize)>,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let mut counts: HashMap<(u32, u32), u64, RandomState> = HashMap::default();
+        for (row, code) in codes.iter().enumerate() {
+            if row % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            let class = class.map_or(0, |(codes, _)| codes.get(row));
+            *counts.entry((places[code as usize], class)).or_default() += 1;
+        }
+        let mut cells: Vec<(u32, u32, u64)> =
+            counts.into_iter().map(|((place, class), rows)| (place, class, rows)).collect();
+        cells.sort_unstable();
+        Ok(Self { cells, classes: class.map_or(0, |(_, classes)| classes) })
     }
 
     /// The first and the last place.

@@ -7,7 +7,7 @@ use super::planned::{Planned, Planning};
 use super::share::Share;
 use super::tables::{Tables, distinct};
 use super::{Achieved, Cut, Gain, Label, Measure, Score, Sequel, Sequence, Step, Unsequenced};
-use crate::control::Control;
+use crate::control::{Cancelled, Control};
 
 /// A step that may be taken.
 struct Candidate {
@@ -66,7 +66,7 @@ impl<'a> Search<'a> {
             return Err(Unsequenced::EmptyTable);
         }
         let tables = Tables::of(sequence, control)?;
-        let growths = growths(sequence, &tables)?;
+        let growths = growths(sequence, &tables, control)?;
         let planned = Planning { sequence, tables: &tables, growths: &growths, control }.begin(reduce)?;
         let mut search = Self { sequence, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
         let levels = search.levels();
@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
             }
         }
         match (kept, broken) {
-            (Some(kept), _) => Ok(self.sequel(root, steps, &kept)),
+            (Some(kept), _) => Ok(self.sequel(root, steps, &kept, control)?),
             // not all cuts were seen
             (None, broken) => {
                 let requirement = broken.unwrap_or_default();
@@ -274,7 +274,13 @@ impl<'a> Search<'a> {
         step
     }
 
-    fn sequel(&self, root: Vec<Share>, mut steps: Vec<Step>, kept: &Kept) -> Sequel {
+    fn sequel(
+        &self,
+        root: Vec<Share>,
+        mut steps: Vec<Step>,
+        kept: &Kept,
+        control: &Control,
+    ) -> Result<Sequel, Cancelled> {
         steps.truncate(kept.steps);
         let mut sequel =
             Sequel { cuts: Vec::new(), root, steps, achieved: self.achieved(kept), distortion: 0, changed: 0 };
@@ -284,15 +290,20 @@ impl<'a> Search<'a> {
             let codes = 0..growth.places.len() as u32;
             let of_code: Vec<u32> = codes.map(|code| growth.child_of(&cut, code) as u32).collect();
             let column = self.tables.original[growth.column];
-            for code in self.sequence.new.columns[column].codes.iter() {
-                let steps = growth.steps(cut[of_code[code as usize] as usize], code) as u64;
+            let steps_of: Vec<u64> =
+                (0..).zip(&of_code).map(|(code, &label)| growth.steps(cut[label as usize], code) as u64).collect();
+            for (row, code) in self.sequence.new.columns[column].codes.iter().enumerate() {
+                if row % Control::STRIDE == 0 {
+                    control.check()?;
+                }
+                let steps = steps_of[code as usize];
                 sequel.distortion += steps;
                 sequel.changed += u64::from(steps > 0);
             }
             let label = |&node: &u32| Label { span: growth.span(node), node: growth.nodes[node as usize].tree };
             sequel.cuts.push(Cut { column, labels: cut.iter().map(label).collect(), of_code });
         }
-        sequel
+        Ok(sequel)
     }
 
     fn achieved(&self, kept: &Kept) -> Vec<Achieved> {
@@ -307,7 +318,7 @@ impl<'a> Search<'a> {
 }
 
 /// The attributes to specialize, in the order in which they stand in X.
-fn growths<'a>(sequence: &'a Sequence<'a>, tables: &Tables) -> Result<Vec<Growth<'a>>, Unsequenced> {
+fn growths<'a>(sequence: &'a Sequence<'a>, tables: &Tables, control: &Control) -> Result<Vec<Growth<'a>>, Unsequenced> {
     let class = match (sequence.gain, sequence.new.class) {
         (Gain::Distortion, _) => None,
         (Gain::Information, None) => return Err(Unsequenced::ClassMissing),
@@ -321,7 +332,7 @@ fn growths<'a>(sequence: &'a Sequence<'a>, tables: &Tables) -> Result<Vec<Growth
         let original = &sequence.new.columns[tables.original[column]];
         let spans = &tables.views[0].spans[column];
         let places: Vec<u32> = spans.iter().map(|span| span.first).collect();
-        let cells = Cells::of(original.codes, &places, class);
+        let cells = Cells::of(original.codes, &places, class, control)?;
         let growth = Growth::new(column, &original.scale, spans, cells);
         growths.push(growth.ok_or(Unsequenced::NoScale { attribute: original.attribute })?);
     }

@@ -18,7 +18,7 @@ struct Vector {
     y: Vec<(usize, String)>,
     mode: String,
     k: String,
-    exclusions: Vec<(usize, BTreeMap<String, String>, usize, BTreeMap<String, String>)>,
+    exclusions: Vec<(usize, Conditions, usize, Conditions)>,
     root_measure: String,
     feasible: bool,
     precondition_release: Option<usize>,
@@ -28,6 +28,9 @@ struct Vector {
     distortion: Option<String>,
     join_tuples: Option<u128>,
 }
+
+/// Attributes, and the nodes they lie below.
+type Conditions = BTreeMap<String, String>;
 
 #[derive(Deserialize)]
 struct Rows {
@@ -73,14 +76,14 @@ impl Vector {
                 sensitive: None,
             },
         };
-        let side = |release: usize, within: &BTreeMap<String, String>| Side {
+        let side = |release: usize, within: &Conditions| Side {
             release,
             within: within
                 .iter()
                 .map(|(name, node)| (self.attribute(name), tree(self.attribute(name)).named(node)))
                 .collect(),
         };
-        let exclusion = |(left, l, right, r): &(usize, BTreeMap<_, _>, usize, BTreeMap<_, _>)| Exclusion {
+        let exclusion = |(left, l, right, r): &(usize, Conditions, usize, Conditions)| Exclusion {
             left: side(*left, l),
             right: side(*right, r),
         };
