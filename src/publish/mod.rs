@@ -7,6 +7,7 @@ mod design;
 pub mod generalize;
 pub mod partition;
 mod proposed;
+pub mod sequential;
 pub mod slicing;
 pub mod versatile;
 
