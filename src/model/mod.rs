@@ -5,6 +5,7 @@
 
 mod cells;
 mod entropy;
+mod fitting;
 mod groups;
 mod information;
 mod messages;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use cells::{Cells, Unread};
 pub use entropy::model_entropy;
+pub use fitting::{Fitted, MOST_CELLS};
 pub use groups::Groups;
 pub use information::{Buckets, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
