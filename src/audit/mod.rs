@@ -19,6 +19,7 @@ mod judge;
 mod keys;
 mod measure;
 mod part;
+mod proxy;
 mod reading;
 mod rules;
 mod tables;
@@ -37,6 +38,7 @@ pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
+pub use proxy::{Telling, tell};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
