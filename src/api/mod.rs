@@ -21,6 +21,7 @@ mod jobs;
 mod life;
 mod listing;
 mod openapi;
+mod originals;
 mod parts;
 mod places;
 mod plans;

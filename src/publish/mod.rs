@@ -3,6 +3,7 @@
 pub mod anatomy;
 mod arrange;
 pub mod assign;
+pub mod decompose;
 mod design;
 pub mod generalize;
 pub mod partition;
