@@ -27,6 +27,12 @@ pub(super) struct AuditRequest {
 /// equally probable. It learns more than a rule allows when the share of worlds in which a person of known attributes has a
 /// sensitive value exceeds the rule's bound. More rows, or too many worlds, are `work-limit`. What an adversary knows of
 /// dependencies is not in it.
+///
+/// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
+/// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
+/// published attribute go with the values of the sensitive one. For the targets, at most 20,000 rows of the other half, what the
+/// tables leave possible of both is held against these counts, for every rule that protects one attribute. A finding is an attribute by which the true value is given, on
+/// average over the targets, a higher probability than the rule allows to any value, beyond what chance explains.
 #[utoipa::path(post, path = "/v1/releases/{id}/audits", tag = "releases", params(("id" = Uuid, Path)),
     request_body = AuditRequest, responses((status = 200, body = Attacked)))]
 pub(super) async fn create(
@@ -37,11 +43,14 @@ pub(super) async fn create(
 ) -> Result<Json<Attacked>, Problem> {
     let (attack, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
+    if attack.uses_original() {
+        return super::originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
+    }
     let (manifest, shelf) = shelved(&app, &caller, id).await?;
     let attacked = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
-        engine::attack_tables(&material, attack, &rules, control)
+        engine::attack_tables(&material, attack, &rules, &|_| 0, control)
     });
     attacked.await.map(Json)
 }

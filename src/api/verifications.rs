@@ -387,3 +387,38 @@ impl Shelved {
         Ok((Material::of(&tables, files, false).map_err(refused)?, room))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_computation_ends_when_its_caller_goes_away() {
+        let (begun, begins) = oneshot::channel();
+        let (ended, ends) = oneshot::channel();
+        let given_up = Arc::new(AtomicBool::new(false));
+        let also = Arc::clone(&given_up);
+        let caller = tokio::spawn(computed(move |control| {
+            let _ = begun.send(());
+            let stopped = loop {
+                match control.check() {
+                    Err(cancelled) => break Err(Stopped::from(cancelled)),
+                    Ok(()) if also.load(Ordering::Relaxed) => break Ok(()),
+                    Ok(()) => std::thread::yield_now(),
+                }
+            };
+            let _ = ended.send(stopped.is_err());
+            stopped
+        }));
+        begins.await.unwrap();
+        caller.abort();
+        let stopped = tokio::time::timeout(Duration::from_secs(60), ends).await;
+        given_up.store(true, Ordering::Relaxed);
+        assert!(stopped.is_ok_and(|ended| ended == Ok(true)), "it goes on for nobody");
+    }
+}

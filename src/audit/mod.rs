@@ -20,6 +20,7 @@ mod judge;
 mod keys;
 mod measure;
 mod part;
+mod proxy;
 mod reading;
 mod rules;
 mod tables;
@@ -38,6 +39,7 @@ pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
+pub use proxy::{Telling, tell};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;

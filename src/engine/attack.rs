@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 
 use super::Stopped;
 use super::verification::named;
-use crate::audit::{self, Submission, Uncounted};
+use crate::audit::{self, Submission, Telling, Uncounted};
 use crate::control::Control;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Fault, Kind, Problem};
 use crate::report::Ratio;
 use crate::spec::Attack;
 
@@ -43,6 +43,9 @@ pub struct Finding {
     pub rule: Option<String>,
     /// The table that tells it, where it is one.
     pub table: Option<String>,
+    /// The published attribute by which it is told, for an attack by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribute: Option<String>,
     /// The bucket, where it is one.
     #[schema(value_type = Option<Object>)]
     pub bucket: Option<Value>,
@@ -52,19 +55,71 @@ pub struct Finding {
     /// What is learned of the person.
     #[schema(value_type = Object)]
     pub sensitive: Map<String, Value>,
-    /// How certain that is.
+    /// How certain that is; of an attack by an attribute, the mean over its targets of the probability given to the true value.
     pub posterior: Ratio,
 }
 
-/// Plays an attack that needs the tables alone; false when they contradict each other.
+/// Plays an attack; false when the tables contradict each other. `hash` says of each row of the original in which half of it the row
+/// is: for a release nobody can foretell it.
 ///
 /// # Errors
 /// [`Stopped::Cancelled`], or [`Stopped::Refused`] when it cannot be played on them.
 pub(super) fn play(
     attack: Attack,
     submission: &Submission<'_>,
+    hash: &dyn Fn(usize) -> u64,
     control: &Control,
 ) -> Result<(Attacked, bool), Stopped> {
+    match attack {
+        Attack::ExactPosteriors => worlds(submission, control),
+        Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
+    }
+}
+
+/// `proxy`: by the counts of half of the original.
+fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &Control) -> Result<Attacked, Stopped> {
+    if submission.original.is_none() {
+        let detail = "proxy learns from half of the original and is judged on the other half: send the original too";
+        return Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
+    }
+    let mut told = audit::tell(submission, hash, control).map_err(|uncounted| match uncounted {
+        Uncounted::Cancelled => Stopped::Cancelled,
+        Uncounted::TooMany { what, limit, found } => {
+            let detail = format!("the attack would weigh too many {what}");
+            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+        }
+        Uncounted::NotExact => {
+            let detail = "proxy needs exact cells of what it learns from";
+            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+        }
+    })?;
+    // all have the same targets
+    told.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
+    let ratio = |telling: &Telling| Ratio { count: telling.sum as u64, of: telling.targets };
+    let breaches = || told.iter().filter(|telling| telling.breach);
+    let finding = |telling: &Telling| Finding {
+        rule: Some(submission.rules[telling.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
+        table: Some(submission.tables[telling.table].name.clone()),
+        attribute: Some(submission.names[telling.attribute.index()].clone()),
+        bucket: None,
+        known: Map::new(),
+        sensitive: Map::new(),
+        posterior: ratio(telling),
+    };
+    Ok(Attacked {
+        attack: Attack::Proxy.word().to_owned(),
+        uses: "original".to_owned(),
+        breach: breaches().next().is_some(),
+        worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
+        findings: Findings { total: breaches().count() as u64, first: breaches().take(SHOWN).map(finding).collect() },
+    })
+}
+
+/// So many findings are shown.
+const SHOWN: usize = 10;
+
+/// `exact_posteriors`: by counting all worlds.
+fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, bool), Stopped> {
     let exposed = audit::expose(submission, control).map_err(|uncounted| match uncounted {
         Uncounted::Cancelled => Stopped::Cancelled,
         Uncounted::TooMany { what, limit, found } => {
@@ -81,13 +136,14 @@ pub(super) fn play(
     let first = exposed.first.iter().map(|exposure| Finding {
         rule: Some(submission.rules[exposure.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
         table: None,
+        attribute: None,
         bucket: None,
         known: named(submission.names, &exposure.known),
         sensitive: named(submission.names, &exposure.sensitive),
         posterior: ratio(exposure.posterior),
     });
     let attacked = Attacked {
-        attack: attack.word().to_owned(),
+        attack: Attack::ExactPosteriors.word().to_owned(),
         uses: "parts".to_owned(),
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),

@@ -44,9 +44,8 @@ pub(super) fn report(
     let all = |of: usize| Some(shape.published[of].attributes());
     let cells = Cells::read(publication, all, &kinds, parts, control).map_err(unread)?;
     if asked.kl {
-        let nats = utility::divergence(&shape, &cells, table, control)?;
-        let kl_method = if shape.whole { "closed_form" } else { "acyclic_subset" }.to_owned();
-        report.kl = Some(KlReport { nats, bits: nats / std::f64::consts::LN_2, kl_method });
+        let divergence = utility::divergence(&shape, &cells, table, control)?;
+        report.kl = Some(KlReport::of(divergence.nats, divergence.made.word()));
     }
     if let Some(asked) = asked.count_queries {
         let mut stream = order.streams.stream("workload");

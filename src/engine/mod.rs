@@ -30,7 +30,7 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use attack::{Attacked, Finding, Findings};
-pub use need::{ColumnSize, memory, memory_to_choose};
+pub use need::{ColumnSize, memory, memory_to_choose, memory_to_measure};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
 pub use query::{Asked, ErrorModelName, QueryAnswer};

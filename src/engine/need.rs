@@ -2,7 +2,7 @@
 
 use crate::microdata::AttrSet;
 use crate::publish;
-use crate::spec::MethodSpec;
+use crate::spec::{InternalUtility, MethodSpec, Specification};
 
 /// What is known of a column that a job uses.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ const FIGURE: u64 = 70;
 /// For a row in a class: its places in halves and in the order of the part, its class, what the audit holds of it.
 const CLASSED: u64 = 72;
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
-const SHARED: u64 = 12;
+const BOXED: u64 = 12;
 
 /// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
 /// sum of what is held.
@@ -66,7 +66,7 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
     let spec = match method {
         MethodSpec::Versatile(spec) => spec,
         MethodSpec::Generalize(spec) => {
-            return rows.saturating_mul(CLASSED + SHARED * spec.quasi_identifiers.len() as u64);
+            return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
         }
         MethodSpec::Anatomy(_) => return 0,
     };
@@ -76,6 +76,41 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
     let protected = spec.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let at_once = publish::versatile::threads() as u64;
     rows.saturating_mul(GROUPED + DRAWN * protected.len() as u64 + FIGURE * at_once)
+}
+
+/// For a cell of the parts that are read again: its code as it comes and as it is ranked.
+const READ: u64 = 8;
+/// For a row of the parts when their entropy is measured: its label in each part and what the table's others leave possible of it.
+const SHARED: u64 = 28;
+/// For a row when the model is held against the original: its tuples and buckets, sorted, in either part of a table, and its place
+/// among all that occur; and when queries are estimated, its weights and keys.
+const HELD: u64 = 72;
+const ESTIMATED: u64 = 40;
+/// In all tables together an attribute stands so often.
+const REPEATED: u64 = 2;
+
+/// The bytes of memory that measuring the written parts takes, at its peak, beside what [`memory`] says of the release: the entropy
+/// in the manifest reads one table at a time, the internal report all of them. Not calibrated: the sum of what is held. A model that
+/// is fitted because its tables form no tree has at most 2^22 cells, and is not counted: no method designs such tables.
+#[must_use]
+pub fn memory_to_measure(rows: u64, columns: &[ColumnSize], specification: &Specification) -> u64 {
+    let attributes = columns.len() as u64;
+    let values = columns.iter().map(|column| VALUE.saturating_mul(column.codes).saturating_add(column.bytes));
+    let values = values.fold(0, u64::saturating_add);
+    let read = |times: u64, row: u64| {
+        let rows = rows.saturating_mul(READ.saturating_mul(attributes).saturating_mul(times).saturating_add(row));
+        rows.saturating_add(values)
+    };
+    let InternalUtility { kl, count_queries } = &specification.internal;
+    let entropy = if specification.entropy { read(1, SHARED + FIGURE) } else { 0 };
+    let held = if *kl { HELD + FIGURE } else { 0 };
+    let internal = match count_queries {
+        None if !kl => 0,
+        None => read(REPEATED, held),
+        Some(_) => read(REPEATED, held.max(ESTIMATED)),
+    };
+    // one after the other
+    entropy.max(internal)
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ pub fn rules_of(
     Ok(rules)
 }
 
-/// Plays an attack on the parts of a release.
+/// Plays an attack on the parts of a release, and on its original where the material has it; `hash` parts the rows of that in two.
 ///
 /// # Errors
 /// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
@@ -168,12 +168,14 @@ pub fn attack_tables(
     material: &Material,
     attack: Attack,
     rules: &[SubmittedRule],
+    hash: &dyn Fn(usize) -> u64,
     control: &Control,
 ) -> Result<super::attack::Attacked, Stopped> {
     control.begin(Phase::Audit, rules.len() as u64)?;
+    let original = material.original.as_ref();
     let submission =
-        Submission { tables: &material.tables, names: &material.names, rules, dependencies: &[], original: None };
-    super::attack::play(attack, &submission, control).map(|(attacked, _)| attacked)
+        Submission { tables: &material.tables, names: &material.names, rules, dependencies: &[], original };
+    super::attack::play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }
 
 /// Tables as they were read, and the names of their attributes.
@@ -241,6 +243,13 @@ impl Material {
         }
         let original = original.map(|file| given(&names, "original".to_owned(), RowMeaning::Tuples, file, false));
         if faults.is_empty() { Ok(Self { tables, original, names }) } else { Err(faults) }
+    }
+
+    /// The same with what a release was made from; columns that were not published are let go.
+    #[must_use]
+    pub fn beside(self, original: ReadFile) -> Self {
+        let original = given(&self.names, "original".to_owned(), RowMeaning::Tuples, original, false);
+        Self { original: Some(original), ..self }
     }
 
     /// The names of the attributes, in the order in which the files have them first.
@@ -463,6 +472,15 @@ pub(super) fn in_json(cell: &Cell) -> Value {
     }
 }
 
+/// A number of a row that has nothing to do with its neighbours'. For originals of the request: there is nothing to hide of the
+/// halves from who has them.
+fn mixed(row: usize) -> u64 {
+    let mut word = (row as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
 /// Holds tables against rules.
 ///
 /// # Errors
@@ -479,7 +497,7 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
     let verdict = audit::judge(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);
     for attack in &asked.attacks {
-        let (attacked, any) = super::attack::play(*attack, &submission, control)?;
+        let (attacked, any) = super::attack::play(*attack, &submission, &mixed, control)?;
         attacks.push(attacked);
         possible &= any;
     }

@@ -100,13 +100,19 @@ pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<Colum
 /// The bytes of memory that a release of a dataset takes.
 #[must_use]
 pub(super) fn memory_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
-    memory_of_columns(dataset, profiles, &specification.used)
+    let columns = sizes_of(dataset, profiles, &specification.used);
+    engine::memory(dataset.rows, &columns)
         .saturating_add(engine::memory_to_choose(dataset.rows, &specification.method))
+        .saturating_add(engine::memory_to_measure(dataset.rows, &columns, specification))
 }
 
 /// The bytes of memory that work on columns of a dataset takes, estimated as for a release of them.
 #[must_use]
 pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> u64 {
+    engine::memory(dataset.rows, &sizes_of(dataset, profiles, used))
+}
+
+fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
     /// For a value of a dataset that was uploaded before bytes were counted.
     const UNKNOWN_BYTES: u64 = 32;
     let size = |column: &usize| {
@@ -114,7 +120,7 @@ pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfi
         let codes = profile.codes().unwrap_or(dataset.rows);
         ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
     };
-    engine::memory(dataset.rows, &used.iter().map(size).collect::<Vec<_>>())
+    used.iter().map(size).collect()
 }
 
 /// The stored profile of a dataset as the counts of a job's attributes.

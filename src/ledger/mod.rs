@@ -5,6 +5,7 @@
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
 mod aside;
+mod overview;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
 use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing, Uninformative};
 use aside::{Aside, Values};
+
+pub use overview::{refused_pairs, shared};
 
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -449,6 +452,19 @@ mod tests {
         let union = Union::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[], &[]).is_err());
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
+    }
+
+    #[test]
+    fn an_overview_names_the_pairs_that_would_be_refused() {
+        let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
+        assert_eq!(shared(&t1, &t2), names("ward"));
+        let all = names("age ward disease sex town");
+        let refused = refused_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
+        // whatever leads around the buckets: age - ward - sex, then disease; a town tells of neither yet
+        let pairs =
+            ["age disease", "ward disease", "disease sex"].map(|pair| <[String; 2]>::try_from(names(pair)).unwrap());
+        assert_eq!(refused, pairs);
+        assert_eq!(refused_pairs(&all, &Earlier::default()), Ok(Vec::new()));
     }
 
     #[test]

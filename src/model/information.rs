@@ -327,19 +327,19 @@ fn of_sum(sum: &Sum, rows: f64) -> f64 {
 
 /// A sum that does not lose small terms beside large ones (Neumaier).
 #[derive(Default)]
-struct Sum {
+pub(super) struct Sum {
     sum: f64,
     lost: f64,
 }
 
 impl Sum {
-    fn add(&mut self, term: f64) {
+    pub(super) fn add(&mut self, term: f64) {
         let next = self.sum + term;
         self.lost += if self.sum.abs() >= term.abs() { (self.sum - next) + term } else { (term - next) + self.sum };
         self.sum = next;
     }
 
-    fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.sum + self.lost
     }
 }

@@ -6,6 +6,7 @@
 mod boxes;
 mod cells;
 mod entropy;
+mod fitting;
 mod groups;
 mod information;
 mod messages;
@@ -19,6 +20,7 @@ mod tests;
 pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
 pub use entropy::model_entropy;
+pub use fitting::{Fitted, MOST_CELLS};
 pub use groups::Groups;
 pub use information::{Buckets, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};

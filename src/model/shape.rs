@@ -5,7 +5,7 @@ use crate::microdata::AttrSet;
 use crate::publication::Publication;
 
 /// A table as the model uses it: whole, or the one column that nothing else tells of.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Factor {
     /// The published table, by index.
     pub table: usize,
@@ -76,6 +76,37 @@ impl Shape {
         let factors = some_of(&published, whole);
         let tree = tree_of(&factors);
         Self { published, factors, tree, whole: false }
+    }
+
+    /// The published tables, by index, in groups that share no attribute with each other; tables without attributes are in none.
+    #[must_use]
+    pub fn components(&self) -> Vec<Vec<usize>> {
+        let mut components: Vec<(AttrSet, Vec<usize>)> = Vec::new();
+        for (table, view) in self.published.iter().enumerate().filter(|(_, view)| !view.attributes().is_empty()) {
+            let (mut attributes, mut tables) = (view.attributes(), vec![table]);
+            // what this table ties together becomes one, in the place of the first
+            let touches = |(other, _): &(AttrSet, Vec<usize>)| !other.intersection(view.attributes()).is_empty();
+            let place = components.iter().position(touches).unwrap_or(components.len());
+            for (other, of_other) in components.extract_if(.., |component| touches(component)) {
+                attributes = attributes.union(other);
+                tables.extend(of_other);
+            }
+            tables.sort_unstable();
+            components.insert(place, (attributes, tables));
+        }
+        components.into_iter().map(|(_, tables)| tables).collect()
+    }
+
+    /// The shape of a model that is made of some of the published tables, and of every other column of `attributes` by itself;
+    /// `None` when these tables form no tree.
+    #[must_use]
+    pub fn made_of(&self, tables: &[usize], attributes: AttrSet) -> Option<Self> {
+        let whole = |&table: &usize| Factor { table, view: self.published[table].clone() };
+        let mut factors: Vec<Factor> = tables.iter().map(whole).collect();
+        factors.extend(single_columns(&self.published, &factors, attributes));
+        let tree = tree_of(&factors);
+        let (published, whole) = (self.published.clone(), tables.len() == self.published.len());
+        tree.is_decomposable().then_some(Self { published, factors, tree, whole })
     }
 
     /// What is needed to answer for `attributes`.
@@ -183,16 +214,22 @@ fn some_of(published: &[View], whole: Vec<Factor>) -> Vec<Factor> {
             chosen.pop();
         }
     }
-    let covered = chosen.iter().fold(AttrSet::EMPTY, |all, factor| all.union(factor.view.attributes()));
     let all = published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
-    for attr in all.minus(covered).iter() {
-        let one = AttrSet::one(attr);
-        if let Some(table) = published.iter().position(|view| view.attributes().contains(attr)) {
-            let view = View::tied(published[table].parts().iter().map(|part| part.intersection(one)));
-            chosen.push(Factor { table, view });
-        }
-    }
+    let singles = single_columns(published, &chosen, all);
+    chosen.extend(singles);
     chosen
+}
+
+/// Each column of `attributes` that stands in none of the chosen tables, from the first table that has it.
+fn single_columns(published: &[View], chosen: &[Factor], attributes: AttrSet) -> Vec<Factor> {
+    let covered = chosen.iter().fold(AttrSet::EMPTY, |all, factor| all.union(factor.view.attributes()));
+    let single = |attr| {
+        let one = AttrSet::one(attr);
+        let table = published.iter().position(|view| view.attributes().contains(attr))?;
+        let view = View::tied(published[table].parts().iter().map(|part| part.intersection(one)));
+        Some(Factor { table, view })
+    };
+    attributes.minus(covered).iter().filter_map(single).collect()
 }
 
 #[cfg(test)]
@@ -239,5 +276,21 @@ mod tests {
         assert_eq!(shape.factors[1], Factor { table: 1, view: single });
         // what one part shows is told by it, also of a table that is not used
         assert_eq!(shape.route(set(&[2, 3])), Route::Shown { table: 1, part: 1 });
+    }
+
+    #[test]
+    fn tables_that_share_nothing_are_apart() {
+        let tables = vec![plain(&[0, 1]), plain(&[2]), plain(&[]), plain(&[3, 4]), plain(&[1, 4]), plain(&[5, 2])];
+        let shape = Shape::of_views(tables);
+        assert_eq!(shape.components(), [vec![0, 3, 4], vec![1, 5]]);
+        let circle = Shape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 0])]);
+        assert_eq!(circle.components(), [[0, 1, 2]]);
+        assert!(circle.made_of(&[0, 1, 2], set(&[0, 1, 2])).is_none());
+        let made = circle.made_of(&[2], set(&[0, 1, 2])).unwrap();
+        assert_eq!(
+            made.factors.iter().map(|factor| (factor.table, factor.view.attributes())).collect::<Vec<_>>(),
+            [(2, set(&[0, 2])), (0, set(&[1]))]
+        );
+        assert!(!made.whole);
     }
 }

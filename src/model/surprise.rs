@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use ahash::RandomState;
 
 use super::cells::{Cells, PartCells, TableCells};
-use super::shape::{Factor, Shape};
+use super::shape::Factor;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::with_codes;
@@ -14,18 +14,12 @@ use crate::with_codes;
 const NOWHERE: u32 = u32::MAX;
 
 /// The cross entropy, in nats, between the original and the estimate of a factor, whose rows were read: the mean of `-ln p~` over
-/// the rows of the original. Attribute `i` is column `i` of the original.
+/// the rows of the original. Attribute `i` is column `i` of the original. Infinite when some row of it cannot occur.
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn cross_entropy(
-    shape: &Shape,
-    cells: &Cells,
-    factor: usize,
-    original: &Table,
-    control: &Control,
-) -> Result<f64, Cancelled> {
-    let Factor { table, view } = &shape.factors[factor];
+pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: &Control) -> Result<f64, Cancelled> {
+    let Factor { table, view } = factor;
     let table = &cells.tables[*table];
     let mut used: Vec<(&PartCells, AttrSet)> =
         table.parts.iter().zip(view.parts().iter().copied()).filter(|(_, used)| !used.is_empty()).collect();

@@ -5,7 +5,7 @@ use crate::microdata::{Attr, AttrSet};
 
 /// What a published table shows: the attributes of each of its parts. One part is a table of whole tuples; several parts are tied
 /// by their buckets, and which rows of a bucket belong together is not shown.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct View {
     parts: Vec<AttrSet>,
 }

@@ -3,10 +3,12 @@
 pub mod anatomy;
 mod arrange;
 pub mod assign;
+pub mod decompose;
 mod design;
 pub mod generalize;
 pub mod partition;
 mod proposed;
+pub mod sequential;
 pub mod slicing;
 pub mod versatile;
 

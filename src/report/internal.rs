@@ -23,12 +23,22 @@ pub struct InternalReport {
 /// Kullback and Leibler's divergence of the original from the readers' model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct KlReport {
-    /// In nats.
-    pub nats: f64,
+    /// In nats; null when it is infinite, because some row of the original cannot occur in the model.
+    pub nats: Option<f64>,
     /// In bits.
-    pub bits: f64,
-    /// How the model is made: `closed_form` of all tables, or, where they form no tree, `acyclic_subset`, of some.
+    pub bits: Option<f64>,
+    /// How the model is made: `closed_form` of all tables; where some form no tree, `ipf` of all, by iterative proportional fitting;
+    /// or `acyclic_subset`, of some that form one, when they have too many combinations of values to be fitted.
     pub kl_method: String,
+}
+
+impl KlReport {
+    /// So many nats of a model that is made like this.
+    #[must_use]
+    pub fn of(nats: f64, kl_method: &str) -> Self {
+        let nats = Some(nats).filter(|nats| nats.is_finite());
+        Self { nats, bits: nats.map(|nats| nats / std::f64::consts::LN_2), kl_method: kl_method.to_owned() }
+    }
 }
 
 /// Errors of random COUNT queries, relative to the true counts.

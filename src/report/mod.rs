@@ -8,6 +8,7 @@ mod public;
 mod readme;
 mod rendering;
 mod rows;
+mod series;
 
 pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, ForeignCursor, counted};
@@ -20,3 +21,4 @@ pub use public::{PublicReport, public_report};
 pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
 pub use rows::PartRows;
+pub use series::{Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};

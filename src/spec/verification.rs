@@ -28,30 +28,33 @@ const NAME: &str = "a name of 1 to 200 characters";
 pub enum Attack {
     /// Every world that the tables allow, one by one.
     ExactPosteriors,
+    /// How often values of other attributes go with the sensitive ones, from half of the original, held against the other half.
+    Proxy,
 }
 
 impl Attack {
+    /// Those that can be played.
+    pub const ALL: [Self; 2] = [Self::ExactPosteriors, Self::Proxy];
+
     /// The name used in the contract.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::ExactPosteriors => "exact_posteriors",
+            Self::Proxy => "proxy",
         }
+    }
+
+    /// Whether it needs the original.
+    #[must_use]
+    pub const fn uses_original(self) -> bool {
+        matches!(self, Self::Proxy)
     }
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &[
-    "chain",
-    "exclusion",
-    "excludable",
-    "forced",
-    "corruption",
-    "negative_association",
-    "membership",
-    "proxy",
-    "join",
-];
+const UNBUILT: &[&str] =
+    &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "membership", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -173,7 +176,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
         let attack = match members.take("attack") {
             Some(value) => attack(value, &members.at("attack"), &mut faults),
             None => {
-                faults.range(members.at("attack"), &one_of(&[Attack::ExactPosteriors.word()]));
+                faults.range(members.at("attack"), &one_of(&Attack::ALL.map(Attack::word)));
                 None
             }
         };
@@ -188,10 +191,13 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
 }
 
 fn attack(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Attack> {
-    let known = [Attack::ExactPosteriors];
+    let known = Attack::ALL;
     match value.as_str() {
         Some(name) if UNBUILT.contains(&name) => {
-            faults.unsupported(pointer, format!("{name} is not played by this version; ask for exact_posteriors"));
+            faults.unsupported(
+                pointer,
+                format!("{name} is not played by this version; ask for exact_posteriors or proxy"),
+            );
             None
         }
         name => {

@@ -1,27 +1,139 @@
-//! Kullback and Leibler's divergence of the original from the model, in closed form: what the model is surprised by, table by
-//! table, less what neighbours share, less what the original leaves open itself.
+//! Kullback and Leibler's divergence of the original from the model: what the model is surprised by, table by table, less what
+//! neighbours share, less what the original leaves open itself. Tables that form no tree are fitted, or not all used.
+
+use std::collections::HashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::model::{Cells, Groups, Shape, cross_entropy, entropy};
+use crate::model::{Cells, Factor, Fitted, Groups, Shape, cross_entropy, entropy};
 
-/// The divergence in nats, over the published attributes. `cells` are all rows of all tables.
+/// How far the model is from the original, and how it is made.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Divergence {
+    /// In nats, over the published attributes; infinite when some row of the original cannot occur.
+    pub nats: f64,
+    /// How the model is made.
+    pub made: Made,
+}
+
+/// How a model is made. What stands later stands for more than one of the ways.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Made {
+    /// A product over tables that form a tree.
+    ClosedForm,
+    /// Some tables form no tree, and are fitted.
+    Fitted,
+    /// Some form no tree and have too many combinations of values to be fitted: some of them are used, which form one.
+    AcyclicSubset,
+}
+
+impl Made {
+    /// The name used in the internal report.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ClosedForm => "closed_form",
+            Self::Fitted => "ipf",
+            Self::AcyclicSubset => "acyclic_subset",
+        }
+    }
+}
+
+/// The divergence over the published attributes. `cells` are all rows of all tables.
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Control) -> Result<f64, Cancelled> {
-    let of = |attributes: AttrSet| Groups::of(original, attributes, control).map(|groups| entropy(groups.sizes()));
-    let mut nats = 0.0;
-    for &member in &shape.tree.members {
-        nats += cross_entropy(shape, cells, member, original, control)?;
-    }
-    for edge in shape.tree.edges.iter().filter(|edge| !edge.separator.is_empty()) {
-        nats -= of(edge.separator)?;
-    }
+pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Control) -> Result<Divergence, Cancelled> {
+    let mut measure = Measure { cells, original, control, surprises: HashMap::new(), entropies: HashMap::new() };
+    let (mut nats, made) = if shape.whole {
+        (measure.surprise(shape)?, Made::ClosedForm)
+    } else {
+        let (mut nats, mut made) = (0.0, Made::ClosedForm);
+        for tables in shape.components() {
+            let (of_component, how) = measure.component(shape, &tables)?;
+            nats += of_component;
+            made = made.max(how);
+        }
+        (nats, made)
+    };
     let published = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
-    nats -= of(published)?;
+    nats -= measure.entropy(published)?;
     // what cancels out may leave less than nothing
-    Ok(if nats.abs() < 1e-12 { 0.0 } else { nats })
+    Ok(Divergence { nats: if nats.abs() < 1e-12 { 0.0 } else { nats }, made })
+}
+
+/// What is measured of the original, each once.
+struct Measure<'a> {
+    cells: &'a Cells,
+    original: &'a Table,
+    control: &'a Control,
+    surprises: HashMap<Factor, f64>,
+    entropies: HashMap<AttrSet, f64>,
+}
+
+impl Measure<'_> {
+    fn entropy(&mut self, attributes: AttrSet) -> Result<f64, Cancelled> {
+        if let Some(&known) = self.entropies.get(&attributes) {
+            return Ok(known);
+        }
+        let found = entropy(Groups::of(self.original, attributes, self.control)?.sizes());
+        self.entropies.insert(attributes, found);
+        Ok(found)
+    }
+
+    /// What the product over the factors of a shape is surprised by.
+    fn surprise(&mut self, shape: &Shape) -> Result<f64, Cancelled> {
+        let mut nats = 0.0;
+        for &member in &shape.tree.members {
+            let factor = &shape.factors[member];
+            nats += match self.surprises.get(factor) {
+                Some(known) => *known,
+                None => {
+                    let found = cross_entropy(factor, self.cells, self.original, self.control)?;
+                    self.surprises.insert(factor.clone(), found);
+                    found
+                }
+            };
+        }
+        for edge in shape.tree.edges.iter().filter(|edge| !edge.separator.is_empty()) {
+            nats -= self.entropy(edge.separator)?;
+        }
+        Ok(nats)
+    }
+
+    /// What the model of some tables, which share no attribute with any other, is surprised by.
+    fn component(&mut self, shape: &Shape, tables: &[usize]) -> Result<(f64, Made), Cancelled> {
+        let attributes = tables.iter().fold(AttrSet::EMPTY, |all, &of| all.union(shape.published[of].attributes()));
+        if let Some(tree) = shape.made_of(tables, attributes) {
+            return Ok((self.surprise(&tree)?, Made::ClosedForm));
+        }
+        if let Some(fitted) = Fitted::of(&shape.published, tables, self.cells, self.control)? {
+            return Ok((fitted.cross_entropy(self.cells, self.original, self.control)?, Made::Fitted));
+        }
+        Ok((self.of_some(shape, tables, attributes)?, Made::AcyclicSubset))
+    }
+
+    /// The same of as many of the tables as form a tree, each time the one of which the model gains most.
+    fn of_some(&mut self, shape: &Shape, tables: &[usize], attributes: AttrSet) -> Result<f64, Cancelled> {
+        let mut chosen: Vec<usize> = Vec::new();
+        let mut nats = None;
+        loop {
+            let mut best: Option<(f64, Vec<usize>)> = None;
+            for &table in tables.iter().filter(|table| !chosen.contains(table)) {
+                let mut more = chosen.clone();
+                more.push(table);
+                more.sort_unstable();
+                let Some(tree) = shape.made_of(&more, attributes) else { continue };
+                let surprise = self.surprise(&tree)?;
+                if best.as_ref().is_none_or(|(least, _)| surprise < *least) {
+                    best = Some((surprise, more));
+                }
+            }
+            // of no table at all there is the first round alone, and one table is always a tree
+            let Some((least, more)) = best else { return Ok(nats.unwrap_or(0.0)) };
+            (nats, chosen) = (Some(least), more);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ mod outside;
 mod oversight;
 mod plans_schema;
 mod policies;
+mod proxies;
 mod queries;
 mod randomness;
 mod readme;

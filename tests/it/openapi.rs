@@ -309,6 +309,7 @@ async fn examples_are_what_the_service_answers() {
     );
     let queries: Value = serde_json::from_str(include_str!("../../openapi/examples/queries.json")).unwrap();
     note("answers.json", &server.post(&format!("{}/queries", text(&job["links"]["release"])), &queries).await.ok(200));
+    note("series.json", &server.get("/v1/series/hospital-2026").await.ok(200));
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let texts = [

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use guardian::engine::Asked;
+use guardian::control::Control;
+use guardian::engine::{Asked, Stopped};
 use guardian::problem::Kind;
+use guardian::publication::PublishedBytes;
 use guardian::vault::Secret;
 use serde_json::{Value, json};
 
@@ -397,4 +400,57 @@ fn the_command_line_answers_the_same() {
     }
     fs::remove_file(at("out/t1.sa.csv")).unwrap();
     assert_eq!(query(&document).status.code(), Some(4));
+}
+
+/// Parts without end, whose readers are told to stop while they read.
+struct Endless {
+    manifest: Value,
+    control: Control,
+}
+
+impl PublishedBytes for Endless {
+    fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
+        let tables = self.manifest["tables"].as_array().unwrap();
+        let part = tables.iter().flat_map(|table| table["parts"].as_array().unwrap()).find(|part| part["file"] == file);
+        let part = part.unwrap();
+        let names = part["attributes"].as_array().unwrap().iter().map(text);
+        let header: Vec<String> =
+            (part["bucketed"] == true).then(|| "bucket".to_owned()).into_iter().chain(names).collect();
+        let row = vec!["1"; header.len()].join(",") + "\n";
+        let rows = Rows { row: row.into_bytes(), at: 0, control: &self.control };
+        Ok(Box::new(Cursor::new(header.join(",") + "\n").chain(rows)))
+    }
+}
+
+struct Rows<'a> {
+    row: Vec<u8>,
+    at: usize,
+    control: &'a Control,
+}
+
+impl Read for Rows<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.cancel();
+        for byte in buffer.iter_mut() {
+            *byte = self.row[self.at];
+            self.at = (self.at + 1) % self.row.len();
+        }
+        Ok(buffer.len())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counting_ends_when_nobody_waits_for_it() {
+    let server = Server::start().await;
+    let mut manifest = server.publish(&server.dataset(HOSPITAL).await, json!({"method": hospital_method()})).await;
+    for table in manifest["tables"].as_array_mut().unwrap() {
+        table["parts"].as_array_mut().unwrap().iter_mut().for_each(|part| part["rows"] = json!(10_000_000));
+    }
+    let asked = json!({"queries": [{"where": [{"attribute": "race", "in": ["1"]}]}]});
+    let asked = Asked::of(&serde_json::from_value(manifest.clone()).unwrap(), &asked).unwrap();
+    let control = Control::default();
+    // read to its end, it would be found to be longer than it may be
+    let stopped = asked.answer(&Endless { manifest, control: control.clone() }, &control);
+    assert!(matches!(stopped, Err(Stopped::Cancelled)), "{stopped:?}");
+    server.stop().await;
 }

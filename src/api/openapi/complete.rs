@@ -28,6 +28,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("BrokenClass", "class"),
     ("CheckResult", "detail"),
     ("DeltaGuarantee", "prior"),
+    ("Finding", "attribute"),
     ("Manifest", "reproducible"),
     ("Manifest", "uninformative"),
     ("ManifestPart", "null"),

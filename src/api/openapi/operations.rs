@@ -420,6 +420,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: "get",
+        path: "/v1/series/{name}",
+        id: "get_series",
+        requests: &[],
+        answers: &[("200", "The series and its ledger.", &[(JSON, "series.json")])],
+        problems: &[NotFound],
+    },
+    Operation {
+        method: "get",
         path: "/v1/audit-log",
         id: "list_audit_log",
         requests: &[],

@@ -287,6 +287,7 @@ macro_rules! conformance {
                 jobs_are_listed_by_filter;
             releases:
                 a_commit_makes_everything_visible_at_once
+                a_series_is_all_its_contents
                 a_commit_needs_the_lease_and_the_attempt
                 a_commit_judged_by_an_old_ledger_is_refused
                 one_standing_release_per_reuse_key
@@ -296,7 +297,8 @@ macro_rules! conformance {
                 parts_are_written_by_the_running_attempt_alone
                 the_parts_of_a_release_cannot_be_dropped
                 a_sweep_removes_what_no_one_can_reach
-                releases_are_listed_by_filter;
+                releases_are_listed_by_filter
+                an_internal_report_is_its_tenants_and_ends_with_release_and_original;
             repeats:
                 a_key_is_taken_once
                 a_key_that_is_let_go_of_can_be_taken_again

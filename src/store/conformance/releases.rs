@@ -1,5 +1,6 @@
 //! Releases, their parts and the ledger.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,7 +10,10 @@ use super::{
     Bench, TENANT, TERMS, at, begun, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job,
     new_job, part_chunk, release, sealed, token,
 };
-use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};
+use crate::jobs::{
+    Act, CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, SeriesEntry, SeriesRecord,
+    Swept, Transition, Transitioned, Written,
+};
 
 pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench) {
     let store = bench.store();
@@ -30,6 +34,29 @@ pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench
     for (tenant, series, hash) in [("x", "people", [7; 32]), ("default", "x", [7; 32]), ("default", "people", [8; 32])]
     {
         assert_eq!(store.disclosures(tenant, series, &hash).await.unwrap(), LedgerSnapshot::default());
+    }
+}
+
+pub(crate) async fn a_series_is_all_its_contents(bench: &impl Bench) {
+    let store = bench.store();
+    assert_eq!(store.series(TENANT, "people").await.unwrap(), SeriesRecord::default());
+    let id = enqueue(&*store, 1).await.id;
+    let (claimed, token) = claim(&*store, at(1)).await;
+    let commit = commit_of(&claimed.job, token, 0, at(2));
+    assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::Committed);
+    let series = store.series(TENANT, "people").await.unwrap();
+    let job = job(&*store, id).await;
+    assert_eq!(series.datasets.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [job.dataset]);
+    let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
+    let entry = |entry: &DisclosureRecord| SeriesEntry {
+        content_hash: [7; 32],
+        status: commit.release.status.clone(),
+        entry: entry.clone(),
+    };
+    assert_eq!(series.entries, ledger.entries.iter().map(entry).collect::<Vec<_>>());
+    assert_eq!(series.rules, ledger.rules.iter().map(|rule| ([7; 32], rule.clone())).collect::<Vec<_>>());
+    for (tenant, name) in [("x", "people"), (TENANT, "x")] {
+        assert_eq!(store.series(tenant, name).await.unwrap(), SeriesRecord::default());
     }
 }
 
@@ -222,4 +249,34 @@ pub(crate) async fn releases_are_listed_by_filter(bench: &impl Bench) {
     let page = store.releases(TENANT, &any(), None, 1).await.unwrap();
     assert_eq!(store.releases(TENANT, &any(), page.next, 1).await.unwrap().items[0].id, first);
     assert!(store.release(TENANT, Uuid::now_v7()).await.unwrap().is_none());
+}
+
+pub(crate) async fn an_internal_report_is_its_tenants_and_ends_with_release_and_original(bench: &impl Bench) {
+    let store = bench.store();
+    let report = |release: Uuid, tenant: &'static str| {
+        let store = Arc::clone(&store);
+        async move { store.internal_report(tenant, release).await.unwrap() }
+    };
+    let (_, withdrawn) = release(&*store, 1).await;
+    let (of_purged, purged) = release(&*store, 2).await;
+    enqueue(&*store, 3).await;
+    let (claimed, token) = claim(&*store, at(3)).await;
+    let version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
+    let mut commit = commit_of(&claimed.job, token, version, at(4));
+    let (written, without) = (commit.internal_report.take(), commit.release.id);
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    assert!(written.is_some());
+    assert_eq!(report(withdrawn, TENANT).await, written);
+    assert_eq!(report(purged, TENANT).await, written);
+    assert_eq!(report(without, TENANT).await, None);
+    assert_eq!(report(purged, "other").await, None);
+    assert_eq!(report(Uuid::now_v7(), TENANT).await, None);
+    assert_eq!(bench.count("internal_reports").await, 2);
+    let withdrawal = Transition { release: withdrawn, act: Act::Withdraw, reason: "why".into(), deed: deed() };
+    assert_eq!(store.transition(&withdrawal).await.unwrap(), Transitioned::Done);
+    assert_eq!(report(withdrawn, TENANT).await, None);
+    assert_eq!(report(purged, TENANT).await, written, "of another release");
+    store.purge_dataset(TENANT, of_purged.dataset, at(9), &deed()).await.unwrap();
+    assert_eq!(report(purged, TENANT).await, None);
+    assert_eq!(bench.count("internal_reports").await, 0);
 }

@@ -1,0 +1,240 @@
+//! The reader's model of tables that form no tree, cell by cell: iterative proportional fitting over all values of the attributes
+//! and all buckets. It begins where nothing is known, and gives every published part its counts in turn, until they change no more.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::cells::{Cells, PartCells};
+use super::information::Sum;
+use super::tree::View;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::with_codes;
+
+/// So many combinations of values and buckets are fitted, and no more.
+pub const MOST_CELLS: u64 = 1 << 22;
+/// Rounds over all parts.
+const SWEEPS: u32 = 5_000;
+/// No share of a part may be further from the published one than this, for the fitting to be at its end.
+const CLOSE: f64 = 1e-12;
+
+/// The shares of all combinations of some attributes' values.
+#[derive(Debug)]
+pub struct Fitted {
+    axes: Vec<(Attr, usize)>,
+    shares: Vec<f64>,
+}
+
+/// What a part says: the share of each combination of some axes.
+struct Constraint {
+    /// The axes, and how far apart two neighbours on each of them are among the shares.
+    steps: Vec<(usize, usize)>,
+    shares: Vec<f64>,
+}
+
+/// In place of a value, or of a combination, that no part shows.
+const RULED_OUT: u32 = u32::MAX;
+
+impl Fitted {
+    /// Fits the model of some published tables, by index, whose rows were read; `None` when they have too many combinations.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn of(
+        published: &[View],
+        tables: &[usize],
+        cells: &Cells,
+        control: &Control,
+    ) -> Result<Option<Self>, Cancelled> {
+        // what a plain table holds whole, a smaller table or its buckets say nothing more of
+        let stands_elsewhere = |this: usize| {
+            let attributes = published[this].attributes();
+            tables.iter().filter(|&&other| other != this && published[other].is_plain()).any(|&other| {
+                let all = published[other].attributes();
+                let goes_before = !published[this].is_plain() || other < this;
+                attributes.is_subset(all) && (attributes != all || goes_before)
+            })
+        };
+        let used: Vec<usize> = tables.iter().copied().filter(|&table| !stands_elsewhere(table)).collect();
+        let all = used.iter().fold(AttrSet::EMPTY, |all, &table| all.union(published[table].attributes()));
+        let size = |attr: Attr| cells.domain(attr).map_or(1, |domain| domain.len().max(1));
+        let axes: Vec<(Attr, usize)> = all.iter().map(|attr| (attr, size(attr))).collect();
+        let mut sizes: Vec<usize> = axes.iter().map(|&(_, size)| size).collect();
+        // a table's buckets are an axis where they tie anything
+        let tied: Vec<usize> = used.iter().copied().filter(|&table| !published[table].is_plain()).collect();
+        sizes.extend(tied.iter().map(|&table| cells.tables[table].buckets.len().max(1)));
+        let count = sizes.iter().try_fold(1_u64, |count, &size| count.checked_mul(size as u64));
+        let Some(count) = count.filter(|&count| count <= MOST_CELLS) else { return Ok(None) };
+
+        let mut constraints = Vec::new();
+        for &table in &used {
+            let bucket = tied.iter().position(|&of| of == table).map(|at| axes.len() + at);
+            let parts = cells.tables[table].parts.iter().zip(published[table].parts());
+            for (part, &attributes) in parts.filter(|(_, attributes)| !attributes.is_empty()) {
+                let rows = cells.tables[table].rows;
+                constraints.push(constraint(part, attributes, rows, (&axes, &sizes), bucket, control)?);
+            }
+        }
+        let support = Support::of(&sizes, &constraints, control)?;
+        let fitted = support.fit(&constraints, count as usize, control)?;
+        let buckets: usize = sizes[axes.len()..].iter().product();
+        let mut shares = vec![0.0; count as usize / buckets];
+        for (&cell, share) in support.cells.iter().zip(fitted) {
+            shares[cell as usize / buckets] += share;
+        }
+        Ok(Some(Self { axes, shares }))
+    }
+
+    /// The cross entropy, in nats, between the original and the model: infinite when some row of it cannot occur. Attribute `i` is
+    /// column `i` of the original.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn cross_entropy(&self, cells: &Cells, original: &Table, control: &Control) -> Result<f64, Cancelled> {
+        let mut places: Vec<u32> = vec![0; original.rows()];
+        for &(attr, size) in &self.axes {
+            control.check()?;
+            let Some(domain) = cells.domain(attr) else { continue };
+            let column = original.column(attr);
+            let known: HashMap<Option<&[u8]>, u32, RandomState> = domain.iter().zip(0..).collect();
+            let here: Vec<u32> =
+                column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(RULED_OUT)).collect();
+            with_codes!(&column.codes, codes => for (place, &code) in places.iter_mut().zip(codes) {
+                *place = match here[code as usize] {
+                    code if code == RULED_OUT || *place == RULED_OUT => RULED_OUT,
+                    code => *place * size as u32 + code,
+                };
+            });
+        }
+        // by place, so that the order of the rows does not matter
+        let mut rows = vec![0_u32; self.shares.len()];
+        let mut outside = false;
+        for &place in &places {
+            match rows.get_mut(place as usize) {
+                Some(rows) => *rows += 1,
+                None => outside = true,
+            }
+        }
+        if outside {
+            return Ok(f64::INFINITY);
+        }
+        let mut sum = Sum::default();
+        for (&rows, &share) in rows.iter().zip(&self.shares).filter(|(rows, _)| **rows > 0) {
+            if share <= 0.0 {
+                return Ok(f64::INFINITY);
+            }
+            sum.add(-f64::from(rows) * share.ln());
+        }
+        Ok(sum.total() / original.rows().max(1) as f64)
+    }
+}
+
+/// What a part says of the attributes that it shows, and of the buckets.
+fn constraint(
+    part: &PartCells,
+    attributes: AttrSet,
+    rows: usize,
+    (axes, sizes): (&[(Attr, usize)], &[usize]),
+    bucket: Option<usize>,
+    control: &Control,
+) -> Result<Constraint, Cancelled> {
+    let mut steps = Vec::new();
+    let mut count = 1;
+    let mut keys = vec![0_usize; rows];
+    for (axis, &(attr, size)) in axes.iter().enumerate().filter(|(_, (attr, _))| attributes.contains(*attr)) {
+        control.check()?;
+        if let Some(codes) = part.column(attr) {
+            with_codes!(codes, codes => for (key, &code) in keys.iter_mut().zip(codes) {
+                *key += code as usize * count;
+            });
+        }
+        steps.push((axis, count));
+        count *= size;
+    }
+    if let Some(axis) = bucket {
+        keys.iter_mut().zip(&part.labels).for_each(|(key, &label)| *key += label as usize * count);
+        steps.push((axis, count));
+        count *= sizes[axis];
+    }
+    let mut counts = vec![0_u32; count];
+    keys.iter().for_each(|&key| counts[key] += 1);
+    let shares = counts.into_iter().map(|count| f64::from(count) / rows.max(1) as f64).collect();
+    Ok(Constraint { steps, shares })
+}
+
+/// The combinations that no part rules out.
+struct Support {
+    /// Their numbers among all combinations, rising.
+    cells: Vec<u32>,
+    /// Per constraint: for each of them, which of its shares it is in.
+    keys: Vec<Vec<u32>>,
+}
+
+impl Support {
+    fn of(sizes: &[usize], constraints: &[Constraint], control: &Control) -> Result<Self, Cancelled> {
+        let count: usize = sizes.iter().product();
+        let mut support = Self { cells: Vec::new(), keys: vec![Vec::new(); constraints.len()] };
+        let mut at = vec![0_usize; sizes.len()];
+        let mut keys = vec![0_u32; constraints.len()];
+        for cell in 0..count {
+            if cell % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            let possible = constraints.iter().zip(&mut keys).all(|(constraint, key)| {
+                let found: usize = constraint.steps.iter().map(|&(axis, step)| at[axis] * step).sum();
+                *key = found as u32;
+                constraint.shares[found] > 0.0
+            });
+            if possible {
+                support.cells.push(cell as u32);
+                support.keys.iter_mut().zip(&keys).for_each(|(keys, &key)| keys.push(key));
+            }
+            // the next combination: the last axis runs fastest
+            for (at, &size) in at.iter_mut().zip(sizes).rev() {
+                *at += 1;
+                if *at < size {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Ok(support)
+    }
+
+    /// The shares of the combinations of the support.
+    fn fit(&self, constraints: &[Constraint], count: usize, control: &Control) -> Result<Vec<f64>, Cancelled> {
+        let mut shares = vec![1.0 / count.max(1) as f64; self.cells.len()];
+        let empty = |at: usize| vec![0.0; constraints.get(at).map_or(0, |constraint| constraint.shares.len())];
+        let mut found = empty(0);
+        if let Some(keys) = self.keys.first() {
+            keys.iter().zip(&shares).for_each(|(&key, share)| found[key as usize] += share);
+        }
+        for _ in 0..SWEEPS {
+            let mut furthest = 0.0_f64;
+            for (at, constraint) in constraints.iter().enumerate() {
+                // what is found becomes what each combination has to be multiplied by
+                for (found, &stated) in found.iter_mut().zip(&constraint.shares) {
+                    furthest = furthest.max((*found - stated).abs());
+                    *found = if *found > 0.0 { stated / *found } else { 0.0 };
+                }
+                // the next constraint's shares are summed up on the way, always in the same order
+                let next = (at + 1) % constraints.len();
+                let mut sums = empty(next);
+                let keys = self.keys[at].chunks(Control::STRIDE).zip(self.keys[next].chunks(Control::STRIDE));
+                for (shares, (keys, next_keys)) in shares.chunks_mut(Control::STRIDE).zip(keys) {
+                    control.check()?;
+                    for ((share, &key), &next_key) in shares.iter_mut().zip(keys).zip(next_keys) {
+                        *share *= found[key as usize];
+                        sums[next_key as usize] += *share;
+                    }
+                }
+                found = sums;
+            }
+            if furthest < CLOSE {
+                break;
+            }
+        }
+        Ok(shares)
+    }
+}

@@ -1,0 +1,142 @@
+//! Groups whose rows repeat few values of the other attributes: by choosing among rows of equal primary value as groups are filled,
+//! and by exchanging such rows between groups afterwards. Neither changes which primary values a group has.
+
+use std::collections::BTreeMap;
+
+use super::{Groups, Sensitive};
+use crate::control::{Cancelled, Control};
+use crate::random::Stream;
+
+/// So many rows of equal primary value are looked at for a place.
+const CANDIDATES: usize = 32;
+/// So many groups are tried for an exchange.
+const PARTNERS: usize = 32;
+/// So often all groups are gone through.
+const SWEEPS: usize = 5;
+
+/// How many rows of a group repeat a value, over all other attributes.
+#[must_use]
+pub fn repeats(sensitive: &Sensitive, group: &[u32]) -> usize {
+    let distinct = |codes: &Vec<u32>| {
+        let mut values: Vec<u32> = group.iter().map(|&row| codes[row as usize]).collect();
+        values.sort_unstable();
+        values.dedup();
+        values.len()
+    };
+    sensitive.others.iter().map(|codes| group.len() - distinct(codes)).sum()
+}
+
+/// Gives every group rows of the primary values that it has, each time one that repeats the fewest values of the group so far.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn fresh_pick(
+    sensitive: &Sensitive,
+    groups: &Groups,
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Groups, Cancelled> {
+    let mut lists: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &row in groups.iter().flatten() {
+        lists.entry(sensitive.primary[row as usize]).or_default().push(row);
+    }
+    for list in lists.values_mut() {
+        control.check()?;
+        list.sort_unstable();
+        stream.shuffle(list);
+    }
+    let mut picked: Groups = Vec::with_capacity(groups.len());
+    for group in groups {
+        control.check()?;
+        let mut values: Vec<u32> = group.iter().map(|&row| sensitive.primary[row as usize]).collect();
+        // the scarcest first: it has the least choice
+        values.sort_by_key(|value| (lists[value].len(), *value));
+        let mut rows: Vec<u32> = Vec::with_capacity(group.len());
+        for value in values {
+            let Some(list) = lists.get_mut(&value) else { continue };
+            let repeated = |&row: &u32| {
+                let had = |codes: &&Vec<u32>| rows.iter().any(|&r| codes[r as usize] == codes[row as usize]);
+                sensitive.others.iter().filter(had).count()
+            };
+            // from the end on, the first of equal ones
+            let tried = list.iter().enumerate().rev().take(CANDIDATES);
+            if let Some((at, _)) = tried.map(|(at, row)| (at, repeated(row))).min_by_key(|&(_, repeated)| repeated) {
+                rows.push(list.swap_remove(at));
+            }
+        }
+        picked.push(rows);
+    }
+    Ok(picked)
+}
+
+/// Exchanges one or two rows of equal primary value between two groups as long as fewer values repeat for it.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn fresh_swap(sensitive: &Sensitive, groups: Groups, control: &Control) -> Result<Groups, Cancelled> {
+    let mut groups = groups;
+    // which groups have a primary value: exchanges do not change it
+    let mut holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        for &row in group {
+            let of = holders.entry(sensitive.primary[row as usize]).or_default();
+            if of.last() != Some(&at) {
+                of.push(at);
+            }
+        }
+    }
+    for _ in 0..SWEEPS {
+        let mut moved = false;
+        for at in 0..groups.len() {
+            control.check()?;
+            while repeats(sensitive, &groups[at]) > 0 && improved(sensitive, &mut groups, at, &holders) {
+                moved = true;
+                control.check()?;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    Ok(groups)
+}
+
+/// Exchanges rows of a group with those of one that shares most primary values with it, when fewer values repeat for it.
+fn improved(sensitive: &Sensitive, groups: &mut Groups, at: usize, holders: &BTreeMap<u32, Vec<usize>>) -> bool {
+    let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
+    for &row in &groups[at] {
+        // of a value that very many groups have, the nearest behind this one
+        let of = holders.get(&sensitive.primary[row as usize]).map_or(&[][..], |of| &of[..]);
+        let from = of.partition_point(|&other| other < at);
+        for &other in of[from..].iter().chain(&of[..from]).take(4 * PARTNERS).filter(|&&other| other != at) {
+            *shared.entry(other).or_default() += 1;
+        }
+    }
+    let mut partners: Vec<(usize, usize)> = shared.into_iter().collect();
+    partners.sort_by_key(|&(other, count)| (std::cmp::Reverse(count), other));
+    for (other, _) in partners.into_iter().take(PARTNERS) {
+        let (here, there) = (&groups[at], &groups[other]);
+        let before = repeats(sensitive, here) + repeats(sensitive, there);
+        let primary = |row: u32| sensitive.primary[row as usize];
+        let pairs: Vec<(usize, usize)> = (0..here.len())
+            .flat_map(|a| (0..there.len()).map(move |b| (a, b)))
+            .filter(|&(a, b)| primary(here[a]) == primary(there[b]))
+            .collect();
+        let ones = pairs.iter().map(|&pair| vec![pair]);
+        let twos = pairs.iter().enumerate().flat_map(|(at, &first)| {
+            let apart = move |second: &&(usize, usize)| second.0 != first.0 && second.1 != first.1;
+            pairs[at + 1..].iter().filter(apart).map(move |&second| vec![first, second])
+        });
+        for exchange in ones.chain(twos) {
+            let (mut here, mut there) = (here.clone(), there.clone());
+            for (a, b) in exchange {
+                std::mem::swap(&mut here[a], &mut there[b]);
+            }
+            if repeats(sensitive, &here) + repeats(sensitive, &there) < before {
+                (groups[at], groups[other]) = (here, there);
+                return true;
+            }
+        }
+    }
+    false
+}

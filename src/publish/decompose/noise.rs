@@ -1,0 +1,167 @@
+//! Values that no row of a group has, in its published sets, such that no reader of the sensitive table can tell them from the true
+//! ones: with every noise value comes what makes it possible that its row is in the group and another of equal primary value in
+//! that row's. Sets only grow, so what was possible stays possible.
+
+use std::collections::BTreeMap;
+
+use super::{Groups, Sensitive, Sets, sets_of};
+use crate::control::{Cancelled, Control};
+use crate::random::Stream;
+
+/// So many rows of equal primary value are looked at for a row.
+const SAMPLE: usize = 64;
+
+/// A value that was added to a set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Noise {
+    /// The group.
+    pub group: usize,
+    /// The other attribute, by its index.
+    pub attribute: usize,
+    /// The value.
+    pub value: u32,
+}
+
+/// Groups and what is published of them.
+#[derive(Clone, Debug)]
+pub struct Noisy {
+    /// The groups.
+    pub groups: Groups,
+    /// Their sets.
+    pub sets: Sets,
+    /// What was added. Groups that were merged afterwards stand under their numbers of that time.
+    pub noise: Vec<Noise>,
+    /// How many groups were merged with others.
+    pub merged: usize,
+}
+
+/// Why sets could not be made large enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoNoise {
+    /// It was told to stop.
+    Cancelled,
+    /// Of this other attribute, not even one group of all rows has so many values.
+    TooFew {
+        /// The attribute, by its index.
+        attribute: usize,
+    },
+}
+
+impl From<Cancelled> for NoNoise {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// Adds values until every set has those that are asked for, merging groups where nothing can be added.
+///
+/// # Errors
+/// [`NoNoise`]
+pub fn swap_noise(
+    sensitive: &Sensitive,
+    groups: Groups,
+    wanted: &[u64],
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Noisy, NoNoise> {
+    let sets = sets_of(sensitive, &groups);
+    let mut noisy = Noisy { groups, sets, noise: Vec::new(), merged: 0 };
+    let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &row in noisy.groups.iter().flatten() {
+        by_value.entry(sensitive.primary[row as usize]).or_default().push(row);
+    }
+    by_value.values_mut().for_each(|rows| rows.sort_unstable());
+    let mut owner = owners(sensitive, &noisy.groups);
+    let mut at = 0;
+    'groups: while at < noisy.groups.len() {
+        control.check()?;
+        for (attribute, &wanted) in wanted.iter().enumerate() {
+            while (noisy.sets[at][attribute].len() as u64) < wanted {
+                control.check()?;
+                let found = exchange(sensitive, &noisy, at, attribute, (&by_value, &owner), stream);
+                let Some(added) = found else {
+                    merge(&mut noisy, at, attribute)?;
+                    owner = owners(sensitive, &noisy.groups);
+                    at = 0;
+                    continue 'groups;
+                };
+                for noise in added {
+                    noisy.sets[noise.group][noise.attribute].insert(noise.value);
+                    noisy.noise.push(noise);
+                }
+            }
+        }
+        at += 1;
+    }
+    Ok(noisy)
+}
+
+/// The group of each row.
+fn owners(sensitive: &Sensitive, groups: &Groups) -> Vec<usize> {
+    let mut owner = vec![usize::MAX; sensitive.rows()];
+    for (at, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&row| owner[row as usize] = at);
+    }
+    owner
+}
+
+/// What has to be added, at the least, so that a row with a new value of the attribute may be in the group, and one of the group's
+/// in its place.
+fn exchange(
+    sensitive: &Sensitive,
+    noisy: &Noisy,
+    group: usize,
+    attribute: usize,
+    (by_value, owner): (&BTreeMap<u32, Vec<u32>>, &[usize]),
+    stream: &mut Stream,
+) -> Option<Vec<Noise>> {
+    let missing = |group: usize, row: u32| {
+        let sets = &noisy.sets[group];
+        (0..sensitive.others.len()).filter_map(move |attribute| {
+            let value = sensitive.others[attribute][row as usize];
+            (!sets[attribute].contains(&value)).then_some(Noise { group, attribute, value })
+        })
+    };
+    let mut best: Vec<Vec<Noise>> = Vec::new();
+    for &row in &noisy.groups[group] {
+        let rows = by_value.get(&sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
+        let new = |other: &&u32| {
+            let value = sensitive.others[attribute][**other as usize];
+            owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
+        };
+        // from somewhere on, so that no row is preferred for its place
+        let from = if rows.len() > SAMPLE { stream.below(rows.len() as u32) as usize } else { 0 };
+        for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(SAMPLE) {
+            let mut added: Vec<Noise> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
+            added.sort_unstable();
+            added.dedup();
+            let least = best.first().map_or(usize::MAX, Vec::len);
+            if added.len() < least {
+                best.clear();
+            }
+            if added.len() <= least {
+                best.push(added);
+            }
+        }
+    }
+    if best.is_empty() {
+        return None;
+    }
+    let chosen = stream.below(best.len() as u32) as usize;
+    Some(best.swap_remove(chosen))
+}
+
+/// Merges a group with the one that brings most new values of an attribute: no primary value takes a larger share than in the one of
+/// both in which its share was larger.
+fn merge(noisy: &mut Noisy, at: usize, attribute: usize) -> Result<(), NoNoise> {
+    let together = |other: usize| noisy.sets[at][attribute].union(&noisy.sets[other][attribute]).count();
+    let others = (0..noisy.groups.len()).filter(|&other| other != at);
+    let other = others.max_by_key(|&other| (together(other), std::cmp::Reverse(other)));
+    let other = other.ok_or(NoNoise::TooFew { attribute })?;
+    let (first, second) = (at.min(other), at.max(other));
+    let (rows, sets) = (noisy.groups.remove(second), noisy.sets.remove(second));
+    noisy.groups[first].extend(rows);
+    noisy.sets[first].iter_mut().zip(sets).for_each(|(set, more)| set.extend(more));
+    noisy.merged += 1;
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! The earlier releases joined once, for one requirement: tuples that are alike in what matters are one block.
+
+use ahash::RandomState;
+use hashbrown::HashMap;
+
+use super::signatures::{Signatures, Tuples};
+use super::span::Span;
+use super::tables::{Cell, Sought, Tables};
+use super::{Measure, Unjoined};
+use crate::control::Control;
+
+/// What a column of the new release is matched against.
+pub(super) struct Pairing {
+    /// The column of the new release.
+    pub(super) column: usize,
+    /// The label of each block.
+    pub(super) spans: Vec<Span>,
+}
+
+/// An exclusion between the new release and an earlier one.
+pub(super) struct Barrier {
+    /// Columns of the new release, and where each must lie for the exclusion to apply.
+    pub(super) within: Vec<(usize, Span)>,
+    /// Whether the other side of it is true of each block.
+    pub(super) applies: Vec<bool>,
+}
+
+/// Blocks of tuples of earlier releases, those with equal values on X and Y side by side.
+#[derive(Default)]
+pub(super) struct Fixed {
+    /// By block: the number of its values on X, and on Y.
+    pub(super) x: Vec<u32>,
+    pub(super) y: Vec<u32>,
+    /// By block: how many tuples it has.
+    pub(super) weights: Vec<u128>,
+    /// By number of values on Y: how many different ones it stands for, since rows that are alike are told apart by keys.
+    pub(super) y_weights: Vec<u128>,
+    /// By number of values on Y: the sensitive values that it may be.
+    pub(super) y_meets: Vec<Meets>,
+    pub(super) pairings: Vec<Pairing>,
+    pub(super) barriers: Vec<Barrier>,
+}
+
+/// Which of the sensitive values of a requirement a part of Y does not rule out, as bits.
+pub(super) type Meets = Box<[u64]>;
+
+/// Which sensitive values `labels`, the values of Y at `places`, do not rule out; nothing where all values are sensitive.
+pub(super) fn meets(measure: &Measure, labels: impl Iterator<Item = (usize, Span)> + Clone) -> Meets {
+    let Measure::Linkability { sensitive: Some(values), .. } = measure else { return Box::default() };
+    let mut bits = vec![0; values.len().div_ceil(64)];
+    for (at, value) in values.iter().enumerate() {
+        if labels.clone().all(|(place, span)| span.meets(value[place])) {
+            bits[at / 64] |= 1 << (at % 64);
+        }
+    }
+    bits.into()
+}
+
+/// What is kept of a tuple that is being joined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    /// The code of a column.
+    Cell(Cell),
+    /// The signature of a row of a release, which stands for all rows that are alike.
+    Rows(usize),
+}
+
+struct Partial {
+    slots: Vec<Slot>,
+    tuples: Vec<(Box<[u32]>, u128)>,
+}
+
+impl Fixed {
+    /// No earlier release: one block that matches everything.
+    pub(super) fn none(measure: &Measure) -> Self {
+        Self {
+            x: vec![0],
+            y: vec![0],
+            weights: vec![1],
+            y_weights: vec![1],
+            y_meets: vec![meets(measure, std::iter::empty())],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Joins the releases of `joined` other than the new one. No more than `most` kinds of tuples are made.
+    pub(super) fn join(
+        tables: &Tables,
+        sought: &Sought,
+        joined: &[usize],
+        most: u64,
+        control: &Control,
+    ) -> Result<Self, Unjoined> {
+        let earlier: Vec<usize> = joined.iter().copied().filter(|&release| release != 0).collect();
+        let with_new = earlier.len() < joined.len();
+        if earlier.is_empty() {
+            return Ok(Self::none(&sought.measure));
+        }
+        let mut classes: HashMap<usize, Signatures, RandomState> = HashMap::default();
+        let mut partial = Partial { slots: Vec::new(), tuples: vec![(Box::default(), 1)] };
+        for (at, &release) in earlier.iter().enumerate() {
+            let used = used(tables, sought, release, joined);
+            let signatures = tables.views[release].signatures.project(&used, control)?;
+            let step = Step { tables, sought, release, used: &used, later: &earlier[at + 1..], with_new };
+            partial = step.join(&partial, &signatures, most, control)?;
+            if sought.keys.contains(&release) {
+                classes.insert(release, signatures);
+            }
+        }
+        Ok(Self::of(tables, sought, partial, &classes, with_new))
+    }
+
+    fn of(
+        tables: &Tables,
+        sought: &Sought,
+        mut partial: Partial,
+        classes: &HashMap<usize, Signatures, RandomState>,
+        with_new: bool,
+    ) -> Self {
+        let place = |slot: Slot| partial.slots.iter().position(|&other| other == slot);
+        let places =
+            |cells: &[Cell]| -> Vec<usize> { cells.iter().filter_map(|&cell| place(Slot::Cell(cell))).collect() };
+        let x_places = places(&sought.x);
+        let y_places = places(&sought.y);
+        let rows_places: Vec<(usize, usize)> =
+            sought.keys.iter().filter_map(|&release| Some((release, place(Slot::Rows(release))?))).collect();
+        let of_x = |tuple: &[u32]| x_places.iter().map(|&at| tuple[at]).collect::<Vec<u32>>();
+        let of_y = |tuple: &[u32]| {
+            let rows = rows_places.iter().map(|&(_, at)| tuple[at]);
+            y_places.iter().map(|&at| tuple[at]).chain(rows).collect::<Vec<u32>>()
+        };
+        partial.tuples.sort_by_cached_key(|(tuple, _)| (of_x(tuple), of_y(tuple), tuple.clone()));
+
+        // the places in Y of what earlier releases tell
+        let told: Vec<(usize, Cell)> =
+            sought.y.iter().copied().enumerate().filter(|&(_, (release, _))| release != 0).collect();
+        let mut fixed = Self::default();
+        let (mut xs, mut ys) = (Tuples::default(), Tuples::default());
+        for (tuple, weight) in &partial.tuples {
+            fixed.x.push(xs.number(&of_x(tuple)).0);
+            let (y, is_new) = ys.number(&of_y(tuple));
+            if is_new {
+                let rows = |&(release, at): &(usize, usize)| u128::from(classes[&release].count(tuple[at] as usize));
+                fixed.y_weights.push(rows_places.iter().map(rows).product());
+                let label = |(&(in_y, (release, column)), &at): (&(usize, Cell), &usize)| {
+                    (in_y, tables.views[release].spans[column][tuple[at] as usize])
+                };
+                fixed.y_meets.push(meets(&sought.measure, told.iter().zip(&y_places).map(label)));
+            }
+            fixed.y.push(y);
+            fixed.weights.push(*weight);
+        }
+        if with_new {
+            fixed.match_new(tables, &partial);
+        }
+        fixed
+    }
+
+    /// What the new release is matched against.
+    fn match_new(&mut self, tables: &Tables, partial: &Partial) {
+        let spans = |at: usize, (release, column): Cell| -> Vec<Span> {
+            let of = &tables.views[release].spans[column];
+            partial.tuples.iter().map(|(tuple, _)| of[tuple[at] as usize]).collect()
+        };
+        let mut releases: Vec<usize> = Vec::new();
+        for (at, slot) in partial.slots.iter().enumerate() {
+            let Slot::Cell((release, column)) = *slot else { continue };
+            if !releases.contains(&release) {
+                releases.push(release);
+            }
+            if let Some(own) = tables.views[0].column(tables.views[release].attributes[column]) {
+                self.pairings.push(Pairing { column: own, spans: spans(at, (release, column)) });
+            }
+        }
+        for &release in &releases {
+            for (own, other) in tables.barred.iter().filter_map(|barred| barred.between(0, release)) {
+                let mut applies = vec![true; partial.tuples.len()];
+                for &(column, within) in &other.within {
+                    let slot = Slot::Cell((release, column));
+                    // kept, because an exclusion names it
+                    let Some(at) = partial.slots.iter().position(|&other| other == slot) else { continue };
+                    for (applies, span) in applies.iter_mut().zip(spans(at, (release, column))) {
+                        *applies &= span.within(within);
+                    }
+                }
+                self.barriers.push(Barrier { within: own.within.clone(), applies });
+            }
+        }
+    }
+}
+
+/// The columns of a release that matter to a requirement in a join.
+pub(super) fn used(tables: &Tables, sought: &Sought, release: usize, joined: &[usize]) -> Vec<usize> {
+    let told = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
+    let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(told).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
+/// The joining of one release to those before it.
+struct Step<'a> {
+    tables: &'a Tables,
+    sought: &'a Sought,
+    release: usize,
+    /// Its columns that matter.
+    used: &'a [usize],
+    /// The releases still to come.
+    later: &'a [usize],
+    /// Whether the new one comes last.
+    with_new: bool,
+}
+
+/// An exclusion between what was joined and a release: slots and columns, each with where it must lie.
+struct Inconsistent {
+    before: Vec<(usize, Cell, Span)>,
+    here: Vec<(usize, usize, Span)>,
+}
+
+impl Step<'_> {
+    fn join(
+        &self,
+        partial: &Partial,
+        signatures: &Signatures,
+        most: u64,
+        control: &Control,
+    ) -> Result<Partial, Unjoined> {
+        let Self { tables, release, used, .. } = *self;
+        let view = &tables.views[release];
+        // slots with the column of this release that they have to meet
+        let mut pairs: Vec<(usize, Cell, usize)> = Vec::new();
+        for (slot, kept) in partial.slots.iter().enumerate() {
+            let Slot::Cell((before, column)) = *kept else { continue };
+            let attribute = tables.views[before].attributes[column];
+            let here = view.column(attribute).and_then(|own| used.iter().position(|&column| column == own));
+            pairs.extend(here.map(|here| (slot, (before, column), here)));
+        }
+        let inconsistent = self.inconsistent(partial);
+        let all: Vec<Slot> = partial
+            .slots
+            .iter()
+            .copied()
+            .chain(used.iter().map(|&column| Slot::Cell((release, column))))
+            .chain([Slot::Rows(release)])
+            .collect();
+        let kept: Vec<usize> = (0..all.len()).filter(|&at| self.is_needed(all[at])).collect();
+
+        let label = |(release, column): Cell, code: u32| tables.views[release].spans[column][code as usize];
+        // the signatures that meet a label of the first pair
+        let mut meeting: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
+        let everything: Vec<u32> = (0..signatures.len() as u32).collect();
+        let mut joined: HashMap<Box<[u32]>, u128, RandomState> = HashMap::default();
+        for (tuple, weight) in &partial.tuples {
+            control.check()?;
+            let candidates = match pairs.first() {
+                None => &everything,
+                Some(&(slot, cell, here)) => &*meeting.entry(tuple[slot]).or_insert_with(|| {
+                    let span = label(cell, tuple[slot]);
+                    let meets = |&at: &u32| span.meets(label((release, used[here]), signatures.get(at as usize)[here]));
+                    everything.iter().copied().filter(meets).collect()
+                }),
+            };
+            for &at in candidates {
+                let signature = signatures.get(at as usize);
+                let agrees = |&(slot, cell, here): &(usize, Cell, usize)| {
+                    label(cell, tuple[slot]).meets(label((release, used[here]), signature[here]))
+                };
+                let contradicts = |inconsistent: &Inconsistent| {
+                    inconsistent.before.iter().all(|&(slot, cell, span)| label(cell, tuple[slot]).within(span))
+                        && inconsistent
+                            .here
+                            .iter()
+                            .all(|&(here, column, span)| label((release, column), signature[here]).within(span))
+                };
+                if !pairs.iter().skip(1).all(agrees) || inconsistent.iter().any(contradicts) {
+                    continue;
+                }
+                let value = |&place: &usize| match place.checked_sub(tuple.len()) {
+                    None => tuple[place],
+                    Some(here) => signature.get(here).copied().unwrap_or(at),
+                };
+                let tuple: Box<[u32]> = kept.iter().map(value).collect();
+                *joined.entry(tuple).or_default() += weight * u128::from(signatures.count(at as usize));
+            }
+            if joined.len() as u64 > most {
+                return Err(Unjoined::TooDense);
+            }
+        }
+        Ok(Partial { slots: kept.iter().map(|&at| all[at]).collect(), tuples: joined.into_iter().collect() })
+    }
+
+    fn inconsistent(&self, partial: &Partial) -> Vec<Inconsistent> {
+        let mut found = Vec::new();
+        let mut before: Vec<usize> = Vec::new();
+        for slot in &partial.slots {
+            if let Slot::Cell((release, _)) = *slot
+                && !before.contains(&release)
+            {
+                before.push(release);
+            }
+        }
+        for other in before {
+            for (there, here) in self.tables.barred.iter().filter_map(|barred| barred.between(other, self.release)) {
+                let slot = |&(column, span): &(usize, Span)| {
+                    let cell = (other, column);
+                    let slot = partial.slots.iter().position(|&slot| slot == Slot::Cell(cell))?;
+                    Some((slot, cell, span))
+                };
+                let own = |&(column, span): &(usize, Span)| {
+                    Some((self.used.iter().position(|&used| used == column)?, column, span))
+                };
+                let before: Option<Vec<_>> = there.within.iter().map(slot).collect();
+                let here: Option<Vec<_>> = here.within.iter().map(own).collect();
+                // all of it is there, because exclusions name it
+                found.extend(before.zip(here).map(|(before, here)| Inconsistent { before, here }));
+            }
+        }
+        found
+    }
+
+    /// Whether a slot matters to what is still to come.
+    fn is_needed(&self, slot: Slot) -> bool {
+        let Self { tables, sought, .. } = *self;
+        match slot {
+            Slot::Rows(release) => sought.keys.contains(&release),
+            Slot::Cell(cell) => {
+                let matched = |other: usize| tables.matched(cell.0, &[cell.0, other]).contains(&cell.1);
+                let waits = self.later.iter().any(|&other| matched(other)) || (self.with_new && matched(0));
+                waits || sought.x.contains(&cell) || sought.y.contains(&cell)
+            }
+        }
+    }
+}

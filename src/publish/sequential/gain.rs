@@ -1,0 +1,137 @@
+//! What a step down is worth: information on the class, or the rows it makes more exact; and where an interval is halved.
+
+use ahash::RandomState;
+use hashbrown::HashMap;
+
+use super::span::Span;
+use crate::control::{Cancelled, Control};
+use crate::microdata::Codes;
+
+/// Splits whose gains differ by less are equally good: the smaller cut point is taken.
+const NEARLY: f64 = 1e-12;
+
+/// How often each place of an attribute occurs with each class, in order.
+pub(super) struct Cells {
+    cells: Vec<(u32, u32, u64)>,
+    /// How many classes there are; 0 where steps are not judged by them.
+    classes: usize,
+}
+
+impl Cells {
+    /// Of a column whose codes have the given places. Without classes all rows are of one.
+    pub(super) fn of(
+        codes: &Codes,
+        places: &[u32],
+        class: Option<(&Codes, usize)>,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let mut counts: HashMap<(u32, u32), u64, RandomState> = HashMap::default();
+        for (row, code) in codes.iter().enumerate() {
+            if row % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            let class = class.map_or(0, |(codes, _)| codes.get(row));
+            *counts.entry((places[code as usize], class)).or_default() += 1;
+        }
+        let mut cells: Vec<(u32, u32, u64)> =
+            counts.into_iter().map(|((place, class), rows)| (place, class, rows)).collect();
+        cells.sort_unstable();
+        Ok(Self { cells, classes: class.map_or(0, |(_, classes)| classes) })
+    }
+
+    /// The first and the last place.
+    pub(super) fn ends(&self) -> (u32, u32) {
+        match (self.cells.first(), self.cells.last()) {
+            (Some(first), Some(last)) => (first.0, last.0),
+            _ => (0, 0),
+        }
+    }
+
+    fn below(&self, span: Span) -> &[(u32, u32, u64)] {
+        let first = self.cells.partition_point(|cell| cell.0 < span.first);
+        let end = self.cells.partition_point(|cell| cell.0 <= span.last);
+        &self.cells[first..end.max(first)]
+    }
+
+    /// The rows below a node.
+    pub(super) fn rows(&self, span: Span) -> u64 {
+        self.below(span).iter().map(|cell| cell.2).sum()
+    }
+
+    fn histogram(&self, span: Span) -> Vec<u64> {
+        let mut histogram = vec![0; self.classes.max(1)];
+        self.below(span).iter().for_each(|cell| histogram[cell.1 as usize] += cell.2);
+        histogram
+    }
+
+    /// How much the class is better known when `span` is replaced by `children`, in bits.
+    pub(super) fn information(&self, span: Span, children: impl Iterator<Item = Span>) -> f64 {
+        let whole = self.histogram(span);
+        let rows: u64 = whole.iter().sum();
+        if rows == 0 {
+            return 0.0;
+        }
+        let mut rest = 0.0;
+        for child in children {
+            let part = self.histogram(child);
+            rest += part.iter().sum::<u64>() as f64 / rows as f64 * entropy(&part);
+        }
+        (entropy(&whole) - rest).max(0.0)
+    }
+
+    /// The halves of an interval: where they tell most of the class, the smaller cut point of equally good ones; without
+    /// classes, where they are most nearly equal. `None` where there is one place at most.
+    pub(super) fn halves(&self, span: Span) -> Option<[Span; 2]> {
+        let cells = self.below(span);
+        let first = cells.first()?.0;
+        let mut left = vec![0; self.classes.max(1)];
+        let mut right = self.histogram(span);
+        let rows: u64 = right.iter().sum();
+        let (mut left_sum, mut right_sum): (f64, f64) = (0.0, right.iter().map(|&count| weighed(count)).sum());
+        let mut left_rows = 0;
+        let mut best: Option<(f64, u32)> = None;
+        for place in cells.chunk_by(|a, b| a.0 == b.0) {
+            let cut = place[0].0;
+            if cut > first {
+                let right_rows = rows - left_rows;
+                // the information, but for the sign and for what no cut point changes, times the rows
+                let rest = if self.classes > 0 {
+                    weighed(left_rows) - left_sum + weighed(right_rows) - right_sum
+                } else {
+                    left_rows.abs_diff(right_rows) as f64
+                };
+                let rest = rest / rows as f64;
+                if best.is_none_or(|(least, _)| rest < least - NEARLY) {
+                    best = Some((rest, cut));
+                }
+            }
+            for &(_, class, count) in place {
+                let class = class as usize;
+                left_sum -= weighed(left[class]);
+                right_sum -= weighed(right[class]);
+                left[class] += count;
+                right[class] -= count;
+                left_sum += weighed(left[class]);
+                right_sum += weighed(right[class]);
+                left_rows += count;
+            }
+        }
+        let (_, cut) = best?;
+        Some([Span { first: span.first, last: cut - 1 }, Span { first: cut, last: span.last }])
+    }
+}
+
+/// `n log n`.
+fn weighed(count: u64) -> f64 {
+    if count == 0 { 0.0 } else { count as f64 * (count as f64).log2() }
+}
+
+/// The entropy of counts, in bits.
+fn entropy(counts: &[u64]) -> f64 {
+    let rows = counts.iter().sum::<u64>() as f64;
+    let part = |&count: &u64| {
+        let share = count as f64 / rows;
+        -share * share.log2()
+    };
+    counts.iter().filter(|count| **count > 0).map(part).sum()
+}

@@ -1,0 +1,393 @@
+//! One requirement on one join, as cuts go down: blocks of rows of the new release that are published alike, each linked to
+//! the blocks of earlier releases that it matches. No tuple of the join is ever made.
+
+use std::sync::Arc;
+
+use ahash::RandomState;
+use hashbrown::{HashMap, HashSet};
+
+use super::fixed::{Fixed, Meets, meets, used};
+use super::groups::{Change, Changes, Groups, Lexicon, NO_BLOCK, Y};
+use super::growth::Growth;
+use super::share::Share;
+use super::signatures::{Signatures, Tuples};
+use super::span::Span;
+use super::tables::{Sought, Tables};
+use super::{Measure, Unjoined};
+use crate::control::Control;
+
+/// Rows of the new release with equal labels.
+struct Block {
+    /// By used column: the node, or the code where the column is not specialized.
+    labels: Box<[u32]>,
+    /// Their signatures.
+    members: Vec<u32>,
+    /// The blocks of earlier releases that they match, rising.
+    links: Arc<[u32]>,
+    /// The number of their labels on X, and on Y.
+    x: u32,
+    y: u32,
+}
+
+/// Blocks by number.
+#[derive(Default)]
+struct Blocks {
+    blocks: Vec<Option<Block>>,
+    rows: Vec<u64>,
+    free: Vec<u32>,
+}
+
+impl Blocks {
+    fn add(&mut self, block: Block, rows: u64) -> u32 {
+        let number = self.free.pop().unwrap_or(self.blocks.len() as u32);
+        if number as usize == self.blocks.len() {
+            self.blocks.push(None);
+            self.rows.push(0);
+        }
+        self.blocks[number as usize] = Some(block);
+        self.rows[number as usize] = rows;
+        number
+    }
+
+    fn remove(&mut self, number: u32) {
+        self.blocks[number as usize] = None;
+        self.free.push(number);
+    }
+
+    fn get(&self, number: u32) -> Option<&Block> {
+        self.blocks[number as usize].as_ref()
+    }
+}
+
+/// What a specialization would do.
+pub(super) struct Trial {
+    removed: Vec<u32>,
+    added: Vec<u32>,
+    changes: Changes,
+    links: u64,
+    /// The measure afterwards; `None` where no tuple is left.
+    pub(super) level: Option<Share>,
+}
+
+/// A requirement on a join.
+pub(super) struct Joined {
+    pub(super) requirement: usize,
+    /// The joins that it speaks for, by their releases.
+    pub(super) joins: Vec<Vec<usize>>,
+    /// Whether no other release is in it.
+    pub(super) is_alone: bool,
+    /// Whether further specialization never repairs it.
+    pub(super) is_monotone: bool,
+    pub(super) measure: Measure,
+    fixed: Fixed,
+    /// The columns of the new release that matter.
+    columns: Vec<usize>,
+    /// By used column, the attribute being specialized that it is.
+    growth_of: Vec<Option<usize>>,
+    /// The used columns on X; those on Y with their places in it.
+    x: Vec<usize>,
+    y: Vec<(usize, usize)>,
+    /// Whether rows of the new release are different values on Y.
+    told_apart: bool,
+    raw: Signatures,
+    raw_spans: Vec<Vec<Span>>,
+    blocks: Blocks,
+    /// The blocks by attribute and node.
+    of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
+    xs: Tuples,
+    ys: Tuples,
+    y_meets: Vec<Meets>,
+    groups: Groups,
+    links: u64,
+    most: u64,
+}
+
+impl Joined {
+    /// The join of `joined`, the new release among them, at the root of every attribute.
+    pub(super) fn begin(
+        tables: &Tables,
+        requirement: usize,
+        sought: &Sought,
+        joined: &[usize],
+        growths: &[Growth<'_>],
+        most: u64,
+        control: &Control,
+    ) -> Result<Self, Unjoined> {
+        let fixed = Fixed::join(tables, sought, joined, most, control)?;
+        let columns = used(tables, sought, 0, joined);
+        let growth_of: Vec<Option<usize>> =
+            columns.iter().map(|&column| growths.iter().position(|growth| growth.column == column)).collect();
+        let place =
+            |&(release, column): &(usize, usize)| columns.iter().position(|&used| release == 0 && used == column);
+        let x: Vec<usize> = sought.x.iter().filter_map(place).collect();
+        let y: Vec<(usize, usize)> =
+            sought.y.iter().enumerate().filter_map(|(in_y, cell)| Some((in_y, place(cell)?))).collect();
+        let matched = tables.matched(0, joined);
+        let grows = |at: usize| growth_of[at].is_some();
+        // what only divides groups never repairs one
+        let is_monotone = (0..columns.len()).filter(|&at| grows(at)).all(|at| !matched.contains(&columns[at]))
+            && !y.iter().any(|&(_, at)| grows(at));
+        let mut begun = Self {
+            requirement,
+            joins: vec![joined.to_vec()],
+            is_alone: joined == [0],
+            is_monotone,
+            measure: sought.measure.clone(),
+            raw: tables.views[0].signatures.project(&columns, control)?,
+            raw_spans: columns.iter().map(|&column| tables.views[0].spans[column].clone()).collect(),
+            told_apart: sought.keys.contains(&0),
+            fixed,
+            columns,
+            growth_of,
+            x,
+            y,
+            blocks: Blocks::default(),
+            of_node: HashMap::default(),
+            xs: Tuples::default(),
+            ys: Tuples::default(),
+            y_meets: Vec::new(),
+            groups: Groups::default(),
+            links: 0,
+            most,
+        };
+        begun.link(growths, control)?;
+        Ok(begun)
+    }
+
+    /// Makes the blocks of the roots: all rows, divided by what is not specialized, and linked to what they match.
+    fn link(&mut self, growths: &[Growth<'_>], control: &Control) -> Result<(), Unjoined> {
+        type Begun = (Vec<u32>, Vec<u32>, Arc<[u32]>);
+        let everything: Arc<[u32]> = (0..self.fixed.len() as u32).collect();
+        let mut begun: Vec<Begun> = vec![(Vec::new(), (0..self.raw.len() as u32).collect(), everything)];
+        for at in 0..self.columns.len() {
+            let mut next: Vec<Begun> = Vec::new();
+            let mut links = 0;
+            for (labels, members, linked) in begun {
+                control.check()?;
+                let mut by_label: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
+                for member in members {
+                    let label = if self.growth_of[at].is_some() { 0 } else { self.raw.get(member as usize)[at] };
+                    by_label.entry(label).or_default().push(member);
+                }
+                let mut parts: Vec<(u32, Vec<u32>)> = by_label.into_iter().collect();
+                parts.sort_unstable();
+                let spans: Vec<Span> = parts.iter().map(|&(label, _)| self.span(at, label, growths)).collect();
+                for ((label, members), linked) in parts.into_iter().zip(self.meeting(at, &spans, &linked)) {
+                    links += linked.len() as u64;
+                    if links > self.most {
+                        return Err(Unjoined::TooDense);
+                    }
+                    if !linked.is_empty() {
+                        let labels = labels.iter().copied().chain([label]).collect();
+                        next.push((labels, members, linked));
+                    }
+                }
+            }
+            begun = next;
+        }
+        let mut changes = Changes::default();
+        for (labels, members, links) in begun {
+            control.check()?;
+            let links = self.unbarred(&labels, None, links, growths);
+            let Some(number) = self.add(labels.into(), members, links, growths) else { continue };
+            self.links += self.blocks.get(number).map_or(0, |block| block.links.len() as u64);
+            self.contribute(number, 1, &mut changes);
+            self.enter(number);
+        }
+        if self.links > self.most {
+            return Err(Unjoined::TooDense);
+        }
+        changes.sum();
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.apply(&changes, &self.lexicon());
+        self.groups = groups;
+        Ok(())
+    }
+
+    /// The span of a label of a used column.
+    fn span(&self, at: usize, label: u32, growths: &[Growth<'_>]) -> Span {
+        match self.growth_of[at] {
+            Some(growth) => growths[growth].span(label),
+            None => self.raw_spans[at][label as usize],
+        }
+    }
+
+    /// For each of `spans` of a used column, the links whose labels it meets.
+    fn meeting(&self, at: usize, spans: &[Span], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
+        let mut meeting: Vec<Arc<[u32]>> = spans.iter().map(|_| Arc::clone(links)).collect();
+        for pairing in self.fixed.pairings.iter().filter(|pairing| pairing.column == self.columns[at]) {
+            // labels are few, links are many
+            let mut by_span: HashMap<Span, Vec<u32>, RandomState> = HashMap::default();
+            links.iter().for_each(|&link| by_span.entry(pairing.spans[link as usize]).or_default().push(link));
+            for (span, met) in spans.iter().zip(&mut meeting) {
+                // most often all of them meet, and need not be copied
+                if by_span.keys().all(|other| other.meets(*span)) {
+                    continue;
+                }
+                if Arc::ptr_eq(met, links) {
+                    let meets = by_span.iter().filter(|(other, _)| other.meets(*span));
+                    let mut found: Vec<u32> = meets.flat_map(|(_, links)| links).copied().collect();
+                    found.sort_unstable();
+                    *met = found.into();
+                } else {
+                    *met = met.iter().copied().filter(|&link| pairing.spans[link as usize].meets(*span)).collect();
+                }
+            }
+        }
+        meeting
+    }
+
+    /// The links that no exclusion forbids to these labels; of exclusions only those that name the column `naming`, if any.
+    fn unbarred(
+        &self,
+        labels: &[u32],
+        naming: Option<usize>,
+        mut links: Arc<[u32]>,
+        growths: &[Growth<'_>],
+    ) -> Arc<[u32]> {
+        for barrier in &self.fixed.barriers {
+            let names = |column: usize| barrier.within.iter().any(|&(named, _)| named == column);
+            let holds = |&(column, within): &(usize, Span)| {
+                let at = self.columns.iter().position(|&used| used == column);
+                at.is_some_and(|at| self.span(at, labels[at], growths).within(within))
+            };
+            if naming.is_none_or(names) && barrier.within.iter().all(holds) {
+                links = links.iter().copied().filter(|&link| !barrier.applies[link as usize]).collect();
+            }
+        }
+        links
+    }
+
+    /// Keeps a block, not yet counted; none without links, whose rows are in no tuple.
+    fn add(&mut self, labels: Box<[u32]>, members: Vec<u32>, links: Arc<[u32]>, growths: &[Growth<'_>]) -> Option<u32> {
+        if links.is_empty() {
+            return None;
+        }
+        let on_x: Vec<u32> = self.x.iter().map(|&at| labels[at]).collect();
+        let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
+        let (x, _) = self.xs.number(&on_x);
+        let (y, is_new) = self.ys.number(&on_y);
+        if is_new {
+            let spans = self.y.iter().map(|&(in_y, at)| (in_y, self.span(at, labels[at], growths)));
+            let meets = meets(&self.measure, spans);
+            self.y_meets.push(meets);
+        }
+        let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
+        Some(self.blocks.add(Block { labels, members, links, x, y }, rows))
+    }
+
+    /// Counts the tuples of a block in, or out.
+    fn contribute(&self, number: u32, sign: i128, changes: &mut Changes) {
+        let Some(block) = self.blocks.get(number) else { return };
+        let rows = sign * i128::from(self.blocks.rows[number as usize]);
+        let values = |link: &u32| (self.fixed.x[*link as usize], self.fixed.y[*link as usize]);
+        for links in block.links.chunk_by(|a, b| values(a) == values(b)) {
+            let (x, earlier) = values(&links[0]);
+            let weight: u128 = links.iter().map(|&link| self.fixed.weights[link as usize]).sum();
+            let own = if self.told_apart { number } else { NO_BLOCK };
+            let y = Y { new: block.y, earlier, block: own };
+            // no more than the product of all rows, which was checked
+            changes.push(Change { x: (block.x, x), y, tuples: rows * weight as i128 });
+        }
+    }
+
+    /// Has a block found by its nodes.
+    fn enter(&mut self, number: u32) {
+        let Some(block) = self.blocks.get(number) else { return };
+        for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
+            if let Some(growth) = *growth {
+                self.of_node.entry((growth, label)).or_default().insert(number);
+            }
+        }
+    }
+
+    fn leave(&mut self, number: u32) {
+        let Some(block) = self.blocks.get(number) else { return };
+        for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
+            if let Some(growth) = *growth
+                && let Some(blocks) = self.of_node.get_mut(&(growth, label))
+            {
+                blocks.remove(&number);
+            }
+        }
+    }
+
+    fn lexicon(&self) -> Lexicon<'_> {
+        Lexicon { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
+    }
+
+    /// The measure as it is; `None` of no tuple.
+    pub(super) fn level(&self) -> Option<Share> {
+        self.groups.level(&self.measure)
+    }
+
+    /// How many tuples the join has.
+    #[cfg(test)]
+    pub(super) fn tuples(&self) -> u128 {
+        self.groups.tuples()
+    }
+
+    /// What comes of replacing a node by its children, to be made or discarded; `None` where the attribute does not matter.
+    pub(super) fn attempt(
+        &mut self,
+        growth: usize,
+        (node, children): (u32, &[u32]),
+        growths: &[Growth<'_>],
+        control: &Control,
+    ) -> Result<Option<Trial>, Unjoined> {
+        let Some(at) = self.growth_of.iter().position(|&other| other == Some(growth)) else { return Ok(None) };
+        let mut removed: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
+        removed.sort_unstable();
+        let spans: Vec<Span> = children.iter().map(|&child| growths[growth].span(child)).collect();
+        let (mut added, mut changes, mut links) = (Vec::new(), Changes::default(), self.links);
+        for &number in &removed {
+            control.check()?;
+            let Some(block) = self.blocks.get(number) else { continue };
+            self.contribute(number, -1, &mut changes);
+            links -= block.links.len() as u64;
+            let mut parts = vec![Vec::new(); children.len()];
+            for &member in &block.members {
+                let code = self.raw.get(member as usize)[at];
+                parts[growths[growth].child_of(children, code)].push(member);
+            }
+            let labels = block.labels.clone();
+            let linked = self.meeting(at, &spans, &Arc::clone(&block.links));
+            for ((&child, members), linked) in children.iter().zip(parts).zip(linked) {
+                if members.is_empty() {
+                    continue;
+                }
+                let mut labels = labels.clone();
+                labels[at] = child;
+                let linked = self.unbarred(&labels, Some(self.columns[at]), linked, growths);
+                links += linked.len() as u64;
+                if links > self.most {
+                    return Err(Unjoined::TooDense);
+                }
+                let Some(part) = self.add(labels, members, linked, growths) else { continue };
+                self.contribute(part, 1, &mut changes);
+                added.push(part);
+            }
+        }
+        changes.sum();
+        let level = self.groups.level_after(&changes, &self.lexicon());
+        Ok(Some(Trial { removed, added, changes, links, level }))
+    }
+
+    /// Does what was tried.
+    pub(super) fn make(&mut self, trial: Trial) {
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.apply(&trial.changes, &self.lexicon());
+        self.groups = groups;
+        for number in trial.removed {
+            self.leave(number);
+            self.blocks.remove(number);
+        }
+        trial.added.into_iter().for_each(|number| self.enter(number));
+        self.links = trial.links;
+    }
+
+    /// Forgets what was tried.
+    pub(super) fn discard(&mut self, trial: Trial) {
+        trial.added.into_iter().for_each(|number| self.blocks.remove(number));
+    }
+}

@@ -1,0 +1,268 @@
+//! The releases of a sequence by their numbers, the new one being 0, reduced to the columns that matter.
+
+use super::signatures::Signatures;
+use super::span::Span;
+use super::{Exclusion, Labels, Measure, Reference, Requirement, Sequence, Told, Unsequenced};
+use crate::control::Control;
+use crate::microdata::Codes;
+
+/// A column of a release.
+pub(super) type Cell = (usize, usize);
+
+/// A release, with the columns that are referred to, shared with other releases or named in exclusions.
+pub(super) struct View {
+    pub(super) attributes: Vec<u32>,
+    /// The label of each code, by column; ungeneralized in the new release.
+    pub(super) spans: Vec<Vec<Span>>,
+    pub(super) signatures: Signatures,
+}
+
+impl View {
+    pub(super) fn column(&self, attribute: u32) -> Option<usize> {
+        self.attributes.iter().position(|&other| other == attribute)
+    }
+}
+
+/// One side of an exclusion: columns of a release, and where each must lie.
+pub(super) struct Side {
+    pub(super) release: usize,
+    pub(super) within: Vec<(usize, Span)>,
+}
+
+/// What two releases say that nobody can be both.
+pub(super) struct Barred(pub(super) [Side; 2]);
+
+impl Barred {
+    /// The sides of two releases, if it is between them.
+    pub(super) fn between(&self, a: usize, b: usize) -> Option<(&Side, &Side)> {
+        let [left, right] = &self.0;
+        match (left.release, right.release) {
+            releases if releases == (a, b) => Some((left, right)),
+            releases if releases == (b, a) => Some((right, left)),
+            _ => None,
+        }
+    }
+}
+
+/// A requirement by columns.
+#[derive(Clone)]
+pub(super) struct Sought {
+    pub(super) x: Vec<Cell>,
+    pub(super) y: Vec<Cell>,
+    /// The releases whose rows are told apart.
+    pub(super) keys: Vec<usize>,
+    pub(super) measure: Measure,
+}
+
+impl Sought {
+    /// The releases it names, and the new one, rising.
+    pub(super) fn named(&self) -> Vec<usize> {
+        let cells = self.x.iter().chain(&self.y).map(|&(release, _)| release);
+        let mut named: Vec<usize> = cells.chain(self.keys.iter().copied()).chain([0]).collect();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+
+    /// Whether it names the new release.
+    pub(super) fn names_new(&self) -> bool {
+        self.x.iter().chain(&self.y).any(|&(release, _)| release == 0) || self.keys.contains(&0)
+    }
+
+    /// What it says of one release.
+    pub(super) fn only(&self, only: usize) -> Self {
+        let here = |&&(release, _): &&Cell| release == only;
+        let mut measure = self.measure.clone();
+        if let Measure::Linkability { sensitive: Some(values), .. } = &mut measure {
+            for value in values {
+                let kept = self.y.iter().zip(&*value).filter(|(cell, _)| here(cell)).map(|(_, span)| *span).collect();
+                *value = kept;
+            }
+        }
+        let keys = self.keys.iter().copied().filter(|&release| release == only).collect();
+        Self {
+            x: self.x.iter().filter(here).copied().collect(),
+            y: self.y.iter().filter(here).copied().collect(),
+            keys,
+            measure,
+        }
+    }
+}
+
+/// All that joins are made of.
+pub(super) struct Tables {
+    pub(super) views: Vec<View>,
+    pub(super) barred: Vec<Barred>,
+    pub(super) sought: Vec<Sought>,
+    /// For each column of the new release, where it stands in the sequence.
+    pub(super) original: Vec<usize>,
+}
+
+impl Tables {
+    pub(super) fn of(sequence: &Sequence<'_>, control: &Control) -> Result<Self, Unsequenced> {
+        let Sequence { new, earlier, requirements, exclusions, .. } = sequence;
+        let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
+        let of_earlier = |release: &super::Earlier<'_>| release.columns.iter().map(|column| column.attribute).collect();
+        let attributes: Vec<Vec<u32>> = std::iter::once(new_attributes).chain(earlier.iter().map(of_earlier)).collect();
+        check(requirements, exclusions, &attributes)?;
+        let matters = |release: usize, attribute: u32| {
+            let here = Reference { release, attribute };
+            let shared = attributes.iter().enumerate().any(|(other, of)| other != release && of.contains(&attribute));
+            let named = |requirement: &Requirement| {
+                requirement.x.contains(&here) || requirement.y.contains(&Told::Attribute(here))
+            };
+            let barred = |exclusion: &Exclusion| {
+                let sides = [&exclusion.left, &exclusion.right];
+                sides.iter().any(|side| side.release == release && side.within.iter().any(|&(a, _)| a == attribute))
+            };
+            shared || requirements.iter().any(named) || exclusions.iter().any(barred)
+        };
+        let used: Vec<Vec<usize>> = attributes
+            .iter()
+            .enumerate()
+            .map(|(release, of)| (0..of.len()).filter(|&at| matters(release, of[at])).collect())
+            .collect();
+        let mut views = Vec::new();
+        for (release, used) in used.iter().enumerate() {
+            let rows = if release == 0 { new.rows } else { earlier[release - 1].rows };
+            let codes = |at: usize| -> &Codes {
+                if release == 0 { new.columns[at].codes } else { earlier[release - 1].columns[at].codes }
+            };
+            let spans = |at: usize| match release {
+                0 => new.columns[at].scale.spans(distinct(new.columns[at].codes)),
+                _ => earlier[release - 1].columns[at].spans.clone(),
+            };
+            let columns: Vec<&Codes> = used.iter().map(|&at| codes(at)).collect();
+            let signatures = Signatures::of_rows(rows, &columns, control)?;
+            views.push(View {
+                attributes: used.iter().map(|&at| attributes[release][at]).collect(),
+                spans: used.iter().map(|&at| spans(at)).collect(),
+                signatures,
+            });
+        }
+        let cell = |reference: &Reference| -> Cell {
+            // every reference was checked, and what is referred to matters
+            (reference.release, views[reference.release].column(reference.attribute).unwrap_or_default())
+        };
+        let side = |side: &super::Side| {
+            let column =
+                |&(attribute, span): &(u32, Span)| (cell(&Reference { release: side.release, attribute }).1, span);
+            Side { release: side.release, within: side.within.iter().map(column).collect() }
+        };
+        let barred =
+            exclusions.iter().map(|exclusion| Barred([side(&exclusion.left), side(&exclusion.right)])).collect();
+        let sought = |requirement: &Requirement| {
+            let (mut y, mut keys) = (Vec::new(), Vec::new());
+            for told in &requirement.y {
+                match told {
+                    Told::Attribute(reference) => y.push(cell(reference)),
+                    Told::Key(release) => keys.push(*release),
+                }
+            }
+            Sought { x: requirement.x.iter().map(cell).collect(), y, keys, measure: requirement.measure.clone() }
+        };
+        let sought = requirements.iter().map(sought).collect();
+        Ok(Self { sought, barred, views, original: used.into_iter().next().unwrap_or_default() })
+    }
+
+    /// The columns of a release that decide which rows of the others of `joined` its rows match.
+    pub(super) fn matched(&self, release: usize, joined: &[usize]) -> Vec<usize> {
+        let others = || joined.iter().copied().filter(|&other| other != release);
+        let mut matched = vec![false; self.views[release].attributes.len()];
+        for other in others() {
+            for (at, &attribute) in self.views[release].attributes.iter().enumerate() {
+                matched[at] |= self.views[other].column(attribute).is_some();
+            }
+            for (side, _) in self.barred.iter().filter_map(|barred| barred.between(release, other)) {
+                side.within.iter().for_each(|&(column, _)| matched[column] = true);
+            }
+        }
+        (0..matched.len()).filter(|&at| matched[at]).collect()
+    }
+
+    /// The release on which alone a requirement depends in a join of releases with equal rows, if there is one: Y lies in it, and
+    /// X has every column by which it matches. Rows of it that are alike in X then join the same tuples, whose number cancels
+    /// out.
+    pub(super) fn decisive(&self, sought: &Sought, joined: &[usize]) -> Option<usize> {
+        let mut of_y = sought.y.iter().map(|&(release, _)| release).chain(sought.keys.iter().copied());
+        let release = of_y.next()?;
+        let decides = of_y.all(|other| other == release)
+            && self.matched(release, joined).into_iter().all(|column| sought.x.contains(&(release, column)));
+        decides.then_some(release)
+    }
+}
+
+/// How many codes a column may have.
+pub(super) fn distinct(codes: &Codes) -> usize {
+    codes.iter().max().map_or(0, |code| code as usize + 1)
+}
+
+/// Whether what is referred to exists, and thresholds mean something.
+fn check(requirements: &[Requirement], exclusions: &[Exclusion], attributes: &[Vec<u32>]) -> Result<(), Unsequenced> {
+    let exists = |release: usize, attribute: u32| attributes.get(release).is_some_and(|of| of.contains(&attribute));
+    for (at, requirement) in requirements.iter().enumerate() {
+        let told = |told: &Told| match told {
+            Told::Attribute(reference) => exists(reference.release, reference.attribute),
+            Told::Key(release) => *release < attributes.len(),
+        };
+        let known = requirement.x.iter().all(|reference| exists(reference.release, reference.attribute));
+        if !known || !requirement.y.iter().all(told) || requirement.y.is_empty() {
+            return Err(Unsequenced::UnknownReference { requirement: at });
+        }
+        if requirement.x.iter().any(|reference| requirement.y.contains(&Told::Attribute(*reference))) {
+            return Err(Unsequenced::Overlap { requirement: at });
+        }
+        let attributes_of_y = requirement.y.iter().filter(|told| matches!(told, Told::Attribute(_))).count();
+        let means_something = match &requirement.measure {
+            Measure::Anonymity { k } => *k > 0,
+            Measure::Linkability { h, sensitive } => {
+                let fits = |values: &Vec<Vec<Span>>| values.iter().all(|value| value.len() == attributes_of_y);
+                h.numerator() > 0 && h.numerator() <= h.denominator() && sensitive.as_ref().is_none_or(fits)
+            }
+        };
+        if !means_something {
+            return Err(Unsequenced::Threshold { requirement: at });
+        }
+    }
+    for (at, Exclusion { left, right }) in exclusions.iter().enumerate() {
+        let known = |side: &super::Side| {
+            !side.within.is_empty() && side.within.iter().all(|&(attribute, _)| exists(side.release, attribute))
+        };
+        if left.release == right.release || !known(left) || !known(right) {
+            return Err(Unsequenced::UnknownExclusion { exclusion: at });
+        }
+    }
+    Ok(())
+}
+
+impl Exclusion {
+    /// How many rows of the table behind the releases it would wrongly exclude: it must be none. `table` has the attributes it
+    /// names, ungeneralized; `None` where one of them is not there.
+    ///
+    /// # Errors
+    /// [`Cancelled`](crate::control::Cancelled) when told to stop.
+    pub fn contradicted_by(
+        &self,
+        rows: usize,
+        table: &[Labels<'_>],
+        control: &Control,
+    ) -> Result<Option<u64>, crate::control::Cancelled> {
+        let conditions = self.left.within.iter().chain(&self.right.within);
+        let find = |&(attribute, span)| {
+            table.iter().find(|labels: &&Labels<'_>| labels.attribute == attribute).map(|labels| (labels, span))
+        };
+        let Some(conditions) = conditions.map(find).collect::<Option<Vec<(&Labels<'_>, Span)>>>() else {
+            return Ok(None);
+        };
+        let mut found = 0;
+        for row in 0..rows {
+            if row % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            let is_true =
+                |(labels, span): &(&Labels<'_>, Span)| labels.spans[labels.codes.get(row) as usize].within(*span);
+            found += u64::from(conditions.iter().all(is_true));
+        }
+        Ok(Some(found))
+    }
+}

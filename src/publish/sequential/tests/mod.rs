@@ -1,0 +1,344 @@
+//! The vectors, the worked runs, what specialization may repair, and the search against the definitions.
+
+mod literal;
+mod random;
+mod trees;
+mod vectors;
+mod world;
+
+use self::literal::{LiteralCut, span};
+use self::world::{Given, Kind, Tree, World};
+use super::search::Search;
+use super::*;
+
+fn reference(release: usize, attribute: u32) -> Reference {
+    Reference { release, attribute }
+}
+
+fn told(release: usize, attribute: u32) -> Told {
+    Told::Attribute(reference(release, attribute))
+}
+
+fn anonymity(x: &[(usize, u32)], y: &[Told], k: u64) -> Requirement {
+    let x = x.iter().map(|&(release, attribute)| reference(release, attribute)).collect();
+    Requirement { x, y: y.to_vec(), measure: Measure::Anonymity { k } }
+}
+
+fn linkability(x: &[(usize, u32)], y: &[Told], h: (u64, u64)) -> Requirement {
+    let measure = Measure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive: None };
+    Requirement { measure, ..anonymity(x, y, 1) }
+}
+
+fn share(count: u128, of: u128) -> Share {
+    Share { count, of }
+}
+
+fn flat(root: &str, leaves: &str) -> Tree {
+    Tree::parse(&[(root, leaves)])
+}
+
+const NAME: u32 = 0;
+const JOB: u32 = 1;
+const DISEASE: u32 = 2;
+
+/// The tables of the slides: name and job; job and disease.
+fn slides() -> World {
+    let jobs = Tree::parse(&[("Any", "Field Office"), ("Office", "Banker Clerk"), ("Field", "Driver Engineer")]);
+    let trees = [("name", flat("Any", "Alice Bob Cathy")), ("job", jobs), ("disease", flat("Any", "Cancer HIV"))];
+    let new = ["Alice Banker", "Alice Banker", "Bob Clerk", "Bob Driver", "Cathy Engineer"];
+    let earlier = ["Banker Cancer", "Banker Cancer", "Clerk HIV", "Driver Cancer", "Engineer HIV"];
+    World::of(&trees, &[("name job", &new), ("job disease", &earlier)], &[0, 0, 1, 2, 3])
+}
+
+/// What was done, by names: the attributes' labels, measures and scores in millionths.
+fn told_steps(world: &World, sequel: &Sequel) -> Vec<(String, Vec<Share>, i64)> {
+    let step = |step: &Step| {
+        let tree = world.tree(world.releases[0][step.column].attribute);
+        let name = tree.name(step.label.node.unwrap()).to_owned();
+        (name, step.measures.clone(), (step.score * 1e6).round() as i64)
+    };
+    sequel.steps.iter().map(step).collect()
+}
+
+fn cut_names(world: &World, cut: &Cut) -> Vec<String> {
+    let tree = world.tree(world.releases[0][cut.column].attribute);
+    cut.labels.iter().map(|label| tree.name(label.node.unwrap()).to_owned()).collect()
+}
+
+/// The tuples of the join of one requirement, which is made even where it need not be.
+fn join_tuples(world: &World) -> u128 {
+    let sequence = world.sequence();
+    let mut search = Search::begin(&sequence, false, &Control::default()).unwrap();
+    search.run(&Control::default()).unwrap();
+    search.planned.open[0].tuples()
+}
+
+#[test]
+fn shares_are_compared_exactly() {
+    let huge = u128::MAX;
+    assert_eq!(share(1, 2), share(3, 6));
+    assert!(share(huge - 1, huge) < share(1, 1) && share(huge, huge) == share(1, 1));
+    assert!(share(huge / 3, huge) < share(huge / 2, huge - 1));
+    assert!(share(huge - 2, huge - 1) < share(huge - 1, huge), "1 - 1/n rises");
+    assert!(share(5, huge) < share(5, huge - 1) && share(0, 1) == share(0, huge));
+}
+
+#[test]
+fn the_worked_runs_come_out() {
+    let mut world = slides();
+    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+    let sequel = world.release().unwrap();
+    assert_eq!(sequel.root, [Share::number(5)]);
+    assert_eq!(told_steps(&world, &sequel), [("Any".into(), vec![Share::number(2)], 242_738)]);
+    assert_eq!(cut_names(&world, &sequel.cuts[0]), ["Field", "Office"]);
+    assert_eq!((sequel.distortion, sequel.changed), (5, 5), "one step per record");
+    assert_eq!(join_tuples(&world), 13, "instead of 7");
+
+    world.requirements = vec![linkability(&[(0, NAME), (0, JOB)], &[told(1, DISEASE)], (2, 3))];
+    let sequel = world.release().unwrap();
+    assert_eq!(sequel.root, [share(3, 5)]);
+    let steps = told_steps(&world, &sequel);
+    assert_eq!(steps, [("Any".into(), vec![share(3, 5)], 1_521_928), ("Any".into(), vec![share(2, 3)], 910_266)]);
+    assert_eq!(sequel.steps.iter().map(|step| step.column).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(sequel.achieved, [Achieved { requirement: 0, joins: vec![vec![0, 1]], measure: share(2, 3) }]);
+}
+
+#[test]
+fn the_slides_join_sharpens_one_and_blurs_another() {
+    let mut world = slides();
+    // down to the leaves nothing is generalized
+    let raw = |world: &World| world.release().unwrap().achieved[0].measure;
+    world.requirements = vec![anonymity(&[(0, NAME), (0, JOB), (1, DISEASE)], &[Told::Key(0), Told::Key(1)], 1)];
+    assert_eq!(join_tuples(&world), 7, "five true pairs, two false ones");
+    assert_eq!(raw(&world), Share::number(1));
+    world.requirements = vec![linkability(&[(0, NAME)], &[told(1, DISEASE)], (1, 1))];
+    assert_eq!(raw(&world), share(1, 1), "Alice has cancer");
+}
+
+#[test]
+fn records_of_one_person_are_one_person() {
+    let trees = [
+        ("job", flat("Any", "Banker Clerk")),
+        ("person", flat("Any", "1 2")),
+        ("test", flat("Any", "HIV Diabetes Eye Heart")),
+    ];
+    let rows = ["Banker 1 HIV", "Banker 1 Diabetes", "Banker 1 Eye", "Clerk 2 HIV", "Clerk 2 Diabetes", "Clerk 2 Eye"];
+    let mut rows = rows.to_vec();
+    rows.push("Clerk 2 Heart");
+    let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 1, 1, 1, 1]);
+    let achieved = |world: &World| world.release().map(|sequel| sequel.achieved[0].measure);
+    for (y, measure) in [(Told::Key(0), 3), (told(0, 1), 1), (told(0, 2), 3)] {
+        world.requirements = vec![anonymity(&[(0, 0)], &[y], 1)];
+        assert_eq!(achieved(&world), Ok(Share::number(measure)));
+    }
+    world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 2)];
+    assert_eq!(achieved(&world), Ok(Share::number(2)), "only as one group");
+
+    let rows =
+        ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
+    let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 0, 1, 1]);
+    world.requirements = vec![linkability(&[(0, 0)], &[told(0, 2)], (1, 1))];
+    assert_eq!(achieved(&world), Ok(share(1, 1)));
+    let hiv = world.tree(2).named("HIV");
+    world.requirements[0].measure =
+        Measure::Linkability { h: Ratio::new(3, 4).unwrap(), sensitive: Some(vec![vec![hiv]]) };
+    assert_eq!(achieved(&world), Ok(share(3, 4)), "diabetes may be told");
+    world.requirements[0].measure =
+        Measure::Linkability { h: Ratio::new(2, 3).unwrap(), sensitive: Some(vec![vec![hiv]]) };
+    let sequel = world.release().unwrap();
+    assert_eq!((sequel.steps.len(), sequel.achieved[0].measure), (0, share(1, 2)));
+}
+
+#[test]
+fn a_step_down_may_repair_a_requirement() {
+    // a violating group of false matches alone vanishes
+    let trees = [("job", flat("Prof", "Banker Doctor")), ("sex", flat("Any", "F M")), ("race", flat("Any", "a b"))];
+    let base: Vec<(&str, &str, &str)> =
+        [("Banker", "F", "b", 2), ("Banker", "M", "b", 8), ("Doctor", "M", "a", 1), ("Doctor", "M", "b", 9)]
+            .into_iter()
+            .flat_map(|(job, sex, race, times)| std::iter::repeat_n((job, sex, race), times))
+            .collect();
+    let new: Vec<String> = base.iter().map(|(job, sex, _)| format!("{job} {sex}")).collect();
+    let earlier: Vec<String> = base.iter().map(|(job, _, race)| format!("{job} {race}")).collect();
+    let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
+    let mut world = World::of(&trees, &[("job sex", &new), ("job race", &earlier)], &[0; 20]);
+    let x = [(0, 0), (0, 1), (1, 0), (1, 2)];
+    world.requirements = vec![anonymity(&x, &[Told::Key(0), Told::Key(1)], 5)];
+    let at = |world: &World, jobs: &[&str]| {
+        let cut = |column: usize, names: &[&str]| LiteralCut {
+            column,
+            labels: names.iter().map(|name| world.tree(column).named(name)).map(|s| (s.first, s.last)).collect(),
+        };
+        world.measure(&[cut(0, jobs), cut(1, &["F", "M"])], &[0, 1], &world.requirements[0])
+    };
+    assert_eq!(at(&world, &["Prof"]), Some(Share::number(2)));
+    assert_eq!(at(&world, &["Banker", "Doctor"]), Some(Share::number(10)));
+    let sequel = world.release().unwrap();
+    assert_eq!(sequel.cuts[0].labels.len() + sequel.cuts[1].labels.len(), 4, "job first, then sex");
+
+    // an attribute of the join that is not in X
+    let trees =
+        [("e", Tree::parse(&[("ANY", "EL ER"), ("EL", "E0"), ("ER", "E1 E2")])), ("b", flat("ANY", "B0 B1 B2 B3"))];
+    let new = ["E0 B3", "E0 B1", "E0 B1", "E2 B3", "E2 B0", "E0 B1"];
+    let earlier = ["EL B3", "EL B1", "EL B1", "ER B3", "ER B0", "EL B1"];
+    let mut world = World::of(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
+    world.requirements = vec![linkability(&[(0, 0), (1, 0)], &[Told::Key(1)], (3, 5))];
+    let refused = Err(Unsequenced::InfeasibleRoot { requirement: 0, proof: false });
+    assert_eq!(world.release(), refused, "at the root it is 2/3");
+    world.prefix = true;
+    let sequel = world.release().unwrap();
+    assert_eq!((sequel.root[0], sequel.steps[0].measures[0]), (share(2, 3), share(1, 2)));
+    assert!(sequel.achieved[0].measure <= share(3, 5));
+}
+
+#[test]
+fn what_earlier_releases_break_stays_broken() {
+    let mut world = slides();
+    // X has the job of the earlier release, by which alone it is matched
+    world.requirements = vec![linkability(&[(0, NAME), (1, JOB)], &[told(1, DISEASE)], (1, 2))];
+    assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 0 }));
+    world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 1), anonymity(&[(1, JOB)], &[Told::Key(1)], 2)];
+    assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 1 }));
+    let refused = |proof| Err(Unsequenced::InfeasibleRoot { requirement: 0, proof });
+    world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 6)];
+    assert_eq!(world.release(), refused(true), "names decide no match");
+    world.requirements = vec![anonymity(&[(0, NAME), (0, JOB)], &[Told::Key(0)], 6)];
+    assert_eq!(world.release(), refused(true), "all that decides matches is in X");
+    world.requirements = vec![anonymity(&[(0, JOB)], &[Told::Key(1)], 6)];
+    assert_eq!(world.release(), refused(false));
+}
+
+#[test]
+fn exclusions_must_not_be_true_of_anybody() {
+    let trees = [
+        ("id", flat("Any", "a b c d")),
+        ("sex", flat("Any", "Female Male")),
+        ("state", Tree::parse(&[("Any", "Pregnant Well"), ("Pregnant", "Early Late")])),
+    ];
+    let new = ["a Female", "b Male", "c Male", "d Female"];
+    let earlier = ["Early", "Well", "Well", "Late"];
+    let mut world = World::of(&trees, &[("id sex", &new), ("state", &earlier)], &[0, 1, 0, 1]);
+    world.requirements = vec![linkability(&[(0, 0), (0, 1)], &[told(1, 2)], (1, 1))];
+    assert_eq!(join_tuples(&world), 16);
+    let side = |release, attribute: usize, name: &str| {
+        let within = vec![(attribute as u32, world.tree(attribute).named(name))];
+        Side { release, within }
+    };
+    let exclusion = Exclusion { left: side(1, 2, "Pregnant"), right: side(0, 1, "Male") };
+    let all = |name: &str, codes: &[&str]| {
+        let at = trees.iter().position(|(other, _)| *other == name).unwrap();
+        let nodes: Vec<u32> = codes.iter().map(|code| trees[at].1.node(code)).collect();
+        Given::new(at, &nodes, trees[at].1.spans.clone())
+    };
+    let table = |states: [&str; 4]| [all("sex", &["Female", "Male", "Male", "Female"]), all("state", &states)];
+    let contradictions = |given: &[Given], rows| {
+        let labels: Vec<Labels<'_>> = given
+            .iter()
+            .map(|given| Labels { attribute: given.attribute as u32, codes: &given.codes, spans: given.spans.clone() })
+            .collect();
+        exclusion.contradicted_by(rows, &labels, &Control::default())
+    };
+    assert_eq!(contradictions(&table(["Early", "Well", "Well", "Late"]), 4), Ok(Some(0)));
+    assert_eq!(contradictions(&table(["Early", "Well", "Late", "Early"]), 4), Ok(Some(1)));
+    assert_eq!(contradictions(&table(["Early", "Well", "Late", "Early"])[1..], 4), Ok(None), "no sex");
+    world.exclusions = vec![exclusion];
+    assert_eq!(join_tuples(&world), 12, "two males are not two pregnant ones");
+}
+
+#[test]
+fn intervals_are_cut_where_they_tell_most() {
+    let numbers = |values: &[u32]| Given::new(0, values, (0..10).map(Span::point).collect());
+    let values = [1, 2, 2, 5, 7, 9];
+    let world = |class: &[u32], gain| World {
+        kinds: vec![Kind::Numbers],
+        releases: vec![vec![numbers(&values)]],
+        rows: vec![values.len()],
+        class: Codes::collect(256, class.iter().copied()),
+        requirements: vec![anonymity(&[(0, 0)], &[Told::Key(0)], 2)],
+        gain,
+        ..slides()
+    };
+    let spans = |world: &World| {
+        let sequel = world.release().unwrap();
+        let steps: Vec<Span> = sequel.steps.iter().map(|step| step.label.span).collect();
+        (steps, sequel.cuts[0].labels.iter().map(|label| label.span).collect::<Vec<_>>(), sequel.changed)
+    };
+    let (steps, labels, changed) = spans(&world(&[0, 0, 0, 1, 1, 1], Gain::Information));
+    assert_eq!(steps, [span((1, 9))]);
+    assert_eq!((labels, changed), (vec![span((1, 4)), span((5, 9))], 6), "what is left would cut one row off");
+    // most nearly equal halves
+    let (_, labels, _) = spans(&world(&[0, 0, 0, 0, 0, 1], Gain::Distortion));
+    assert_eq!(labels, [span((1, 4)), span((5, 9))]);
+    // the smaller of equally good cut points
+    let releases = vec![vec![numbers(&[1, 1, 3, 3, 5, 5])]];
+    let (steps, ..) = spans(&World { releases, ..world(&[0, 0, 1, 0, 1, 0], Gain::Distortion) });
+    assert_eq!(steps, [span((1, 5)), span((3, 5))]);
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let world = slides();
+    let refused = |change: &dyn Fn(&mut World)| {
+        let mut world = world.clone();
+        world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+        change(&mut world);
+        world.release().unwrap_err()
+    };
+    let x = |x: &'static [(usize, u32)]| {
+        move |world: &mut World| world.requirements = vec![anonymity(x, &[told(1, DISEASE)], 1)]
+    };
+    assert_eq!(refused(&x(&[(0, 7)])), Unsequenced::UnknownReference { requirement: 0 });
+    assert_eq!(refused(&x(&[(2, JOB)])), Unsequenced::UnknownReference { requirement: 0 });
+    assert_eq!(refused(&x(&[(0, JOB), (1, DISEASE)])), Unsequenced::Overlap { requirement: 0 });
+    assert_eq!(refused(&x(&[(1, JOB)])), Unsequenced::NothingToGeneralize);
+    assert_eq!(refused(&|world| world.requirements[0].y.clear()), Unsequenced::UnknownReference { requirement: 0 });
+    assert_eq!(
+        refused(&|world| world.requirements[0].measure = Measure::Anonymity { k: 0 }),
+        Unsequenced::Threshold { requirement: 0 }
+    );
+    assert_eq!(
+        refused(&|world| world.requirements = vec![linkability(&[(0, JOB)], &[told(1, DISEASE)], (3, 2))]),
+        Unsequenced::Threshold { requirement: 0 }
+    );
+    assert_eq!(refused(&|world| world.rows[0] = 0), Unsequenced::EmptyTable);
+    let one_sided = Exclusion {
+        left: Side { release: 0, within: vec![(JOB, Span::point(1))] },
+        right: Side { release: 0, within: vec![(NAME, Span::point(1))] },
+    };
+    assert_eq!(
+        refused(&|world| world.exclusions = vec![one_sided.clone()]),
+        Unsequenced::UnknownExclusion { exclusion: 0 }
+    );
+    let mut world = world;
+    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+    let mut sequence = world.sequence();
+    sequence.new.class = None;
+    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::ClassMissing));
+    let mut sequence = world.sequence();
+    sequence.most_links = 2;
+    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::TooDense { requirement: 0 }));
+    let mut sequence = world.sequence();
+    sequence.new.columns[1].scale = Scale::Raw(world.releases[0][1].spans.clone());
+    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::NoScale { attribute: JOB }));
+    let control = Control::default();
+    control.cancel();
+    assert_eq!(world.sequence().release(&control), Err(Unsequenced::Cancelled(Cancelled)));
+}
+
+#[test]
+fn rows_that_match_nothing_are_looked_at_alone() {
+    let trees = [("a", flat("Any", "1 2")), ("b", flat("Any", "x y")), ("s", flat("Any", "p q"))];
+    // the row of y is in no pair
+    let mut world =
+        World::of(&trees, &[("a b", &["1 x", "1 x", "2 x", "2 x", "2 y"]), ("b s", &["x p", "x q"])], &[0, 0, 1, 1, 1]);
+    world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 1)];
+    world.same_rows = false;
+    let sequel = world.release().unwrap();
+    let joins: Vec<_> = sequel.achieved.iter().map(|achieved| achieved.joins.clone()).collect();
+    assert_eq!(joins, [vec![vec![0]], vec![vec![0, 1]]]);
+    assert_eq!(sequel.root, [Share::number(1)], "without its only row y is not in the join");
+    let nothing = World::of(&trees, &[("a b", &["1 x"]), ("b s", &["y p"])], &[0]);
+    let nothing = World { requirements: world.requirements, same_rows: false, ..nothing };
+    assert_eq!(nothing.release(), Err(Unsequenced::EmptyJoin { requirement: 0 }));
+}
