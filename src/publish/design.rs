@@ -2,8 +2,10 @@
 //! shared by the methods whose tables are raw projections or bucketized on one attribute.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::assign::{Assignment, Labels, Values, assign, several};
+use super::bucketize::{self, PlannedBuckets};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -72,6 +74,8 @@ pub struct Bucketized {
     pub parts: Vec<AttrSet>,
     /// What every bucket keeps.
     pub seals: Vec<Seal>,
+    /// The buckets, where they are decided beforehand.
+    pub planned: Option<Arc<PlannedBuckets>>,
 }
 
 impl Bucketized {
@@ -79,7 +83,8 @@ impl Bucketized {
     #[must_use]
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        Self { parts: vec![part], seals: vec![Seal { known: attributes.minus(part), protects, guarantees }] }
+        let seal = Seal { known: attributes.minus(part), protects, guarantees };
+        Self { parts: vec![part], seals: vec![seal], planned: None }
     }
 
     /// The same with one sensitive attribute.
@@ -100,6 +105,7 @@ impl Bucketized {
         Self {
             parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
             seals: sensitive.iter().map(seal).collect(),
+            planned: None,
         }
     }
 
@@ -179,12 +185,20 @@ impl DesignedTable {
 }
 
 impl Bucketized {
+    /// The stream of the assignment.
+    pub(super) fn label(&self) -> String {
+        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        format!("assign/{}", numbers.join("+"))
+    }
+
     /// Draws the bucket of each row.
     ///
     /// Streams are named by attributes, not by the table: a plan that looks at buckets draws them before tables have names.
     pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
-        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
-        let mut stream = streams.stream(&format!("assign/{}", numbers.join("+")));
+        let mut stream = streams.stream(&self.label());
+        if let Some(planned) = &self.planned {
+            return planned.draw(&Values::of(table, self.sensitive(), control)?, &mut stream, control);
+        }
         if self.leaves_out() {
             return several(table, &self.diversities(), &mut stream, control);
         }
@@ -295,8 +309,15 @@ impl Design {
             let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
             Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
         }));
-        let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
+        let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
+        let faults = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(planned);
+        let faults: Vec<Fault> = faults.collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    }
+
+    /// Buckets that are decided before rows are dealt.
+    pub fn planned(&self) -> impl Iterator<Item = &PlannedBuckets> {
+        self.tables.iter().filter_map(|table| table.bucketized.as_ref()?.planned.as_deref())
     }
 
     /// How the rules stand, in the words of a publication.
@@ -362,7 +383,7 @@ impl Design {
             publication: Publication {
                 tables,
                 rules: self.standings(single_table),
-                particulars: Particulars::None,
+                particulars: self.planned().next().map_or(Particulars::None, PlannedBuckets::particulars),
                 suppressed,
             },
             contents: Contents { tables: contents },
@@ -373,6 +394,10 @@ impl Design {
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
+    // whoever has the thresholds says more
+    if matches!(requested, Guarantee::Thresholds { .. }) {
+        return None;
+    }
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
         Guarantee::LDiversity { l }
@@ -383,6 +408,7 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         Guarantee::TCloseness { t, .. } => t.to_string(),
         Guarantee::Rho { rho2, .. } => rho2.to_string(),
         Guarantee::Delta { b, .. } => b.to_string(),
+        Guarantee::Thresholds { least, .. } => least.to_string(),
     };
     let detail = match (requested, largest_l) {
         (Guarantee::LDiversity { l }, 0 | 1) => {
@@ -446,14 +472,30 @@ impl Maker<'_> {
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals } = bucketized;
+        let Bucketized { parts: sensitive, seals, planned } = bucketized;
         let assignment = bucketized.draw(self.table, streams, self.control)?;
-        let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
+        let fakes = match (planned, bucketize::protected(bucketized)) {
+            (Some(planned), Some(attr)) => {
+                let mut stream = streams.stream(&bucketize::counterfeits_label(attr));
+                planned.counterfeits(self.table, attr, (&assignment.bucket_of, buckets), &mut stream, self.control)?
+            }
+            _ => None,
+        };
+        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
+        let labels_of_fakes = fakes.as_ref().map(|fakes| {
+            let bucket_of = fakes.iter().map(|(bucket, _)| *bucket).collect();
+            labels.of_rows(Assignment { bucket_of, buckets })
+        });
         let labels_of_rows = labels.of_rows(assignment);
         let groups = arrange::Groups::new(&labels_of_rows, buckets);
         let part = |name: String, attributes: AttrSet| {
             let attrs: Vec<Attr> = attributes.iter().collect();
+            if let (Some(fakes), Some(labels_of_fakes), [attr]) = (&fakes, &labels_of_fakes, &attrs[..])
+                && name == "sa"
+            {
+                return self.with_counterfeits(*attr, (&labels_of_rows, labels_of_fakes), fakes, buckets);
+            }
             let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
             Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
         };
@@ -462,6 +504,26 @@ impl Maker<'_> {
         let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
         let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
         Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
+    }
+
+    /// The sensitive part with values of nobody among those of the rows.
+    fn with_counterfeits(
+        &self,
+        attr: Attr,
+        (labels, labels_of_fakes): (&[u32], &[u32]),
+        fakes: &[(u32, u32)],
+        buckets: u32,
+    ) -> Result<(Part, PartContents), Cancelled> {
+        let Column { domain, codes } = self.table.column(attr);
+        let codes = bucketize::with_counterfeits(codes, domain.len(), fakes);
+        let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
+        let labels: Vec<u32> = labels.iter().chain(labels_of_fakes).copied().collect();
+        let groups = arrange::Groups::new(&labels, buckets);
+        let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
+        let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(groups.sizes())));
+        let per_bucket = fakes.len() as u32 / buckets.max(1);
+        part.rows = RowMeaning::TuplesAndCounterfeits { per_bucket };
+        Ok((part, contents))
     }
 
     fn part(

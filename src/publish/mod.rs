@@ -3,6 +3,7 @@
 pub mod anatomy;
 mod arrange;
 pub mod assign;
+pub mod bucketize;
 mod design;
 pub mod generalize;
 pub mod partition;
@@ -115,6 +116,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
     match method {
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
+        MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
     }
 }
 
@@ -133,5 +135,6 @@ pub fn publish(
     match method {
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
+        MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
     }
 }

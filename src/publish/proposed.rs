@@ -12,7 +12,8 @@ use crate::spec::{MethodSpec, ProposedTable};
 pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -> Result<Design, Refusal> {
     let (rules, relied_on) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
-        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(spec, input)], Vec::new()),
+        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
+        MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
     };
     let kept = rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
     let all: Vec<Rule> = kept.chain(input.standing_rules.iter().copied()).collect();

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedColumn, PublishedTable,
+    RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
 };
 
 /// The manifest of a release.
@@ -217,6 +217,9 @@ pub struct ManifestPart {
     pub bucketed: bool,
     /// What a row stands for.
     pub row_meaning: String,
+    /// How many rows of each bucket are counterfeits, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfeits_per_bucket: Option<u32>,
     /// The columns whose cells are not exact values.
     #[schema(value_type = BTreeMap<String, String>)]
     pub cells: BTreeMap<String, String>,
@@ -359,7 +362,7 @@ pub fn manifest(
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
-        particulars: None,
+        particulars: super::particulars::particulars(&publication.particulars),
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
         uninformative: uninformative
@@ -450,6 +453,10 @@ impl Writer<'_> {
             types: part.columns.iter().zip(&written.types).map(|(column, &kind)| (column.name.clone(), kind)).collect(),
             bucketed: part.bucketed,
             row_meaning: meaning.to_owned(),
+            counterfeits_per_bucket: match part.rows {
+                RowMeaning::TuplesAndCounterfeits { per_bucket } => Some(per_bucket),
+                RowMeaning::Tuples | RowMeaning::Values => None,
+            },
             cells: cells.collect(),
             rows: part.len,
             file: part.file(&table.name),
@@ -474,13 +481,10 @@ pub(super) const fn origin_name(origin: Origin) -> &'static str {
 /// What in the manifest cannot be understood, in words.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = Reader { names };
-    if manifest.particulars.is_some() {
-        return Err("particulars of a method that this version does not have".to_owned());
-    }
     Ok(Publication {
         tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
         rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars: Particulars::None,
+        particulars: super::particulars::read(manifest.particulars.as_ref())?,
         suppressed: 0,
     })
 }
@@ -551,7 +555,12 @@ impl Reader<'_> {
     }
 
     fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
-        if part.row_meaning != "tuples" || !part.cells.is_empty() {
+        let rows = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
+            ("tuples", None) => RowMeaning::Tuples,
+            ("tuples_and_counterfeits", Some(per_bucket)) => RowMeaning::TuplesAndCounterfeits { per_bucket },
+            _ => return Err(format!("part {} of table {} holds more than exact tuples", part.name, table.name)),
+        };
+        if !part.cells.is_empty() {
             return Err(format!("part {} of table {} holds more than exact tuples", part.name, table.name));
         }
         let column = |name: &String| -> Result<PublishedColumn, String> {
@@ -560,7 +569,7 @@ impl Reader<'_> {
         let read = Part {
             name: part.name.clone(),
             columns: part.attributes.iter().map(column).collect::<Result<_, _>>()?,
-            rows: RowMeaning::Tuples,
+            rows,
             bucketed: part.bucketed,
             len: part.rows,
             null: part.null.clone(),

@@ -4,6 +4,7 @@ mod archive;
 mod counts;
 mod internal;
 mod manifest;
+mod particulars;
 mod public;
 mod readme;
 mod rendering;
@@ -16,7 +17,8 @@ pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,
 };
-pub use public::{PublicReport, public_report};
+pub use particulars::particulars;
+pub use public::{Certainty, PublicReport, public_report};
 pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
 pub use rows::PartRows;

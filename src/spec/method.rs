@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attributes::{Columns, Stated};
+use super::bucketize::{self, DraftBucketize};
 use super::dependencies::{self, DraftDependency};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
@@ -12,13 +13,14 @@ use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy"];
-const UNSUPPORTED: &[&str] = &["slicing", "bucketize", "decompose", "sequential", "generalize"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize"];
+const UNSUPPORTED: &[&str] = &["slicing", "decompose", "sequential", "generalize"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
+    Bucketize(DraftBucketize),
 }
 
 /// Versatile publishing.
@@ -59,6 +61,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
         }
     }
 
@@ -67,6 +70,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
+            Self::Bucketize(draft) => &draft.guessed,
         }
     }
 }
@@ -100,6 +104,12 @@ pub(super) fn read(
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
             Some(DraftMethod::Anatomy(anatomy(members, columns, stated, faults)))
+        }
+        Some("bucketize") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
         }
         Some(name) if UNSUPPORTED.contains(&name) => {
             faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));
