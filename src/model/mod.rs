@@ -4,6 +4,7 @@
 //! Whatever is computed here is computed from what is published alone, but for what says that it tells of the original.
 
 mod cells;
+mod differential;
 mod entropy;
 mod groups;
 mod information;
@@ -16,6 +17,7 @@ mod tree;
 mod tests;
 
 pub use cells::{Cells, Unread};
+pub use differential::NoisyRatio;
 pub use entropy::model_entropy;
 pub use groups::Groups;
 pub use information::{Buckets, entropy};

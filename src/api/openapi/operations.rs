@@ -46,6 +46,9 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    Kind::ThresholdMissing,
+    Kind::InfeasibleSizes,
+    Kind::DomainTooSmall,
     MultiSaEmpty,
     NotGnf,
     DependencyExpansionLimit,
@@ -53,6 +56,7 @@ pub(super) const FAULTS: &[Kind] = &[
     GuaranteeUnsupported,
     BadColumns,
     TooManyAttributes,
+    WorkLimit,
 ];
 /// What can end a job.
 pub(super) const OF_JOBS: &[Kind] = &[
@@ -72,11 +76,17 @@ const CSV: &str = "text/csv";
 const NDJSON: &str = "application/x-ndjson";
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-const DOCUMENTS: &[Example] =
-    &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const DOCUMENTS: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "bucketize.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+];
 const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
+    (JSON, "bucketize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
     (JSON, "proposed.json"),
@@ -296,6 +306,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[(JSON, "queries.json")],
         answers: &[("200", "An answer to each query, in their order.", &[(JSON, "answers.json")])],
         problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/analyses/differential-inference",
+        id: "infer_ratio",
+        requests: &[(JSON, "differential_inference.json")],
+        answers: &[("200", "What the ratio of the answers tells.", &[(JSON, "inferred.json")])],
+        problems: &[MalformedBody, TooLarge, UnsupportedMediaType, InvalidSpecification],
     },
     Operation {
         method: "post",
