@@ -29,6 +29,7 @@ mod policies;
 mod queries;
 mod releases;
 mod respond;
+mod series;
 mod stream;
 mod upload;
 mod verifications;

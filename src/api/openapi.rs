@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::access::{Access, access, either};
 use super::{
     App, analyses, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans,
-    policies, queries, releases, upload, verifications,
+    policies, queries, releases, series, upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -43,6 +43,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "releases", description = "What was published"),
         (name = "policies", description = "Specifications under a name"),
         (name = "verifications", description = "What tables keep, whoever published them"),
+        (name = "ledger", description = "What was published before"),
         (name = "operation", description = "Health, and who did what"),
     ),
 )]
@@ -118,6 +119,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(verifications::create))
         .routes(routes!(audits::create))
         .routes(routes!(analyses::differential_inference))
+        .routes(routes!(series::get))
         .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

@@ -65,7 +65,9 @@ pub(super) struct QueryAnswers {
 ///
 /// An answer is what a reader of the parts must expect, with the standard deviation of that: `exact` where one part shows all
 /// attributes of the query together; `matching` where they stand in several parts of one table, whose rows of a bucket may belong
-/// together in every way alike; `multinomial` where several tables are needed, as of a sample from the estimate that they allow.
+/// together in every way alike; `multinomial` where several tables are needed, as of a sample from the estimate that they allow, and
+/// where cells stand for several values, each as likely as any other. An interval of whole numbers or dates stands for all of them
+/// between its ends, one of texts for the values that some cell names.
 #[utoipa::path(post, path = "/v1/releases/{id}/queries", tag = "releases", params(("id" = Uuid, Path)),
     request_body = QueryDocument, responses((status = 200, body = QueryAnswers)))]
 pub(super) async fn answer(

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CheckName, Evidence, Findings, gnf};
+use super::{CheckName, Evidence, Findings, generalized, gnf};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Cells, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName, Thresholds,
+    Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName, Thresholds,
 };
 
 /// Checks the claims of a publication.
@@ -79,9 +79,6 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
             if seen.contains(column.attribute) {
                 findings.fail(CheckName::Columns, format!("table {}: {name} is there twice", table.name));
             }
-            if column.cells != Cells::Exact {
-                findings.fail(CheckName::Columns, format!("{place}: generalized cells cannot be checked"));
-            }
             seen = seen.with(column.attribute);
         }
     }
@@ -107,6 +104,12 @@ pub(super) fn readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
 fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
     let name = &table.name;
     let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
+    if table.is_generalized() {
+        if let Err(detail) = generalized::claimed(evidence, table) {
+            fail(detail);
+        }
+        return;
+    }
     match &table.standing {
         Standing::Plain => {
             if table.parts.len() != 1 || table.parts[0].bucketed {
@@ -169,10 +172,17 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
                 (table, found, found.map_or(rule.known, |t| rule.known.intersection(gnf::Node::of(t).attributes)))
             }
         };
-        let promised = table.is_some_and(|table| {
-            let node = gnf::Node::of(table);
-            super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
-        });
+        // which classes there are is asked of their rows
+        let by_classes = match rule.protects {
+            Protected::Rows => matches!(rule.guarantee, Guarantee::KAnonymity { .. }) && table.is_some(),
+            Protected::Attribute(attr) => generalized::keeps_alone(evidence, known, attr, rule.guarantee),
+            Protected::Joint(_) => false,
+        };
+        let promised = by_classes
+            || table.is_some_and(|table| {
+                let node = gnf::Node::of(table);
+                super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
+            });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");
             findings.fail(CheckName::Seals, format!("table {name} does not promise what rule {rule} needs"));

@@ -48,6 +48,8 @@ impl Shares {
             return self.keep_all(guarantee);
         }
         let part = match guarantee {
+            // how many rows there are is not changed by what is known of them
+            Guarantee::KAnonymity { .. } => return self.keep_all(guarantee),
             Guarantee::LDiversity { l }
             | Guarantee::DistinctLDiversity { l }
             | Guarantee::RecursiveLDiversity { l, .. } => Ratio::new(1, l).ok(),
@@ -172,6 +174,7 @@ impl Shares {
 
     fn keep_all(&self, guarantee: Guarantee) -> bool {
         match guarantee {
+            Guarantee::KAnonymity { k } => self.size >= k,
             Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
             Guarantee::DistinctLDiversity { l } => self.distinct() >= l,
             Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - ROUNDING),
@@ -237,10 +240,11 @@ fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
 /// Whether `held` bounds posteriors at least as much as `wanted`.
 pub(super) fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
     use Guarantee::{
-        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, LDiversity, RecursiveLDiversity, Rho, TCloseness,
-        Thresholds,
+        AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, KAnonymity, LDiversity, RecursiveLDiversity, Rho,
+        TCloseness, Thresholds,
     };
     match wanted {
+        KAnonymity { k } => matches!(held, KAnonymity { k: at } | AlphaK { k: at, .. } if at >= k),
         LDiversity { l } => match held {
             LDiversity { l: at } => at >= l,
             // no threshold above 1/l

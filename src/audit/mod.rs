@@ -11,6 +11,7 @@ mod classes;
 mod content;
 mod dictionary;
 mod fit;
+mod generalized;
 mod given;
 mod gnf;
 mod groups;

@@ -6,8 +6,8 @@ use super::reading::{PartReader, ReadError};
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
-use crate::microdata::{Attr, Codes, Ends};
-use crate::publication::{Part, PublishedTable, Ratio};
+use crate::microdata::{Attr, AttributeType, Codes, Ends};
+use crate::publication::{Cells, Part, PublishedTable, Ratio};
 use crate::with_codes;
 
 /// The name of the column of labels.
@@ -38,6 +38,8 @@ pub(super) struct ReadColumn {
     pub(super) ruled_out: Vec<u32>,
     /// Where the release states thresholds of the attribute: the one that is stated of each code by itself.
     pub(super) thresholds: Vec<Option<Ratio>>,
+    /// The text of each code, where cells stand for several values; codes are then those of the cells alone.
+    pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
 }
 
 impl ReadPart {
@@ -143,6 +145,14 @@ fn rows(
         .columns
         .iter()
         .map(|column| {
+            if column.cells != Cells::Exact {
+                let dictionary = Dictionary::new(None, Some(AttributeType::Text));
+                return Growing {
+                    dictionary,
+                    codes: Codes::with_capacity(0, expected),
+                    batch: Vec::with_capacity(BATCH),
+                };
+            }
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
             let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
@@ -211,6 +221,10 @@ fn rows(
             let values = (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code));
             super::thresholds::stated(stated, evidence.kind(claimed.attribute), values)
         }),
+        cells: (claimed.cells != Cells::Exact).then(|| {
+            let codes = 0..column.dictionary.len() as u32;
+            codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()
+        }),
         codes: column.codes,
     });
     let buckets = labels.as_deref().and_then(Buckets::count);
@@ -257,7 +271,8 @@ fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], pla
         {
             findings.fail(CheckName::Dictionary, format!("{place}: the null marker is a value of {name}"));
         }
-        let Some(original) = evidence.original else { continue };
+        // what cells are made of is asked of their classes
+        let Some(original) = evidence.original.filter(|_| claimed.cells == Cells::Exact) else { continue };
         let mut wanted = occurring(&original.column(claimed.attribute).codes, values.known());
         wanted.resize(values.len(), false);
         let seen = occurring(&column.codes, values.len());

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::classes::Joint;
 use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
-use super::{CheckName, Evidence, Findings, thresholds};
+use super::{CheckName, Evidence, Findings, generalized, thresholds};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
-use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, RuleStanding, SubmittedRule};
+use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
 
 /// So many combinations are looked at for one rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -96,11 +96,15 @@ struct Search<'a> {
 impl Search<'_> {
     /// A submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
-        self.holds(rule.known, rule.protects, rule.guarantee)?;
-        for follows in self.followed(rule)? {
-            let because =
-                |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
-            self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
+        if let Guarantee::KAnonymity { .. } = rule.guarantee {
+            generalized::hides(self.evidence, rule.known)?;
+        } else {
+            self.holds(rule.known, rule.protects, rule.guarantee)?;
+            for follows in self.followed(rule)? {
+                let because =
+                    |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
+                self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
+            }
         }
         let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
@@ -138,8 +142,12 @@ impl Search<'_> {
 
     fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> Status {
         match sensitive {
+            Protected::Attribute(attr) if generalized::keeps_alone(self.evidence, known, attr, guarantee) => {
+                Status::Guarded(vec![(0, known)])
+            }
             Protected::Attribute(attr) => gnf::status(&self.nodes, known, attr, guarantee),
             Protected::Joint(attrs) => gnf::joint_status(&self.nodes, known, attrs, guarantee),
+            Protected::Rows => Status::Violated(known),
         }
     }
 
@@ -168,6 +176,7 @@ impl Search<'_> {
                 }
                 combined.get(&attrs).map(|counts| keeps(counts, &[]))
             }
+            Protected::Rows => None,
         };
         found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))
     }
@@ -222,6 +231,11 @@ impl Search<'_> {
             if !self.at(pointer).any(implies) {
                 return Err(format!("rule {pointer} does not imply it"));
             }
+        }
+        if let Guarantee::KAnonymity { .. } = standing.guarantee {
+            let held = |table: &PublishedTable| standing.held_by == HeldBy::Table(table.name.clone());
+            let listed = self.evidence.publication.tables.iter().any(|table| table.is_generalized() && held(table));
+            return if listed { Ok(()) } else { Err("it is not held by what it says".to_owned()) };
         }
         self.holds(standing.known, standing.protects, standing.guarantee)?;
         let confirmed = protections(self.evidence, standing.protects).any(|part| {

@@ -10,10 +10,10 @@ use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
 use super::thresholds::{self, Limit};
-use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
+use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
-use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, Standing};
+use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, Seal, Standing};
 use crate::with_codes;
 
 /// What the tables show together.
@@ -97,6 +97,12 @@ fn table(
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
+    let generalized = table.is_generalized();
+    let promised = match &table.standing {
+        _ if generalized => generalized::promised(evidence, table),
+        Standing::Sealed(seals) => seals.clone(),
+        Standing::Plain | Standing::Unsealed => Vec::new(),
+    };
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
@@ -107,6 +113,9 @@ fn table(
             figures.rows = part.rows as u64;
         }
         let place = format!("table {}, part {}", table.name, claimed.name);
+        if generalized {
+            generalized::label(table, &mut part);
+        }
         match (&part.labels, &part.buckets) {
             (None, _) => {}
             (Some(_), None) => {
@@ -116,12 +125,19 @@ fn table(
             }
             (Some(_), Some(buckets)) => {
                 control.check()?;
-                promises(evidence, table, (claimed, &part), buckets, (&mut figures, &mut kept), findings, control)?;
+                let (table, part) = ((table, &promised[..]), (claimed, &part));
+                promises(evidence, table, part, buckets, (&mut figures, &mut kept), findings, control)?;
+                if generalized {
+                    generalized::anonymity(evidence, table.0, buckets, findings);
+                }
             }
         }
         if evidence.original.is_some() {
             control.check()?;
-            content::check(evidence, index, &part, keys, &place, findings);
+            match generalized {
+                true => generalized::content(evidence, index, &part, claimed, &place, findings),
+                false => content::check(evidence, index, &part, keys, &place, findings),
+            }
         }
         if let Some(buckets) = part.buckets.take() {
             match &first {
@@ -133,9 +149,7 @@ fn table(
             }
         }
     }
-    if let Standing::Sealed(seals) = &table.standing
-        && kept.len() < seals.len()
-    {
+    if kept.len() < promised.len() {
         findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
     }
     if let Some(buckets) = first {
@@ -160,14 +174,13 @@ fn count(column: &ReadColumn) -> Counts {
 /// table ask for is measured.
 fn promises(
     evidence: &Evidence<'_>,
-    table: &PublishedTable,
+    (table, seals): (&PublishedTable, &[Seal]),
     (claimed, part): (&Part, &ReadPart),
     buckets: &Buckets,
     (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
     findings: &mut Findings,
     control: &Control,
 ) -> Result<(), AuditStopped> {
-    let Standing::Sealed(seals) = &table.standing else { return Ok(()) };
     for (number, seal) in seals.iter().enumerate() {
         // a combination of one is no claim that is understood
         if matches!(seal.protects, Protected::Joint(attrs) if attrs.len() < 2) {
@@ -203,6 +216,7 @@ fn promises(
         match seal.protects {
             Protected::Attribute(attr) => figures.posteriors.insert(attr, posteriors),
             Protected::Joint(attrs) => figures.combined.insert(attrs, posteriors),
+            Protected::Rows => None,
         };
     }
     Ok(())

@@ -27,7 +27,7 @@ pub(super) fn look(
         });
     }
     let plain: Vec<AttrSet> =
-        design.tables.iter().filter(|table| table.bucketized.is_none()).map(|table| table.attributes).collect();
+        design.tables.iter().filter(|table| table.is_plain()).map(|table| table.attributes).collect();
     for attr in sensitive.iter() {
         let mut told: Vec<AttrSet> = Vec::new();
         for beside in plain.iter().filter(|attributes| attributes.contains(attr)) {

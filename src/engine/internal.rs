@@ -1,9 +1,9 @@
 //! The internal report of a release: what the original says of it.
 
-use super::query::unread;
+use super::query::{boxes_of, unread};
 use super::{Order, Stopped, notices_of};
 use crate::control::Control;
-use crate::model::{Cells, Shape};
+use crate::model::{Boxes, Cells, Shape};
 use crate::publication::{Publication, PublishedBytes};
 use crate::report::{CountReport, InternalReport, KlReport};
 use crate::spec::{self, InternalUtility};
@@ -33,6 +33,14 @@ pub(super) fn report(
     let table = order.table;
     let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
     let shape = Shape::of(publication);
+    if let (Some((table_of, part)), Some(asked)) = (boxes_of(publication), asked.count_queries) {
+        let boxes = Boxes::read(&table_of.name, part, table.attributes(), &kinds, parts, control).map_err(unread)?;
+        let mut stream = order.streams.stream("workload");
+        let mut below = |bound: u32| stream.below(bound);
+        let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;
+        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        return Ok(report);
+    }
     let all = |of: usize| Some(shape.published[of].attributes());
     let cells = Cells::read(publication, all, &kinds, parts, control).map_err(unread)?;
     if asked.kl {
@@ -40,16 +48,20 @@ pub(super) fn report(
         let kl_method = if shape.whole { "closed_form" } else { "acyclic_subset" }.to_owned();
         report.kl = Some(KlReport { nats, bits: nats / std::f64::consts::LN_2, kl_method });
     }
-    if let Some(spec::CountWorkload { number, dimensions, width }) = asked.count_queries {
-        let width = match width {
-            spec::Width::ValueFraction(share) => utility::Width::ValueFraction(share.to_f64()),
-            spec::Width::Selectivity(share) => utility::Width::Selectivity(share.to_f64()),
-        };
+    if let Some(asked) = asked.count_queries {
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
-        let workload = Workload { number, dimensions, width };
-        let errors = utility::errors(&shape, &cells, table, &workload, &mut below, control)?;
+        let errors = utility::errors(&shape, &cells, table, &workload(asked), &mut below, control)?;
         report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
     }
     Ok(report)
+}
+
+fn workload(asked: spec::CountWorkload) -> Workload {
+    let spec::CountWorkload { number, dimensions, width } = asked;
+    let width = match width {
+        spec::Width::ValueFraction(share) => utility::Width::ValueFraction(share.to_f64()),
+        spec::Width::Selectivity(share) => utility::Width::Selectivity(share.to_f64()),
+    };
+    Workload { number, dimensions, width }
 }

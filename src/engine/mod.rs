@@ -20,10 +20,10 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
-use crate::privacy::{self, Demand, Dependency};
+use crate::privacy::{self, Demand, Dependency, Status};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Uninformative;
-use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
+use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
@@ -142,12 +142,25 @@ impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
         let rules: Vec<(Option<String>, Demand)> =
-            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
-        let leaves_out = |table: &DesignedTable| table.bucketized.as_ref().is_some_and(Bucketized::leaves_out);
+            standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
+        let why = |table: &DesignedTable| match &table.bucketized {
+            Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
+            _ if table.stands_alone() => Some("would be unsealed"),
+            _ => None,
+        };
         let tables = self.design.tables.iter().enumerate();
-        let partial: Vec<usize> = tables.filter(|(_, table)| leaves_out(table)).map(|(index, _)| index).collect();
-        self.union.check(&self.design.schemas(), &partial, &rules)
+        let alone: Vec<(usize, &str)> = tables.filter_map(|(index, table)| Some((index, why(table)?))).collect();
+        self.union.check(&self.design.schemas(), &alone, &rules)
     }
+}
+
+/// The rules that hold by the tables that are published and their seals. What an unsealed table holds, it holds as long as nothing
+/// stands beside it: no other table that shares an attribute is admitted, and so none can break it.
+fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
+    design.rules.iter().filter(|rule| match rule.status {
+        Status::Guardian { table, .. } => !design.tables.get(table).is_some_and(DesignedTable::stands_alone),
+        Status::Unreachable | Status::Violated(_) => true,
+    })
 }
 
 /// The faults that counts alone can show: rules that the data cannot satisfy.
@@ -420,6 +433,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
+        MethodSpec::Generalize(_) => ("generalize", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
     crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }

@@ -54,11 +54,22 @@ const DRAWN: u64 = 32;
 /// For a row, times the figures that are computed at once: keys, a hash table of them, groups, the order by group.
 const FIGURE: u64 = 70;
 
-/// The bytes of memory that choosing tables takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
+/// For a row in a class: its places in halves and in the order of the part, its class, what the audit holds of it.
+const CLASSED: u64 = 72;
+/// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
+const SHARED: u64 = 12;
+
+/// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
 /// sum of what is held.
 #[must_use]
 pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
-    let MethodSpec::Versatile(spec) = method else { return 0 };
+    let spec = match method {
+        MethodSpec::Versatile(spec) => spec,
+        MethodSpec::Generalize(spec) => {
+            return rows.saturating_mul(CLASSED + SHARED * spec.quasi_identifiers.len() as u64);
+        }
+        MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) => return 0,
+    };
     if !spec.looks_at_data() {
         return 0;
     }

@@ -84,7 +84,7 @@ pub struct PlanRule {
     pub because: Option<Value>,
     /// Whether the data can satisfy it.
     pub eligible: bool,
-    /// The largest l that the data allows.
+    /// The largest l that the data allows; of k-anonymity the largest k.
     pub largest_l: u64,
     /// Why it would hold.
     pub held_by: Option<HeldByText>,
@@ -100,13 +100,14 @@ pub struct PlanRule {
 pub struct PlanTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// `marginal` or `bucketized`.
+    /// `marginal`, `bucketized` or `generalized`.
     pub kind: String,
-    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee.
+    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, and of generalized tables
+    /// that do not keep one whatever stands beside them.
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
-    /// The attributes in the sensitive parts.
+    /// The attributes in the sensitive parts; of a generalized table those that stay exact.
     pub sensitive: Option<Vec<String>>,
 }
 
@@ -144,15 +145,25 @@ pub(super) fn in_words(
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
-        kind: if table.bucketized.is_some() { "bucketized" } else { "marginal" }.to_owned(),
+        kind: match (&table.bucketized, &table.generalized) {
+            (Some(_), _) => "bucketized",
+            (None, Some(_)) => "generalized",
+            (None, None) => "marginal",
+        }
+        .to_owned(),
         standing: match &table.bucketized {
             Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
-            Some(_) => "sealed",
-            None => "plain",
+            _ if table.stands_alone() => "unsealed",
+            _ if table.is_plain() => "plain",
+            _ => "sealed",
         }
         .to_owned(),
         attributes: named(table.attributes),
-        sensitive: table.bucketized.as_ref().map(|b| named(b.sensitive())),
+        sensitive: match (&table.bucketized, &table.generalized) {
+            (Some(bucketized), _) => Some(named(bucketized.sensitive())),
+            (None, Some(generalized)) => Some(named(table.attributes.minus(generalized.quasi_identifiers))),
+            (None, None) => None,
+        },
     });
     let dependency = |dependency: Dependency| {
         serde_json::json!({
@@ -198,10 +209,30 @@ pub(super) fn in_words(
             paths,
         }
     };
+    let generalized = design.tables.iter().enumerate().filter_map(|(index, t)| Some((index, t.generalized.as_ref()?)));
+    let anonymity = generalized.filter_map(|(index, generalized)| {
+        let k = generalized.k?;
+        let eligible = k <= generalized.rows;
+        Some(PlanRule {
+            pointer: Some("/method".to_owned()),
+            origin: "submitted".to_owned(),
+            quasi_identifiers: named(generalized.quasi_identifiers),
+            sensitive: Vec::new(),
+            combination: false,
+            guarantee: Guarantee::KAnonymity { k },
+            status: if eligible { "kept" } else { "refused" }.to_owned(),
+            because: None,
+            eligible,
+            largest_l: generalized.rows,
+            held_by: eligible.then(|| HeldByText::Table { table: TableName::at(index).0 }),
+            violated_by: None,
+            paths: Vec::new(),
+        })
+    });
     Plan {
         feasible: problems.is_empty(),
         tables: tables.collect(),
-        rules: design.rules.iter().map(rule).collect(),
+        rules: anonymity.chain(design.rules.iter().map(rule)).collect(),
         dependencies: Dependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),

@@ -7,9 +7,9 @@ use utoipa::ToSchema;
 use super::Stopped;
 use crate::control::Control;
 use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Cells, ErrorModel, Estimator, Predicates, Route, Shape, Unread};
+use crate::model::{Boxes, Cells, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
 use crate::problem::{Kind, Problem};
-use crate::publication::{Publication, PublishedBytes};
+use crate::publication::{Part, Publication, PublishedBytes, PublishedTable};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -35,7 +35,7 @@ pub enum ErrorModelName {
     Exact,
     /// One table holds them in parts that are tied by bucket.
     Matching,
-    /// Several tables are needed.
+    /// Several tables are needed, or cells stand for several values.
     Multinomial,
 }
 
@@ -107,6 +107,12 @@ impl Asked {
     /// # Errors
     /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
+        if let Some((table, part)) = boxes_of(&self.publication) {
+            let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
+            let boxes = Boxes::read(&table.name, part, wanted, &self.kinds, parts, control).map_err(unread)?;
+            let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
+            return estimates.collect();
+        }
         let cells = Cells::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
         let cells = cells.map_err(unread)?;
         let routes: Vec<Route> = self.queries.iter().map(|(_, route)| route.clone()).collect();
@@ -117,18 +123,31 @@ impl Asked {
             });
             let predicates: Predicates = admitted.collect();
             let estimate = estimator.estimate(route, &predicates, control)?;
-            Ok(QueryAnswer {
-                estimate: estimate.count,
-                standard_error: estimate.standard_error,
-                error_model: match estimate.error_model {
-                    ErrorModel::Exact => ErrorModelName::Exact,
-                    ErrorModel::Matching => ErrorModelName::Matching,
-                    ErrorModel::Multinomial => ErrorModelName::Multinomial,
-                },
-            })
+            Ok(estimate.into())
         };
         self.queries.iter().map(answer).collect()
     }
+}
+
+impl From<Estimate> for QueryAnswer {
+    fn from(estimate: Estimate) -> Self {
+        Self {
+            estimate: estimate.count,
+            standard_error: estimate.standard_error,
+            error_model: match estimate.error_model {
+                ErrorModel::Exact => ErrorModelName::Exact,
+                ErrorModel::Matching => ErrorModelName::Matching,
+                ErrorModel::Multinomial => ErrorModelName::Multinomial,
+            },
+        }
+    }
+}
+
+/// The one table and part of a publication whose cells stand for several values.
+pub(super) fn boxes_of(publication: &Publication) -> Option<(&PublishedTable, &Part)> {
+    let [table] = &publication.tables[..] else { return None };
+    let [part] = &table.parts[..] else { return None };
+    part.is_generalized().then_some((table, part))
 }
 
 /// What it means when parts cannot be read.

@@ -1,14 +1,14 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, composition_problem, method_name, prepare};
+use super::{Known, Prepared, Stopped, composition_problem, method_name, prepare, standing_by_tables};
 use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
-use crate::publication::{HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
+use crate::publication::{Guarantee, HeldBy, Protected, Publication, Witness};
+use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{
     Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
@@ -142,7 +142,7 @@ fn publish_and_write(
     control: &Control,
 ) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
     let Order { specification, streams, .. } = order;
-    let cells_of_work = prepared.design.tables.iter().map(|t| if t.bucketized.is_some() { 3 } else { 1 });
+    let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
     let input = Input {
         counts: permuted,
@@ -160,7 +160,7 @@ fn publish_and_write(
     for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
         let mut parts = Vec::new();
         for (part, cells) in table.parts.iter().zip(cells) {
-            parts.push(write_part(&table.name, part, cells, &mut csv, store, control)?);
+            parts.push(write_part(&table.name, part, cells, permuted, &mut csv, store, control)?);
         }
         written.push(parts);
     }
@@ -210,12 +210,13 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
         let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
         stated.map_or_else(Vec::new, |stated| stated.values.clone())
     };
-    let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
+    let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
+    let standing = kept.map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
         combination: match designed.judged {
-            Protected::Attribute(_) => Vec::new(),
+            Protected::Attribute(_) | Protected::Rows => Vec::new(),
             Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
         },
         guarantee: designed.rule.guarantee,
@@ -230,14 +231,18 @@ fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Ach
     let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
     let figures = &audit.tables[index];
+    if let Guarantee::KAnonymity { .. } = standing.guarantee {
+        let smallest = figures.sizes.keys().next().copied()?;
+        return Some(Achieved { smallest_bucket: smallest, k: Some(smallest), ..Achieved::default() });
+    }
     let sensitive = standing.protects.attributes();
     let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
     let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
     let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     let mut achieved = Achieved {
-        worst_posterior: ratio(posterior.worst),
-        median_posterior: ratio(posterior.median),
+        worst_posterior: Some(ratio(posterior.worst)),
+        median_posterior: Some(ratio(posterior.median)),
         smallest_bucket: posterior.smallest_bucket,
         ..Achieved::default()
     };

@@ -49,7 +49,9 @@ pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) 
 /// As [`read_file`].
 pub fn read_published(part: &ManifestPart, bytes: impl Read, take: Take<'_>) -> Result<ReadFile, Problem> {
     let limits = Limits::of_own_parts();
-    let types = part.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
+    // cells that stand for several values are compared as they are written
+    let kind = |name: &String, kind| if part.cells.contains_key(name) { AttributeType::Text } else { kind };
+    let types = part.types.iter().map(|(name, of)| (name.clone(), kind(name, *of))).collect();
     let options = CsvOptions { delimiter: Some(b','), null: part.null.clone(), types };
     let mut reader = CsvReader::open(bytes, options, &limits)?;
     let names = reader.names().to_vec();
@@ -136,7 +138,9 @@ pub fn rules_of(
     let set = |list: &[String]| -> AttrSet {
         list.iter().filter_map(|name| names.iter().position(|known| known == name)).map(Attr::from).collect()
     };
-    let chosen = manifest.rules.iter().filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
+    // k-anonymity protects no attribute
+    let protecting = manifest.rules.iter().filter(|rule| !matches!(rule.guarantee, Guarantee::KAnonymity { .. }));
+    let chosen = protecting.filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
     let by_value = |rule: &ManifestRule| matches!(rule.guarantee, Guarantee::Thresholds { .. });
     if chosen.clone().any(by_value) {
         let detail = "no attack is played against thresholds of single values yet";

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Stopped;
 use crate::control::Control;
+use crate::microdata::Table;
 use crate::microdata::formats::csv::{RowWriter, header};
 use crate::publication::{Part, PartContents, PublishedBytes, TableName};
 use crate::report::WrittenPart;
@@ -24,11 +25,13 @@ pub trait PartStore: PublishedBytes {
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Writes one part and returns its hash. `csv` is room to work in.
+/// Writes one part and returns its hash, and the types of the values that stand in its cells: those of the original. `csv` is
+/// room to work in.
 pub(super) fn write_part(
     table: &TableName,
     part: &Part,
     contents: &PartContents,
+    original: &Table,
     csv: &mut Vec<u8>,
     store: &mut dyn PartStore,
     control: &Control,
@@ -54,7 +57,7 @@ pub(super) fn write_part(
         csv.clear();
         control.advance(len as u64)?;
     }
-    let types = columns.iter().map(|column| column.domain.kind()).collect();
+    let types = part.columns.iter().map(|column| original.column(column.attribute).domain.kind()).collect();
     Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
 }
 

@@ -42,6 +42,28 @@ pub struct LedgerSnapshot {
     pub rules: Vec<StandingRuleRecord>,
 }
 
+/// A disclosure in a series of several contents.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SeriesEntry {
+    /// The content that it is of.
+    pub content_hash: [u8; 32],
+    /// The status of its release.
+    pub status: String,
+    /// What was disclosed.
+    pub entry: DisclosureRecord,
+}
+
+/// All that a tenant's series has, at one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SeriesRecord {
+    /// Its datasets and when they were uploaded, oldest first; also purged ones.
+    pub datasets: Vec<(Uuid, DateTime<Utc>)>,
+    /// The disclosures, oldest first.
+    pub entries: Vec<SeriesEntry>,
+    /// The rules that stand, oldest release first, each with the content that it is of.
+    pub rules: Vec<([u8; 32], StandingRuleRecord)>,
+}
+
 /// Reads the ledger. It is written by [`super::Releases::commit`] alone.
 #[async_trait]
 pub trait Disclosures: Send + Sync {
@@ -52,4 +74,7 @@ pub trait Disclosures: Send + Sync {
         series: &str,
         content_hash: &[u8; 32],
     ) -> Result<LedgerSnapshot, StoreError>;
+
+    /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
+    async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
 }

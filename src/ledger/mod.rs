@@ -5,6 +5,7 @@
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
 mod aside;
+mod overview;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
 use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing, Uninformative};
 use aside::{Aside, Values};
+
+pub use overview::{refused_pairs, shared};
 
 /// So many rules may follow from a standing rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -146,7 +149,7 @@ impl Union {
                     for protects in protected {
                         let aside = match protects {
                             Protected::Attribute(attr) => seal.uninformative.get(&union.names[attr.index()]),
-                            Protected::Joint(_) => None,
+                            Protected::Joint(_) | Protected::Rows => None,
                         };
                         let aside: Values = aside.into_iter().flatten().cloned().collect();
                         of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
@@ -211,20 +214,20 @@ impl Union {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `partial` are those, by
-    /// index, from which rows may be missing.
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
+    /// beside which no earlier one may share an attribute, and what they would be.
     ///
     /// # Errors
     /// Every violation.
     pub fn check(
         &self,
         tables: &[Schema],
-        partial: &[usize],
+        alone: &[(usize, &str)],
         rules: &[(Option<String>, Demand)],
     ) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
-        for ((release, table, alone), schema) in self.tables.iter().zip(&self.schemas) {
+        for ((release, table, earlier_alone), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
                 let sensitive = |schema: &Schema| -> AttrSet {
                     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
@@ -236,17 +239,17 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if let Some(why) = alone
+                } else if let Some(why) = earlier_alone
                     && schema.attributes.meets(new.attributes)
                 {
                     let detail =
                         format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
-                } else if partial.contains(&index) && schema.attributes.meets(new.attributes) {
-                    let detail = format!(
-                        "table t{} would lack some rows and shares attributes with table {table} of the release",
-                        index + 1
-                    );
+                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
                 }
             }
@@ -331,11 +334,15 @@ pub fn disclosures(publication: &Publication, names: &[String], uninformative: &
         .collect()
 }
 
-/// Whether a seal of a table takes as known what stands in one part with what it protects: such tables may lack rows, and that
-/// they do not tells of the data.
+/// Whether a seal of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
+/// and that they do not tells of the data.
 fn knows_beside(table: &PublishedTable) -> bool {
     let Standing::Sealed(seals) = &table.standing else { return false };
-    let parts = table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
+    let parts = table
+        .parts
+        .iter()
+        .filter(|part| part.bucketed)
+        .map(|part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>());
     let parts: Vec<AttrSet> = parts.collect();
     seals.iter().any(|seal| parts.iter().any(|part| part.meets(seal.protects.attributes()) && part.meets(seal.known)))
 }
@@ -448,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn an_overview_names_the_pairs_that_would_be_refused() {
+        let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
+        assert_eq!(shared(&t1, &t2), names("ward"));
+        let all = names("age ward disease sex town");
+        let refused = refused_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
+        // whatever leads around the buckets: age - ward - sex, then disease; a town tells of neither yet
+        let pairs =
+            ["age disease", "ward disease", "disease sex"].map(|pair| <[String; 2]>::try_from(names(pair)).unwrap());
+        assert_eq!(refused, pairs);
+        assert_eq!(refused_pairs(&all, &Earlier::default()), Ok(Vec::new()));
+    }
+
+    #[test]
     fn a_joint_value_stays_together_and_in_one_table() {
         let mut disclosed = sealed("t1", "age ward", "disease drug");
         if let KeptStanding::Sealed(seals) = &mut disclosed.standing {
@@ -482,8 +502,8 @@ mod tests {
         assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
         let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
-        assert!(union.check(&[raw(&[0, 1])], &[0], &[]).is_err());
+        assert!(union.check(&[raw(&[0, 1])], &[(0, "would lack some rows")], &[]).is_err());
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
-        assert_eq!(union.check(&[raw(&[1])], &[0], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[1])], &[(0, "would lack some rows")], &[]), Ok(()));
     }
 }

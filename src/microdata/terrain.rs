@@ -60,7 +60,7 @@ impl Domain {
 }
 
 /// One spelling for all of a decimal.
-fn spelling(kind: AttributeType, value: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn spelling(kind: AttributeType, value: &[u8]) -> Cow<'_, [u8]> {
     if kind != AttributeType::Decimal || !value.contains(&b'.') {
         return Cow::Borrowed(if kind == AttributeType::Decimal && value == b"-0" { b"0" } else { value });
     }

@@ -156,7 +156,7 @@ impl Dictionary {
     }
 }
 
-fn damaged(what: &str) -> Unread {
+pub(super) fn damaged(what: &str) -> Unread {
     Unread::Io(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
@@ -232,7 +232,7 @@ fn read_part(
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
 }
 
-fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {
+pub(super) fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {
     scanner.next_record().map_err(|error| match error {
         ScanError::Io(error) => Unread::Io(error),
         _ => damaged("a part is not CSV"),

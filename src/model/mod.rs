@@ -3,6 +3,7 @@
 //!
 //! Whatever is computed here is computed from what is published alone, but for what says that it tells of the original.
 
+mod boxes;
 mod cells;
 mod differential;
 mod entropy;
@@ -16,6 +17,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
 pub use differential::NoisyRatio;
 pub use entropy::model_entropy;

@@ -29,6 +29,7 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
             let population = Population::new(values).on(counts.terrain(rule.sensitive));
             holds(guarantee, &population.as_bucket(), &population)
         }
+        (Guarantee::KAnonymity { k }, None) => rows >= k,
         (Guarantee::LDiversity { l }, None) => u128::from(largest) * u128::from(l) <= u128::from(rows),
         (Guarantee::AlphaK { alpha, k }, None) => is_at_most(largest, rows, alpha) && rows >= k,
         (Guarantee::DistinctLDiversity { l }, None) => counts.distinct(rule.sensitive) >= l,

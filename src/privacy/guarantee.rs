@@ -60,6 +60,7 @@ impl Population {
 pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
     use Guarantee as G;
     match (stronger, weaker) {
+        (G::KAnonymity { k: many } | G::AlphaK { k: many, .. }, G::KAnonymity { k: few }) => many >= few,
         (G::LDiversity { l: strong }, G::LDiversity { l: weak } | G::DistinctLDiversity { l: weak })
         | (G::DistinctLDiversity { l: strong }, G::DistinctLDiversity { l: weak }) => strong >= weak,
         // the largest share is at most 1/l, so that the entropy is at least ln l
@@ -120,6 +121,7 @@ fn whole(number: u64) -> Option<Ratio> {
 #[must_use]
 pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
     match guarantee {
+        Guarantee::KAnonymity { k } => Some(k),
         Guarantee::LDiversity { l } | Guarantee::DistinctLDiversity { l } => Some(l),
         Guarantee::EntropyLDiversity { l } => Some(l.ceil()),
         // 1 < c (L - l + 1)
@@ -138,6 +140,7 @@ pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
 #[must_use]
 pub fn fewest_rows(guarantee: Guarantee) -> u64 {
     match guarantee {
+        Guarantee::KAnonymity { k } => k,
         Guarantee::LDiversity { l }
         | Guarantee::DistinctLDiversity { l }
         | Guarantee::RecursiveLDiversity { l, .. } => l,
@@ -168,6 +171,7 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     // at most 1/l, as a fraction
     let (of, most) = match guarantee {
+        Guarantee::KAnonymity { .. } => (1, 1),
         Guarantee::LDiversity { l }
         | Guarantee::DistinctLDiversity { l }
         | Guarantee::RecursiveLDiversity { l, .. } => (l, 1),
@@ -188,6 +192,7 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
     let size: u64 = bucket.iter().map(|(_, count)| count).sum();
     let largest = bucket.iter().map(|(_, count)| *count).max().unwrap_or(0);
     match guarantee {
+        Guarantee::KAnonymity { k } => size >= k,
         Guarantee::LDiversity { l } => u128::from(largest) * u128::from(l) <= u128::from(size),
         Guarantee::DistinctLDiversity { l } => bucket.len() as u64 >= l,
         Guarantee::EntropyLDiversity { l } => entropy(bucket, size) >= l.to_f64().ln() * (1.0 - TOLERANCE),

@@ -10,6 +10,11 @@ use super::thresholds::ThresholdsName;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Guarantee {
+    /// Every class has at least k rows: nobody is singled out by what is known. Says nothing of sensitive values.
+    KAnonymity {
+        /// The rows.
+        k: u64,
+    },
     /// No value takes more than 1/l of a bucket (the measure of versatile publishing, section 2; of anatomy, definition 3).
     LDiversity {
         /// The diversity, at least 2 in a specification.
@@ -83,6 +88,7 @@ impl Guarantee {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Self::KAnonymity { .. } => "k_anonymity",
             Self::LDiversity { .. } => "l_diversity",
             Self::DistinctLDiversity { .. } => "distinct_l_diversity",
             Self::EntropyLDiversity { .. } => "entropy_l_diversity",
@@ -106,7 +112,11 @@ impl Guarantee {
             | Self::RecursiveLDiversity { .. }
             | Self::AlphaK { .. } => true,
             // thresholds are of values, and a combination has others
-            Self::TCloseness { .. } | Self::Rho { .. } | Self::Delta { .. } | Self::Thresholds { .. } => false,
+            Self::KAnonymity { .. }
+            | Self::TCloseness { .. }
+            | Self::Rho { .. }
+            | Self::Delta { .. }
+            | Self::Thresholds { .. } => false,
         }
     }
 }

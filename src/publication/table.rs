@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::guarantee::Guarantee;
 use super::thresholds::Thresholds;
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, CellShape};
 
 /// The name of a published table: `t1`, `t2`, ...
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +40,12 @@ impl PublishedTable {
     #[must_use]
     pub fn attributes(&self) -> AttrSet {
         self.parts.iter().flat_map(|part| part.columns.iter().map(|column| column.attribute)).collect()
+    }
+
+    /// Whether some cells stand for several values.
+    #[must_use]
+    pub fn is_generalized(&self) -> bool {
+        self.parts.iter().any(Part::is_generalized)
     }
 
     /// The word for readers: what kind of table this is.
@@ -84,6 +90,8 @@ pub enum Protected {
     Attribute(Attr),
     /// The joint value of several; weaker than protecting any one of them.
     Joint(AttrSet),
+    /// No attribute: that a row is not told from others.
+    Rows,
 }
 
 impl Protected {
@@ -93,6 +101,7 @@ impl Protected {
         match self {
             Self::Attribute(attr) => AttrSet::one(attr),
             Self::Joint(attrs) => attrs,
+            Self::Rows => AttrSet::EMPTY,
         }
     }
 }
@@ -115,6 +124,12 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether some cells stand for several values.
+    #[must_use]
+    pub fn is_generalized(&self) -> bool {
+        self.columns.iter().any(|column| column.cells != Cells::Exact)
+    }
+
     /// The name of the part's file in a release.
     #[must_use]
     pub fn file(&self, table: &TableName) -> String {
@@ -163,6 +178,18 @@ pub enum Cells {
     },
     /// A set of values.
     Set,
+}
+
+impl Cells {
+    /// What a cell holds, as it is written; a node is a label.
+    #[must_use]
+    pub const fn shape(&self) -> CellShape {
+        match self {
+            Self::Exact | Self::Node { .. } => CellShape::Exact,
+            Self::Interval => CellShape::Interval,
+            Self::Set => CellShape::Set,
+        }
+    }
 }
 
 /// What only some methods have to say of their publication.

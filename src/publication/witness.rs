@@ -15,21 +15,25 @@ pub enum TableWitness {
     Plain,
     /// The bucket label of each row of the original, by row index; 0 for a row that is in no part.
     Buckets(Vec<u32>),
+    /// Where each row of the original stands in the one part of the table, counted from 0.
+    Rows(Vec<u32>),
 }
 
 impl Witness {
     /// The witness of the table before it was permuted: row `i` of the permuted table is row `order[i]` of the original.
     #[must_use]
     pub fn unpermuted(self, order: &[u32]) -> Self {
+        let original = |permuted: &[u32]| {
+            let mut original = vec![0; permuted.len()];
+            for (&place, &row) in permuted.iter().zip(order) {
+                original[row as usize] = place;
+            }
+            original
+        };
         let unpermute = |table: &TableWitness| match table {
             TableWitness::Plain => TableWitness::Plain,
-            TableWitness::Buckets(labels) => {
-                let mut original = vec![0; labels.len()];
-                for (&label, &row) in labels.iter().zip(order) {
-                    original[row as usize] = label;
-                }
-                TableWitness::Buckets(original)
-            }
+            TableWitness::Buckets(labels) => TableWitness::Buckets(original(labels)),
+            TableWitness::Rows(places) => TableWitness::Rows(original(places)),
         };
         Self { tables: self.tables.iter().map(unpermute).collect() }
     }
@@ -38,8 +42,8 @@ impl Witness {
 impl Drop for Witness {
     fn drop(&mut self) {
         for table in &mut self.tables {
-            if let TableWitness::Buckets(labels) = table {
-                labels.zeroize();
+            if let TableWitness::Buckets(places) | TableWitness::Rows(places) = table {
+                places.zeroize();
             }
         }
     }

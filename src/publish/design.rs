@@ -4,20 +4,21 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::assign::{Assignment, Labels, Values, assign, several};
-use super::bucketize::{self, PlannedBuckets};
-use super::{Input, Published, Refusal, arrange};
+use super::assign::{Assignment, Values, assign, several};
+use super::bucketize::PlannedBuckets;
+use super::make::Maker;
+use super::partition::Split;
+use super::{Input, Published, Refusal};
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Guard, Ineligible, Rule, Schema, Status};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Because, BucketColumn, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected,
-    Publication, PublishedColumn, PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName,
-    TableWitness, Witness,
+    Because, Contents, Guarantee, HeldBy, Origin, Particulars, Protected, Publication, PublishedTable, RuleStanding,
+    Seal, SubmittedRule, TableName, TableWitness, Witness,
 };
 use crate::random::Streams;
+use crate::spec::CellKind;
 
 /// The tables to publish and how the submitted rules stand in them.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,8 +61,10 @@ pub struct Choice {
 pub struct DesignedTable {
     /// All its attributes.
     pub attributes: AttrSet,
-    /// What stands in parts of its own; `None`: raw tuples.
+    /// What stands in parts of its own; `None`: whole tuples.
     pub bucketized: Option<Bucketized>,
+    /// What stands in cells that several rows share; `None`: exact values.
+    pub generalized: Option<Generalized>,
 }
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
@@ -144,6 +147,47 @@ impl Bucketized {
     }
 }
 
+/// The protection of a generalized table: classes of rows whose quasi-identifiers are published alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generalized {
+    /// The attributes whose cells the rows of a class share.
+    pub quasi_identifiers: AttrSet,
+    /// What stands in such cells.
+    pub cells: CellKind,
+    /// How classes are halved.
+    pub split: Split,
+    /// No class has fewer rows, where that is asked for.
+    pub k: Option<u64>,
+    /// The rows of the table.
+    pub rows: u64,
+    /// What every class keeps.
+    pub keeps: Vec<Seal>,
+    /// Whether it keeps that whatever stands beside it: every attribute but the one protected is generalized.
+    pub sealed: bool,
+}
+
+impl Generalized {
+    /// The rule of k-anonymity, where it is asked for, as it stands in the table at `index`.
+    fn anonymity(&self, index: usize) -> Option<RuleStanding> {
+        Some(RuleStanding {
+            pointer: Some("/method".to_owned()),
+            origin: Origin::Submitted,
+            because: None,
+            known: self.quasi_identifiers,
+            protects: Protected::Rows,
+            guarantee: Guarantee::KAnonymity { k: self.k? },
+            held_by: HeldBy::Table(TableName::at(index)),
+        })
+    }
+
+    fn too_few_rows(&self) -> Option<Fault> {
+        let k = self.k.filter(|k| self.rows < *k)?;
+        let detail = format!("the table has {} rows, fewer than a class of {k}", self.rows);
+        let fault = Fault::new("/method", Kind::RuleIneligible, detail);
+        Some(fault.with("requested", k.to_string()).with("largest_l", self.rows))
+    }
+}
+
 /// A rule in a design: a submitted one, or one that follows from a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DesignedRule {
@@ -173,10 +217,45 @@ pub struct DesignedRule {
 }
 
 impl DesignedTable {
+    /// A table of exact values, in buckets or not.
+    #[must_use]
+    pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
+        Self { attributes, bucketized, generalized: None }
+    }
+
+    /// A table of one part whose cells are shared by the rows of a class.
+    #[must_use]
+    pub const fn generalized(attributes: AttrSet, generalized: Generalized) -> Self {
+        Self { attributes, bucketized: None, generalized: Some(generalized) }
+    }
+
+    /// Whether its rows are whole tuples of exact values.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.bucketized.is_none() && self.generalized.is_none()
+    }
+
+    /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
+    }
+
+    /// How often every row is looked at when it is made, as progress counts.
+    #[must_use]
+    pub const fn passes(&self) -> u64 {
+        match (&self.bucketized, &self.generalized) {
+            (Some(_), _) => 3,
+            (None, Some(_)) => 2,
+            (None, None) => 1,
+        }
+    }
+
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let seals = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let bucketized = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
+        let seals = bucketized.chain(self.generalized.iter().flat_map(|generalized| &generalized.keeps));
         let guards = seals.flat_map(|&Seal { known, protects, ref guarantees }| {
             guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
@@ -309,8 +388,10 @@ impl Design {
             let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
             Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
         }));
+        let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
         let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
-        let faults = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(planned);
+        let faults =
+            self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(few).chain(planned);
         let faults: Vec<Fault> = faults.collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
@@ -321,7 +402,7 @@ impl Design {
     }
 
     /// How the rules stand, in the words of a publication.
-    fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
+    pub(super) fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
         let by = |index: usize| match &self.rules[index] {
             DesignedRule { pointer: Some(pointer), .. } => Some(Because::Rule(pointer.clone())),
             other => other.follows_from.map(because_of),
@@ -344,7 +425,9 @@ impl Design {
                 Status::Violated(_) => unreachable!("a design that violates a rule is not executed"),
             },
         };
-        self.rules.iter().map(standing).collect()
+        let tables = self.tables.iter().enumerate();
+        let anonymity = tables.filter_map(|(index, table)| table.generalized.as_ref()?.anonymity(index));
+        anonymity.chain(self.rules.iter().map(standing)).collect()
     }
 
     /// Makes the tables of the design: raw projections, and buckets by largest-l.
@@ -375,7 +458,7 @@ impl Design {
             witnesses.push(witness);
         }
         let nowhere = |witness: &TableWitness| match witness {
-            TableWitness::Plain => 0,
+            TableWitness::Plain | TableWitness::Rows(_) => 0,
             TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
         };
         let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
@@ -400,6 +483,7 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     }
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
+        Guarantee::KAnonymity { k } => k.to_string(),
         Guarantee::LDiversity { l }
         | Guarantee::DistinctLDiversity { l }
         | Guarantee::RecursiveLDiversity { l, .. } => l.to_string(),
@@ -447,111 +531,4 @@ pub(super) fn dependency_fault(
     let detail = format!("{detail}: {} determines {}", determinant.join(", "), dependent.join(", "));
     let member = serde_json::json!({ "determinant": determinant, "dependent": dependent });
     Fault::new(pointer, kind, detail).with("dependency", member)
-}
-
-type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
-
-/// Makes one table.
-struct Maker<'a> {
-    table: &'a Table,
-    published_names: &'a [String],
-    control: &'a Control,
-}
-
-impl Maker<'_> {
-    fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
-        let attrs: Vec<Attr> = attributes.iter().collect();
-        let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
-        Ok((vec![self.part("rows", &attrs, columns, None)], Standing::Plain, TableWitness::Plain))
-    }
-
-    fn bucketized(
-        &self,
-        attributes: AttrSet,
-        bucketized: &Bucketized,
-        name: &TableName,
-        streams: &Streams,
-    ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals, planned } = bucketized;
-        let assignment = bucketized.draw(self.table, streams, self.control)?;
-        let buckets = assignment.buckets;
-        let fakes = match (planned, bucketize::protected(bucketized)) {
-            (Some(planned), Some(attr)) => {
-                let mut stream = streams.stream(&bucketize::counterfeits_label(attr));
-                planned.counterfeits(self.table, attr, (&assignment.bucket_of, buckets), &mut stream, self.control)?
-            }
-            _ => None,
-        };
-        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
-        let labels_of_fakes = fakes.as_ref().map(|fakes| {
-            let bucket_of = fakes.iter().map(|(bucket, _)| *bucket).collect();
-            labels.of_rows(Assignment { bucket_of, buckets })
-        });
-        let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::Groups::new(&labels_of_rows, buckets);
-        let part = |name: String, attributes: AttrSet| {
-            let attrs: Vec<Attr> = attributes.iter().collect();
-            if let (Some(fakes), Some(labels_of_fakes), [attr]) = (&fakes, &labels_of_fakes, &attrs[..])
-                && name == "sa"
-            {
-                return self.with_counterfeits(*attr, (&labels_of_rows, labels_of_fakes), fakes, buckets);
-            }
-            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
-        };
-        let known = attributes.minus(bucketized.sensitive());
-        let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
-        let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
-        let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
-        Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
-    }
-
-    /// The sensitive part with values of nobody among those of the rows.
-    fn with_counterfeits(
-        &self,
-        attr: Attr,
-        (labels, labels_of_fakes): (&[u32], &[u32]),
-        fakes: &[(u32, u32)],
-        buckets: u32,
-    ) -> Result<(Part, PartContents), Cancelled> {
-        let Column { domain, codes } = self.table.column(attr);
-        let codes = bucketize::with_counterfeits(codes, domain.len(), fakes);
-        let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
-        let labels: Vec<u32> = labels.iter().chain(labels_of_fakes).copied().collect();
-        let groups = arrange::Groups::new(&labels, buckets);
-        let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
-        let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(groups.sizes())));
-        let per_bucket = fakes.len() as u32 / buckets.max(1);
-        part.rows = RowMeaning::TuplesAndCounterfeits { per_bucket };
-        Ok((part, contents))
-    }
-
-    fn part(
-        &self,
-        name: &str,
-        attrs: &[Attr],
-        columns: Vec<Column>,
-        buckets: Option<BucketColumn>,
-    ) -> (Part, PartContents) {
-        let null = match &columns[..] {
-            [only] if buckets.is_none() && only.domain.has_missing() => Some(null_marker(&only.domain)),
-            _ => None,
-        };
-        let description = Part {
-            name: name.to_owned(),
-            columns: attrs
-                .iter()
-                .map(|&attribute| PublishedColumn {
-                    attribute,
-                    name: self.published_names[attribute.index()].clone(),
-                    cells: Cells::Exact,
-                })
-                .collect(),
-            rows: RowMeaning::Tuples,
-            bucketed: buckets.is_some(),
-            len: columns.first().map_or(0, |column| column.codes.len()) as u64,
-            null,
-        };
-        (description, PartContents { buckets, columns })
-    }
 }

@@ -6,12 +6,13 @@ pub mod assign;
 pub mod bucketize;
 mod design;
 pub mod generalize;
+mod make;
 pub mod partition;
 mod proposed;
 pub mod slicing;
 pub mod versatile;
 
-pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable};
+pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable, Generalized};
 pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};
@@ -117,6 +118,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
         MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
+        MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
     }
 }
 
@@ -136,5 +138,6 @@ pub fn publish(
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
         MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
+        MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
     }
 }

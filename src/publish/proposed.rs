@@ -2,6 +2,7 @@
 
 use super::{Bucketized, Decision, Design, DesignedTable, Input, Refusal, anatomy, versatile};
 use crate::privacy::{self, Rule, Schema, Status};
+use crate::problem::{Fault, Kind};
 use crate::spec::{MethodSpec, ProposedTable};
 
 /// The rules of `method` in the tables that are proposed in place of its own. A table that is to be bucketized keeps the
@@ -14,16 +15,20 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
         MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
         MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
+        MethodSpec::Generalize(_) => {
+            let detail = "tables are proposed of exact values; those of generalize are not judged as such";
+            return Err(Refusal(vec![Fault::new("/schema", Kind::GuaranteeUnsupported, detail)]));
+        }
     };
     let kept = rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
     let all: Vec<Rule> = kept.chain(input.standing_rules.iter().copied()).collect();
-    let designed = |table: &ProposedTable| DesignedTable {
-        attributes: table.attributes,
-        bucketized: table.sensitive.map(|sensitive| {
+    let designed = |table: &ProposedTable| {
+        let bucketized = table.sensitive.map(|sensitive| {
             let into = all.iter().filter(|rule| rule.sensitive == sensitive);
             let guarantees = privacy::strongest(into.map(|rule| rule.guarantee));
             Bucketized::on(table.attributes, sensitive, guarantees)
-        }),
+        });
+        DesignedTable::of(table.attributes, bucketized)
     };
     let tables = tables.iter().map(designed).collect();
     let mut design = Design { tables, rules, relied_on, decision: Decision::ByRules };

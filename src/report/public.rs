@@ -46,13 +46,22 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
     let rows = manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).max().unwrap_or(0);
     let tables = manifest.tables.iter().map(|table| {
         let attributes = table.attributes.join(", ");
+        let classes: u64 =
+            manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
+        if table.kind == "generalized" {
+            let shared: Vec<&str> =
+                table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
+            return format!(
+                "{} holds {attributes}; what stands in the cells of {} is shared by the rows of a class, of which there are {classes}",
+                table.name,
+                shared.join(", ")
+            );
+        }
         match table.seals.first() {
             None => format!("{} holds the exact tuples of {attributes}", table.name),
             Some(seal) => {
-                let buckets: u64 =
-                    manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
                 format!(
-                    "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {buckets} buckets",
+                    "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {classes} buckets",
                     table.name,
                     seal.sensitive.join(", ")
                 )
@@ -111,16 +120,17 @@ fn sentence(rule: &ManifestRule) -> String {
     };
     match rule.achieved {
         None => format!("{promise}: {reason}"),
-        Some(achieved) => {
-            let worst = achieved.worst_posterior;
-            format!("{promise}: {reason}, and its worst bucket gives {} of {}", worst.count, worst.of)
-        }
+        Some(achieved) => match achieved.worst_posterior {
+            Some(worst) => format!("{promise}: {reason}, and its worst bucket gives {} of {}", worst.count, worst.of),
+            None => format!("{promise}: {reason}, and its smallest class has {} rows", achieved.smallest_bucket),
+        },
     }
 }
 
 /// What a guarantee promises of an attribute.
 fn promised(guarantee: Guarantee, sensitive: &str) -> String {
     match guarantee {
+        Guarantee::KAnonymity { k } => format!("no more than that the person is one of at least {k}"),
         Guarantee::LDiversity { l } => format!("each value of {sensitive} with probability at most 1/{l}"),
         Guarantee::DistinctLDiversity { l } => format!("of {sensitive} no more than that it is one of {l} values"),
         Guarantee::EntropyLDiversity { l } => {

@@ -39,7 +39,18 @@ pub fn readme(manifest: &Manifest) -> String {
         text.paragraph("", "Buckets: the parts of a bucketized table are tied by the column `bucket` alone. Every row of one part belongs to some row of the other part with the same bucket, and which one is not told: each is as likely as any other. To count, spread a bucket's rows evenly: a row of one part stands with each value of the other part as often as the value's share of the bucket says.");
     }
 
+    let generalized = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty());
+    if generalized {
+        text.paragraph("", "Classes: rows whose quasi-identifiers stand in equal cells are a class. An interval is written `17..24`, also of a single value (`17..17`): the value of each of its rows lies between the ends, both included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, null for a missing value. To count, spread a row evenly over its cell.");
+    }
+
     text.heading("What must not be concluded");
+    if generalized {
+        text.paragraph(
+            "- ",
+            "A cell does not say which of its values a row has, nor that each of them is equally frequent.",
+        );
+    }
     for warning in [
         "Joining two parts on `bucket` gives more rows than there are people: most of these combinations belong to nobody.",
         "The number of a bucket means nothing, and buckets of different tables have nothing to do with each other, also when their numbers are equal.",
@@ -76,6 +87,7 @@ fn about(table: &ManifestTable, part: &ManifestPart) -> String {
     for (name, cells) in &part.cells {
         about += &match cells.as_str() {
             "interval" => format!("; {name} holds intervals, both ends included"),
+            "set" => format!("; {name} holds sets of values, as JSON arrays"),
             "node" => format!("; {name} holds nodes of a taxonomy, each standing for one of the values below it"),
             other => format!("; {name} holds cells of kind {other}"),
         };

@@ -5,10 +5,10 @@ use std::io;
 use super::counts::{Counting, counted};
 use super::manifest::ManifestPart;
 use super::rows::PartRows;
-use crate::microdata::AttributeType;
 use crate::microdata::formats::arrow::ArrowStreamWriter;
 use crate::microdata::formats::parquet::ParquetWriter;
 use crate::microdata::formats::{DecimalScales, TypedColumn, TypedKind, TypedRows};
+use crate::microdata::{AttributeType, CellShape};
 
 /// Distinct rows are given on in pieces of so many, as the rows of a part are.
 const PIECE_ROWS: u64 = 1 << 16;
@@ -55,11 +55,18 @@ fn kinds(part: &ManifestPart) -> Vec<AttributeType> {
     bucket.into_iter().chain(part.attributes.iter().map(kind)).collect()
 }
 
+/// What the cells of a part's columns hold, `bucket` first where there is one.
+fn shapes(part: &ManifestPart) -> Vec<CellShape> {
+    let bucket = part.bucketed.then_some(CellShape::Exact);
+    bucket.into_iter().chain(part.attributes.iter().map(|name| part.shape(name))).collect()
+}
+
 /// What has to look at all chunks of a part before it can be rendered; `None` when nothing has.
 #[must_use]
 pub fn scales(part: &ManifestPart, format: PartFormat) -> Option<DecimalScales> {
     let typed = matches!(format, PartFormat::Parquet | PartFormat::Arrow);
-    let scales = DecimalScales::new(&kinds(part), part.null.as_deref());
+    let columns: Vec<_> = kinds(part).into_iter().zip(shapes(part)).collect();
+    let scales = DecimalScales::new(&columns, part.null.as_deref());
     (typed && scales.needed()).then_some(scales)
 }
 
@@ -82,8 +89,10 @@ impl Rendering {
             let found = scales.map(DecimalScales::found).unwrap_or_default();
             let names =
                 shown.bucketed.then_some("bucket").into_iter().chain(shown.attributes.iter().map(String::as_str));
+            let shapes = shapes(&shown);
             let column = |(index, (name, kind)): (usize, (&str, AttributeType))| TypedColumn {
                 name: name.to_owned(),
+                shape: shapes.get(index).copied().unwrap_or_default(),
                 kind: match index {
                     0 if shown.bucketed => TypedKind::Bucket,
                     _ if counts && index + 1 == shown.attributes.len() + usize::from(shown.bucketed) => {

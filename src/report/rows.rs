@@ -6,15 +6,16 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::manifest::ManifestPart;
-use crate::microdata::AttributeType;
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
+use crate::microdata::{AttributeType, CellShape, Span, parse_set, write_json};
 
 /// Renders the rows of one part.
 pub struct PartRows<'a> {
     part: &'a ManifestPart,
     names: Vec<String>,
     kinds: Vec<AttributeType>,
+    shapes: Vec<CellShape>,
 }
 
 impl<'a> PartRows<'a> {
@@ -24,8 +25,9 @@ impl<'a> PartRows<'a> {
         let bucket = part.bucketed.then(|| ("bucket".to_owned(), AttributeType::Integer));
         let kind = |name: &String| part.types.get(name).copied().unwrap_or(AttributeType::Text);
         let columns = bucket.into_iter().chain(part.attributes.iter().map(|name| (name.clone(), kind(name))));
-        let (names, kinds) = columns.unzip();
-        Self { part, names, kinds }
+        let (names, kinds): (Vec<String>, Vec<AttributeType>) = columns.unzip();
+        let shapes = names.iter().map(|name| part.shape(name)).collect();
+        Self { part, names, kinds, shapes }
     }
 
     /// A chunk of the CSV as one JSON object a line. The first chunk begins with the header.
@@ -100,8 +102,15 @@ impl<'a> PartRows<'a> {
         let mut scanner = self.scanner(csv);
         scanner.next_record()?;
         while let Some(record) = scanner.next_record()? {
-            let held = record.iter().zip(&self.kinds).all(|((field, quoted), kind)| {
-                *kind == AttributeType::Text || (!quoted && field == null) || kind.admits(field)
+            let columns = self.kinds.iter().zip(&self.shapes);
+            let held = record.iter().zip(columns).all(|((field, quoted), (kind, shape))| match shape {
+                _ if !quoted && field == null => *shape != CellShape::Set,
+                CellShape::Exact => *kind == AttributeType::Text || kind.admits(field),
+                CellShape::Interval => Span::parse(field)
+                    .is_some_and(|span| span.from.iter().chain([&span.to]).all(|end| kind.admits(end))),
+                CellShape::Set => {
+                    parse_set(field).is_some_and(|values| values.iter().flatten().all(|value| kind.admits(value)))
+                }
             });
             if !held {
                 return Ok(false);
@@ -126,17 +135,21 @@ impl<'a> PartRows<'a> {
     fn cell(&self, index: usize, field: &[u8], quoted: bool, out: &mut Vec<u8>) {
         let null = self.part.null.as_deref().unwrap_or_default().as_bytes();
         let kind = self.kinds.get(index).copied().unwrap_or(AttributeType::Text);
-        let literal = match kind {
-            // canonical integers and decimals are JSON numbers as they stand, and so are booleans
-            AttributeType::Integer | AttributeType::Decimal | AttributeType::Boolean => kind.admits(field),
-            AttributeType::Text | AttributeType::Date | AttributeType::Timestamp => false,
-        };
-        if !quoted && field == null {
-            out.extend_from_slice(b"null");
-        } else if literal {
-            out.extend_from_slice(field);
-        } else {
-            out.extend_from_slice(Value::from(String::from_utf8_lossy(field)).to_string().as_bytes());
+        let value = (quoted || field != null).then_some(field);
+        match (self.shapes.get(index).copied().unwrap_or_default(), value) {
+            (CellShape::Interval, Some(field)) => match Span::parse(field) {
+                Some(span) => {
+                    out.extend_from_slice(b"{\"from\":");
+                    write_json(kind, span.from.as_deref(), out);
+                    out.extend_from_slice(b",\"to\":");
+                    write_json(kind, Some(&span.to), out);
+                    out.push(b'}');
+                }
+                None => write_json(AttributeType::Text, value, out),
+            },
+            // a set is JSON as it stands
+            (CellShape::Set, Some(field)) if parse_set(field).is_some() => out.extend_from_slice(field),
+            (_, value) => write_json(kind, value, out),
         }
     }
 }
@@ -170,6 +183,23 @@ mod tests {
                         {\"bucket\":1,\"age\":null,\"name\":\"\"}\n\
                         {\"bucket\":2,\"age\":-5,\"name\":null}\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn cells_of_several_values_are_objects_and_lists() {
+        let mut part = part(&[("age", AttributeType::Integer), ("job", AttributeType::Text)], false, None);
+        part.cells = [("age", "interval"), ("job", "set")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        let csv = b"age,job\n17..24,\"[\"\"a\"\",null]\"\n..30,[null]\n,\"[\"\"b,c\"\"]\"\n";
+        let rows = PartRows::new(&part);
+        let text = String::from_utf8(rows.ndjson(csv, true).unwrap()).unwrap();
+        let expected = "{\"age\":{\"from\":17,\"to\":24},\"job\":[\"a\",null]}\n\
+                        {\"age\":{\"from\":null,\"to\":30},\"job\":[null]}\n\
+                        {\"age\":null,\"job\":[\"b,c\"]}\n";
+        assert_eq!(text, expected);
+        assert!(rows.types_hold(&csv[..]).unwrap());
+        for wrong in ["17,[]", "x..y,[]", "1..2,"] {
+            assert!(!rows.types_hold(format!("age,job\n{wrong}\n").as_bytes()).unwrap(), "{wrong}");
+        }
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub(super) fn resolve(
     }
 
     let method = method?;
+    if let DraftMethod::Generalize(draft) = &method {
+        draft.check(columns, &used, &general, faults);
+    }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
@@ -79,6 +82,7 @@ pub(super) fn resolve(
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
+        DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
     };
     check_uninformative(columns, &used, &uninformative, &method, faults);
     Some(Specification {
@@ -174,6 +178,7 @@ fn check_uninformative(
         let mut rules = method.rules().iter().filter(|rule| rule.protects.attributes().contains(*attribute));
         let unsaid = rules.find_map(|rule| match rule.protects {
             Protected::Joint(_) => Some("a combination".to_owned()),
+            Protected::Rows => None,
             Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
             Protected::Attribute(_) if joint => Some("multi_sa".to_owned()),
             Protected::Attribute(_) if matches!(method, MethodSpec::Bucketize(spec) if spec.unsaid(stated)) => {

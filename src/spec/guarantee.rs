@@ -26,9 +26,25 @@ const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 
 /// Reads a guarantee; `None` after a fault.
 pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Guarantee> {
+    guarantee_among(SUPPORTED, value, pointer, faults)
+}
+
+/// Reads one of the guarantees that a method takes; `None` after a fault.
+pub(super) fn guarantee_among(
+    supported: &[&str],
+    value: &Value,
+    pointer: &str,
+    faults: &mut Faults,
+) -> Option<Guarantee> {
     let members = Members::open(value, pointer, faults)?;
     let mut reader = Reader { members, faults };
     let read = match reader.members.take("type").map(Value::as_str) {
+        Some(Some(name)) if !supported.contains(&name) && (SUPPORTED.contains(&name) || ELSEWHERE.contains(&name)) => {
+            let detail = format!("{name} is no guarantee of this method; it takes {}", supported.join(", "));
+            faults_at(&mut reader, "type", |faults, pointer| faults.unsupported(pointer, detail));
+            return None;
+        }
+        Some(Some("k_anonymity")) => reader.k_anonymity(),
         Some(Some("l_diversity")) => reader.diversity().map(|l| Guarantee::LDiversity { l }),
         Some(Some("distinct_l_diversity")) => reader.diversity().map(|l| Guarantee::DistinctLDiversity { l }),
         Some(Some("entropy_l_diversity")) => reader.entropy(),
@@ -37,13 +53,8 @@ pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Gu
         Some(Some("t_closeness")) => reader.t_closeness(),
         Some(Some("rho")) => reader.rho(),
         Some(Some("delta")) => reader.delta(),
-        Some(Some(name)) if ELSEWHERE.contains(&name) => {
-            let detail = format!("{name} is no guarantee of this method; it takes {}", SUPPORTED.join(", "));
-            faults_at(&mut reader, "type", |faults, pointer| faults.unsupported(pointer, detail));
-            return None;
-        }
         _ => {
-            let allowed = super::reader::one_of(SUPPORTED);
+            let allowed = super::reader::one_of(supported);
             faults_at(&mut reader, "type", |faults, pointer| faults.range(pointer, &allowed));
             return None;
         }
@@ -94,6 +105,15 @@ impl Reader<'_, '_> {
                 None
             }
         }
+    }
+
+    fn k_anonymity(&mut self) -> Option<Guarantee> {
+        let k = self.whole("k", DIVERSITY)?;
+        if k == 1 {
+            self.vacuous("k", "every class has a row: ask for k of at least 2");
+            return None;
+        }
+        Some(Guarantee::KAnonymity { k })
     }
 
     fn diversity(&mut self) -> Option<u64> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::attributes::{Columns, Stated};
 use super::bucketize::{self, DraftBucketize};
 use super::dependencies::{self, DraftDependency};
+use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
@@ -13,14 +14,15 @@ use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize"];
-const UNSUPPORTED: &[&str] = &["slicing", "decompose", "sequential", "generalize"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize"];
+const UNSUPPORTED: &[&str] = &["slicing", "decompose", "sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
     Bucketize(DraftBucketize),
+    Generalize(DraftGeneralize),
 }
 
 /// Versatile publishing.
@@ -62,6 +64,7 @@ impl DraftMethod {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Generalize(draft) => draft.mentioned(),
         }
     }
 
@@ -71,6 +74,7 @@ impl DraftMethod {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
             Self::Bucketize(draft) => &draft.guessed,
+            Self::Generalize(draft) => &draft.guessed,
         }
     }
 }
@@ -110,6 +114,12 @@ pub(super) fn read(
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
             Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
+        }
+        Some("generalize") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Generalize(generalize::read(members, columns, stated, faults)))
         }
         Some(name) if UNSUPPORTED.contains(&name) => {
             faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));

@@ -13,6 +13,7 @@ mod check;
 mod dependencies;
 mod document;
 mod duration;
+mod generalize;
 pub mod grammar;
 mod guarantee;
 mod json;
@@ -34,14 +35,15 @@ pub use analysis::{DifferentialInference, read_differential_inference};
 pub use bucketize::{BucketizeSpec, Sizes};
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
+pub use generalize::Halving;
 pub use guarantee::guarantee;
 pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use types::{
-    Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
-    SpecWarning, Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, CellKind, ColumnFacts, Correlated, GeneralizeSpec, MethodSpec, Origin, ProposedTable,
+    Reading, Schema, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
 pub use utility::{CountWorkload, InternalUtility, Width};
 pub use verification::{

@@ -132,5 +132,6 @@ fn method(parts: &Parts<'_>) -> Value {
             "sensitive": sensitive.map(|column| parts.columns.name(column)),
             "guarantee": guarantee,
         }),
+        DraftMethod::Generalize(draft) => draft.normal(parts.columns),
     }
 }

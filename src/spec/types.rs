@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::bucketize::BucketizeSpec;
+use super::generalize::Halving;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
@@ -145,6 +146,8 @@ pub enum MethodSpec {
     Anatomy(AnatomySpec),
     /// One sensitive attribute with a threshold for each of its values, one table in two parts.
     Bucketize(BucketizeSpec),
+    /// Classes of rows whose quasi-identifiers are published alike.
+    Generalize(GeneralizeSpec),
 }
 
 impl MethodSpec {
@@ -155,6 +158,7 @@ impl MethodSpec {
             Self::Versatile(_) => "versatile",
             Self::Anatomy(_) => "anatomy",
             Self::Bucketize(_) => "bucketize",
+            Self::Generalize(_) => "generalize",
         }
     }
 
@@ -163,7 +167,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Bucketize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -172,7 +176,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Bucketize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -183,6 +187,7 @@ impl MethodSpec {
             Self::Versatile(spec) => &spec.rules,
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
             Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
+            Self::Generalize(spec) => &spec.rules,
         }
     }
 }
@@ -292,6 +297,34 @@ pub struct StatedDependency {
 pub struct AnatomySpec {
     /// The quasi-identifiers and the sensitive attribute, at pointer `/method`.
     pub rule: SubmittedRule,
+}
+
+/// Generalization.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeneralizeSpec {
+    /// A rule for each guarantee and each sensitive attribute, and one for k-anonymity, all at pointer `/method`.
+    pub rules: Vec<SubmittedRule>,
+    /// The attributes that are generalized.
+    pub quasi_identifiers: AttrSet,
+    /// The attributes that stay exact.
+    pub sensitive: AttrSet,
+    /// How classes are halved.
+    pub split: Halving,
+    /// What stands in generalized cells.
+    pub cells: CellKind,
+}
+
+/// What stands in the cells of a generalized attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKind {
+    /// The first and the last value of a class, in their order.
+    #[default]
+    Interval,
+    /// The lowest node of a taxonomy above all values of a class.
+    Node,
+    /// All values of a class.
+    Set,
 }
 
 /// Something that is allowed and deserves a second look.

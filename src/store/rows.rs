@@ -11,7 +11,7 @@ use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, PartChunkRecord,
     PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
-    ReleaseRecord, RepeatRecord, Rotated, StandingRuleRecord, StoreError, TenantSettings,
+    ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StoreError, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
 
@@ -205,6 +205,38 @@ impl From<DisclosureRow> for DisclosureRecord {
             recorded_at: row.recorded_at,
         }
     }
+}
+
+#[derive(FromRow)]
+pub(super) struct SeriesDisclosureRow {
+    #[sqlx(flatten)]
+    entry: DisclosureRow,
+    content_hash: Vec<u8>,
+    status: String,
+}
+
+#[derive(FromRow)]
+pub(super) struct SeriesRuleRow {
+    #[sqlx(flatten)]
+    rule: StandingRuleRow,
+    content_hash: Vec<u8>,
+}
+
+/// The rows of a series as one.
+pub(super) fn series(
+    datasets: Vec<(Uuid, DateTime<Utc>)>,
+    entries: Vec<SeriesDisclosureRow>,
+    rules: Vec<SeriesRuleRow>,
+) -> Result<SeriesRecord, StoreError> {
+    let entry = |SeriesDisclosureRow { entry, content_hash, status }| {
+        Ok(SeriesEntry { content_hash: hash(&content_hash)?, status, entry: entry.into() })
+    };
+    let rule = |SeriesRuleRow { rule, content_hash }| Ok((hash(&content_hash)?, rule.into()));
+    Ok(SeriesRecord {
+        datasets,
+        entries: entries.into_iter().map(entry).collect::<Result<_, StoreError>>()?,
+        rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
+    })
 }
 
 #[derive(FromRow)]

@@ -5,4 +5,4 @@ mod kl;
 mod workload;
 
 pub use kl::divergence;
-pub use workload::{Errors, Width, Workload, errors};
+pub use workload::{Errors, Width, Workload, errors, errors_of_boxes};

@@ -1,8 +1,8 @@
 //! Random COUNT queries: how far their estimates are from the true counts.
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table};
-use crate::model::{Cells, Estimator, Predicates, Route, Shape};
+use crate::microdata::{Attr, AttrSet, Selection, Table};
+use crate::model::{Boxes, Cells, Estimator, Predicates, Route, Shape};
 use crate::with_codes;
 
 /// Random queries.
@@ -63,15 +63,7 @@ pub fn errors(
     let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
     let all = Route::Joined(shape.whole_tree());
     let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
-    let mut found = Errors::default();
-    let most = DRAWS.saturating_mul(u64::from(workload.number));
-    while found.relative.len() < workload.number as usize && found.redrawn < most {
-        let query = drawn(original, published, workload, below);
-        let actual = counted(original, &query, control)?;
-        if actual == 0 {
-            found.redrawn += 1;
-            continue;
-        }
+    let mut estimate = |query: &Predicates| {
         let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
         let asked: Predicates = query
             .iter()
@@ -93,8 +85,53 @@ pub fn errors(
                 Some((*attr, admits.collect()))
             })
             .collect();
-        let estimate = estimator.estimate(&route, &asked, control)?;
-        found.relative.push((actual as f64 - estimate.count).abs() / actual as f64);
+        Ok(estimator.estimate(&route, &asked, control)?.count)
+    };
+    errors_of(published, original, workload, below, &mut estimate, control)
+}
+
+/// The same with the boxes of a generalized table, which has all attributes of the original.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn errors_of_boxes(
+    boxes: &Boxes,
+    original: &Table,
+    workload: &Workload,
+    below: &mut dyn FnMut(u32) -> u32,
+    control: &Control,
+) -> Result<Errors, Cancelled> {
+    let mut estimate = |query: &Predicates| {
+        let selection = |(attribute, admitted): &(Attr, Vec<bool>)| {
+            let values = original.column(*attribute).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
+            let among = Some(values.map(|(value, _)| value.map(<[u8]>::to_vec)).collect());
+            Selection { attribute: *attribute, among, from: None, to: None }
+        };
+        let selections: Vec<Selection> = query.iter().map(selection).collect();
+        Ok(boxes.estimate(&selections, control)?.count)
+    };
+    errors_of(original.attributes(), original, workload, below, &mut estimate, control)
+}
+
+fn errors_of(
+    published: AttrSet,
+    original: &Table,
+    workload: &Workload,
+    below: &mut dyn FnMut(u32) -> u32,
+    estimate: &mut dyn FnMut(&Predicates) -> Result<f64, Cancelled>,
+    control: &Control,
+) -> Result<Errors, Cancelled> {
+    let mut found = Errors::default();
+    let most = DRAWS.saturating_mul(u64::from(workload.number));
+    while found.relative.len() < workload.number as usize && found.redrawn < most {
+        let query = drawn(original, published, workload, below);
+        let actual = counted(original, &query, control)?;
+        if actual == 0 {
+            found.redrawn += 1;
+            continue;
+        }
+        let estimated = estimate(&query)?;
+        found.relative.push((actual as f64 - estimated).abs() / actual as f64);
     }
     found.relative.sort_by(f64::total_cmp);
     Ok(found)

@@ -123,6 +123,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/policies/{name}/versions", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("POST", "/v1/verifications", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("POST", "/v1/analyses/differential-inference", Some(Scope::ReleasesRead), READERS, 200, 200),
+    ("GET", "/v1/series/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
     // last of these: from then on the stranger has one of the same name
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
@@ -166,7 +167,13 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         _ => &things.release,
     };
     let path = path.replace("{id}", id).replace("{table}", "t1").replace("{part}", "qi");
-    let path = path.replace("{name}", if path.contains("/attributes/") { "race" } else { POLICY });
+    let name = match &path {
+        path if path.contains("/attributes/") => "race",
+        // a dataset whose series was not named is one of its own
+        path if path.contains("/series/") => &things.dataset,
+        _ => POLICY,
+    };
+    let path = path.replace("{name}", name);
     let document = json!({"dataset": things.dataset, "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,

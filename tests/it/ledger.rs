@@ -200,3 +200,56 @@ async fn two_incompatible_jobs_at_once_make_one_release() {
     assert_eq!(server.items("/v1/releases").await.len(), 1);
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_series_shows_what_was_published_and_what_may_not_be_any_more() {
+    let server = Server::start().await;
+    let missing = server.get("/v1/series/people").await;
+    assert_eq!((missing.status, kind(&missing.json())), (404, "not-found"));
+    let dataset = text(&server.upload("name=t&series=people", HOSPITAL).await.ok(201)["id"]);
+    let empty = server.get("/v1/series/people").await.ok(200);
+    assert_eq!((&empty["datasets"], &empty["disclosures"]), (&json!([dataset]), &json!([])));
+
+    let released = server.publish(&dataset, json!({"method": hospital_method(), "hold": true})).await;
+    let series = server.get("/v1/series/people").await.ok(200);
+    let disclosures = series["disclosures"].as_array().unwrap();
+    assert!(disclosures.iter().all(|of| of["status"] == "reserved" && of["release"] == released["id"]));
+    let reason = json!({"reason": "as agreed"});
+    server.post(&format!("/v1/releases/{}/approve", text(&released["id"])), &reason).await.ok(200);
+
+    let series = server.get("/v1/series/people").await.ok(200);
+    let manifest = server.get(&format!("/v1/releases/{}", text(&released["id"]))).await.ok(200);
+    let disclosures = series["disclosures"].as_array().unwrap();
+    for (disclosure, table) in disclosures.iter().zip(manifest["tables"].as_array().unwrap()) {
+        assert_eq!((&disclosure["table"], &disclosure["standing"]), (&table["name"], &table["standing"]));
+        assert_eq!((&disclosure["seals"], &disclosure["status"]), (&table["seals"], &json!("published")));
+    }
+    // rules that others imply stand with these
+    let standing = series["standing_rules"].as_array().unwrap();
+    assert!(standing.iter().any(|rule| rule["pointer"] == "/method/rules/0" && rule["sensitive"] == json!(["race"])));
+    let by = |name: &str| disclosures.iter().find(|of| of["table"] == name).unwrap();
+    for edge in series["graph"].as_array().unwrap() {
+        let [a, b] = ["a", "b"].map(|end| disclosures.iter().find(|of| of["id"] == edge[end]).unwrap());
+        let shared = edge["shared"].as_array().unwrap();
+        assert!(!shared.is_empty());
+        for name in shared {
+            assert!([a, b].iter().all(|of| of["attributes"].as_array().unwrap().contains(name)));
+        }
+    }
+    assert_eq!(by("t1")["cuts"], json!({}));
+    // what the list says is what a plan says
+    let names: Vec<String> = series["attributes"].as_array().unwrap().iter().map(|of| text(&of["name"])).collect();
+    let refused = series["refused_pairs"].as_array().unwrap();
+    let mut judged = 0;
+    for (at, first) in names.iter().enumerate() {
+        for second in &names[at + 1..] {
+            let planned = plan(&server, &dataset, plain(&[first, second])).await;
+            let pair = [json!([first, second]), json!([second, first])];
+            let is_refused = refused.iter().any(|refused| pair.contains(refused));
+            assert_eq!(planned["composition"]["verdict"] == "violated", is_refused, "{first}, {second}");
+            judged += usize::from(is_refused);
+        }
+    }
+    assert!(judged > 0 && judged == refused.len());
+    server.stop().await;
+}

@@ -25,6 +25,7 @@ mod formats;
 mod formats_out;
 mod gateway;
 mod gd;
+mod generalize;
 mod guarantees;
 mod harness;
 mod house;

@@ -312,6 +312,7 @@ async fn examples_are_what_the_service_answers() {
     let ratio: Value =
         serde_json::from_str(include_str!("../../openapi/examples/differential_inference.json")).unwrap();
     note("inferred.json", &server.post("/v1/analyses/differential-inference", &ratio).await.ok(200));
+    note("series.json", &server.get("/v1/series/hospital-2026").await.ok(200));
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let texts = [

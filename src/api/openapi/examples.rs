@@ -24,6 +24,7 @@ files! {
     "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
+    "generalize.json", "Classes of at least two rows, with zip codes that differ";
     "health.json", "All is well";
     "held.json", "A release that waits for an approval, from a table with columns that are not published";
     "history.json", "A release that was published and withdrawn";
@@ -54,6 +55,7 @@ files! {
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
+    "series.json", "What was published of the hospital table";
     "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";

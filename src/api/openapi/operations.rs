@@ -80,6 +80,7 @@ const DOCUMENTS: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
+    (JSON, "generalize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
 ];
@@ -87,6 +88,7 @@ const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
+    (JSON, "generalize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
     (JSON, "proposed.json"),
@@ -429,6 +431,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
             WorkLimit,
             StorageFull,
         ],
+    },
+    Operation {
+        method: "get",
+        path: "/v1/series/{name}",
+        id: "get_series",
+        requests: &[],
+        answers: &[("200", "The series and its ledger.", &[(JSON, "series.json")])],
+        problems: &[NotFound],
     },
     Operation {
         method: "get",

@@ -7,12 +7,15 @@ use arrow_array::builder::{
     BooleanBuilder, Date32Builder, Decimal128Builder, Int32Builder, Int64Builder, StringBuilder,
     TimestampMicrosecondBuilder,
 };
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, ListArray, RecordBatch, StringArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
 use super::Limits;
 use super::csv::{Record, Scanner};
-use crate::microdata::{AttributeType, Domain, Interner, parse_date, parse_integer, parse_timestamp};
+use crate::microdata::{
+    AttributeType, CellShape, Domain, Interner, Span, parse_date, parse_integer, parse_set, parse_timestamp,
+};
 
 /// The most digits of a decimal that typed formats hold.
 const MAX_DIGITS: u8 = 38;
@@ -24,6 +27,20 @@ pub struct TypedColumn {
     pub name: String,
     /// How its values are held.
     pub kind: TypedKind,
+    /// Whether a cell holds one of them, the ends of an interval, or a set.
+    pub shape: CellShape,
+}
+
+impl TypedColumn {
+    fn field(&self) -> Field {
+        let nested = |name: &str| self.kind.nested().field(name);
+        let kind = match self.shape {
+            CellShape::Exact => return self.kind.field(&self.name),
+            CellShape::Interval => DataType::Struct(Fields::from(vec![nested("from"), nested("to")])),
+            CellShape::Set => DataType::List(Arc::new(nested("element"))),
+        };
+        Field::new(&self.name, kind, true)
+    }
 }
 
 /// How values are held.
@@ -45,6 +62,8 @@ pub enum TypedKind {
     Timestamp,
     /// UTF-8 under a dictionary of its own for every batch.
     Text,
+    /// UTF-8 as it is, inside of other cells.
+    PlainText,
 }
 
 impl TypedKind {
@@ -61,6 +80,14 @@ impl TypedKind {
         }
     }
 
+    /// How the same values are held inside of a cell.
+    const fn nested(self) -> Self {
+        match self {
+            Self::Text => Self::PlainText,
+            other => other,
+        }
+    }
+
     fn field(self, name: &str) -> Field {
         let kind = match self {
             Self::Bucket => DataType::Int32,
@@ -69,6 +96,7 @@ impl TypedKind {
             Self::Boolean => DataType::Boolean,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::PlainText => DataType::Utf8,
             Self::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
         };
         Field::new(name, kind, !matches!(self, Self::Bucket | Self::Count))
@@ -86,7 +114,7 @@ impl TypedRows {
     /// Rows of these columns; `null` is the text of a missing value, unquoted, where that is not nothing.
     #[must_use]
     pub fn new(columns: Vec<TypedColumn>, null: Option<&str>) -> Self {
-        let fields: Vec<Field> = columns.iter().map(|column| column.kind.field(&column.name)).collect();
+        let fields: Vec<Field> = columns.iter().map(TypedColumn::field).collect();
         Self { columns, null: null.unwrap_or_default().to_owned(), schema: Arc::new(Schema::new(fields)) }
     }
 
@@ -101,7 +129,7 @@ impl TypedRows {
     /// # Errors
     /// When they are not rows of these columns.
     pub fn batch(&self, csv: &[u8], header: bool) -> io::Result<RecordBatch> {
-        let mut growing: Vec<Growing> = self.columns.iter().map(|column| Growing::new(column.kind)).collect();
+        let mut growing: Vec<Growing> = self.columns.iter().map(Growing::of).collect();
         each_record(csv, header, self.columns.len(), |record| {
             for ((field, quoted), column) in record.iter().zip(&mut growing) {
                 let value = (quoted || field != self.null.as_bytes()).then_some(field);
@@ -118,15 +146,20 @@ impl TypedRows {
 pub struct DecimalScales {
     /// Per column, for decimal ones: digits before the point and behind it.
     columns: Vec<Option<(usize, usize)>>,
+    shapes: Vec<CellShape>,
     null: String,
 }
 
 impl DecimalScales {
-    /// Of columns of these types.
+    /// Of columns of these types and shapes.
     #[must_use]
-    pub fn new(kinds: &[AttributeType], null: Option<&str>) -> Self {
-        let decimal = |&kind: &AttributeType| (kind == AttributeType::Decimal).then_some((0, 0));
-        Self { columns: kinds.iter().map(decimal).collect(), null: null.unwrap_or_default().to_owned() }
+    pub fn new(columns: &[(AttributeType, CellShape)], null: Option<&str>) -> Self {
+        let decimal = |&(kind, _): &(AttributeType, CellShape)| (kind == AttributeType::Decimal).then_some((0, 0));
+        Self {
+            columns: columns.iter().map(decimal).collect(),
+            shapes: columns.iter().map(|(_, shape)| *shape).collect(),
+            null: null.unwrap_or_default().to_owned(),
+        }
     }
 
     /// Whether there is a decimal column.
@@ -140,15 +173,29 @@ impl DecimalScales {
     /// # Errors
     /// When they are not rows of these columns.
     pub fn look(&mut self, csv: &[u8], header: bool) -> io::Result<()> {
-        let (columns, null) = (&mut self.columns, self.null.as_bytes());
+        let Self { columns, shapes, null } = self;
         each_record(csv, header, columns.len(), |record| {
-            for ((field, quoted), column) in record.iter().zip(columns.iter_mut()) {
+            for ((field, quoted), (column, shape)) in record.iter().zip(columns.iter_mut().zip(shapes.iter())) {
                 let Some((whole, fraction)) = column else { continue };
-                if quoted || field != null {
-                    let digits = field.strip_prefix(b"-").unwrap_or(field);
+                if !quoted && field == null.as_bytes() {
+                    continue;
+                }
+                let mut look = |value: &[u8]| {
+                    let digits = value.strip_prefix(b"-").unwrap_or(value);
                     let point = digits.iter().position(|&byte| byte == b'.').unwrap_or(digits.len());
                     *whole = (*whole).max(point);
                     *fraction = (*fraction).max(digits.len().saturating_sub(point + 1));
+                };
+                match shape {
+                    CellShape::Exact => look(field),
+                    CellShape::Interval => {
+                        let span = Span::parse(field).ok_or_else(|| corrupt("a cell is no interval"))?;
+                        span.from.iter().chain([&span.to]).for_each(|end| look(end));
+                    }
+                    CellShape::Set => {
+                        let values = parse_set(field).ok_or_else(|| corrupt("a cell is no set"))?;
+                        values.iter().flatten().for_each(|value| look(value));
+                    }
                 }
             }
             Ok(())
@@ -198,9 +245,25 @@ enum Growing {
     Date(Date32Builder),
     Timestamp(TimestampMicrosecondBuilder),
     Text(Box<Interner>, Vec<Option<u32>>),
+    PlainText(StringBuilder),
+    /// Both ends, and whether there is an interval.
+    Interval(Box<[Growing; 2]>, Vec<bool>, Fields),
+    /// The values of all sets, how many each has, and whether there is one.
+    Set(Box<Growing>, Vec<usize>, Vec<bool>, FieldRef),
 }
 
 impl Growing {
+    fn of(column: &TypedColumn) -> Self {
+        let nested = || Self::new(column.kind.nested());
+        match column.field().data_type() {
+            DataType::Struct(fields) if column.shape == CellShape::Interval => {
+                Self::Interval(Box::new([nested(), nested()]), Vec::new(), fields.clone())
+            }
+            DataType::List(field) => Self::Set(Box::new(nested()), Vec::new(), Vec::new(), Arc::clone(field)),
+            _ => Self::new(column.kind),
+        }
+    }
+
     fn new(kind: TypedKind) -> Self {
         match kind {
             TypedKind::Bucket => Self::Bucket(Int32Builder::new()),
@@ -210,13 +273,14 @@ impl Growing {
             TypedKind::Date => Self::Date(Date32Builder::new()),
             TypedKind::Timestamp => Self::Timestamp(TimestampMicrosecondBuilder::new()),
             TypedKind::Text => Self::Text(Box::default(), Vec::new()),
+            TypedKind::PlainText => Self::PlainText(StringBuilder::new()),
         }
     }
 
     /// Appends a cell; `None` when it is not of the type.
     fn push(&mut self, value: Option<&[u8]>) -> Option<()> {
         /// The value parsed, if there is one.
-        fn parsed<T>(value: Option<&[u8]>, parse: impl Fn(&[u8]) -> Option<T>) -> Option<Option<T>> {
+        fn parsed<'v, T>(value: Option<&'v [u8]>, parse: impl Fn(&'v [u8]) -> Option<T>) -> Option<Option<T>> {
             value.map_or(Some(None), |value| parse(value).map(Some))
         }
         match self {
@@ -233,6 +297,28 @@ impl Growing {
             Self::Date(builder) => builder.append_option(parsed(value, parse_date)?),
             Self::Timestamp(builder) => builder.append_option(parsed(value, parse_timestamp)?),
             Self::Text(interner, codes) => codes.push(value.map(|value| interner.intern(value))),
+            Self::PlainText(builder) => {
+                builder.append_option(parsed(value, |text| Some(std::str::from_utf8(text).ok()?.to_owned()))?);
+            }
+            Self::Interval(ends, valid, _) => {
+                let span = parsed(value, Span::parse)?;
+                let (from, to) = match &span {
+                    Some(span) => (span.from.as_deref(), Some(&*span.to)),
+                    None => (None, None),
+                };
+                ends[0].push(from)?;
+                ends[1].push(to)?;
+                valid.push(span.is_some());
+            }
+            Self::Set(values, lengths, valid, _) => {
+                let set = parsed(value, parse_set)?;
+                valid.push(set.is_some());
+                let set = set.unwrap_or_default();
+                lengths.push(set.len());
+                for value in &set {
+                    values.push(value.as_deref())?;
+                }
+            }
         }
         Some(())
     }
@@ -248,6 +334,17 @@ impl Growing {
             Self::Boolean(mut builder) => Arc::new(builder.finish()),
             Self::Date(mut builder) => Arc::new(builder.finish()),
             Self::Timestamp(mut builder) => Arc::new(builder.finish().with_timezone("UTC")),
+            Self::PlainText(mut builder) => Arc::new(builder.finish()),
+            Self::Interval(ends, valid, fields) => {
+                let ends = ends.into_iter().map(Self::finish).collect::<io::Result<Vec<ArrayRef>>>()?;
+                let nulls = Some(NullBuffer::from(valid));
+                Arc::new(StructArray::try_new(fields, ends, nulls).map_err(corrupt)?)
+            }
+            Self::Set(values, lengths, valid, field) => {
+                let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+                let nulls = Some(NullBuffer::from(valid));
+                Arc::new(ListArray::try_new(field, offsets, values.finish()?, nulls).map_err(corrupt)?)
+            }
             Self::Text(mut interner, codes) => {
                 let (domain, ranks) = Domain::sort(AttributeType::Text, false, &interner.take());
                 let mut values = StringBuilder::new();

@@ -141,7 +141,7 @@ impl Method for Bucketize {
             }
             bucketized.planned = Some(Arc::new(planned));
         }
-        let table = DesignedTable { attributes, bucketized: Some(bucketized) };
+        let table = DesignedTable { attributes, bucketized: Some(bucketized), generalized: None };
         let (relied_on, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
         design.judge();
@@ -307,6 +307,6 @@ pub(super) fn counterfeits_label(attr: Attr) -> String {
 pub(super) fn protected(bucketized: &Bucketized) -> Option<Attr> {
     match bucketized.seals.first()?.protects {
         Protected::Attribute(attr) => Some(attr),
-        Protected::Joint(_) => None,
+        Protected::Joint(_) | Protected::Rows => None,
     }
 }

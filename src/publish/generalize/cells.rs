@@ -1,7 +1,7 @@
 //! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
 
 use super::Assignment;
-use crate::microdata::{Axis, Column};
+use crate::microdata::{Axis, BoundTaxonomy, Column};
 
 /// The values of a class, both ends included, and whether a missing value is among them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,12 @@ pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
 pub trait Covering {
     /// The lowest node above all of `codes`, of which there is at least one.
     fn covering(&self, codes: &[u32]) -> u32;
+}
+
+impl Covering for BoundTaxonomy {
+    fn covering(&self, codes: &[u32]) -> u32 {
+        self.lowest_above(codes)
+    }
 }
 
 /// The lowest node above the values of every class, by class.

@@ -6,8 +6,10 @@
 //! classes join these, which breaks nothing, because what each of them keeps their union keeps.
 
 mod cells;
+mod method;
 
 pub use cells::{Covering, Interval, intervals, nodes, sets};
+pub use method::Generalize;
 
 use super::assign::Assignment;
 use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated};

@@ -84,7 +84,7 @@ impl<'a> Ground<'a> {
     /// The table that a draft is of.
     pub(super) fn designed(&self, draft: &Draft) -> DesignedTable {
         let bucketized = |sensitive| Bucketized::on(draft.attributes, sensitive, self.guarantees(sensitive).to_vec());
-        DesignedTable { attributes: draft.attributes, bucketized: draft.sensitive.map(bucketized) }
+        DesignedTable::of(draft.attributes, draft.sensitive.map(bucketized))
     }
 
     /// The attributes that rules protect.

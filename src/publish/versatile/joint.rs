@@ -202,7 +202,7 @@ impl Contraction {
                 let joint = self.0.iter().find(|joint| joint.contains(attr));
                 joint.map_or(protects, |joint| Protected::Joint(*joint))
             }
-            Protected::Joint(_) => protects,
+            Protected::Joint(_) | Protected::Rows => protects,
         };
         let seal = |seal: Seal| Seal {
             known: self.expand(seal.known),
@@ -214,6 +214,6 @@ impl Contraction {
             seals: bucketized.seals.into_iter().map(seal).collect(),
             planned: bucketized.planned,
         });
-        DesignedTable { attributes: self.expand(table.attributes), bucketized }
+        DesignedTable::of(self.expand(table.attributes), bucketized)
     }
 }

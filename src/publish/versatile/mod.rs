@@ -54,7 +54,7 @@ impl Method for Versatile {
         let attributes = AttrSet::first(input.counts.attributes());
         match spec.algorithm {
             Algorithm::SingleAttribute => {
-                let alone = |attr| DesignedTable { attributes: AttrSet::one(attr), bucketized: None };
+                let alone = |attr| DesignedTable::of(AttrSet::one(attr), None);
                 design.tables = attributes.iter().map(alone).collect();
             }
             Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
@@ -175,7 +175,7 @@ fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> Desi
         let guarantees = privacy::strongest(guarded.map(|rule| rule.guarantee));
         (!guarantees.is_empty()).then(|| Bucketized::on(selected.attributes, sensitive, guarantees))
     });
-    DesignedTable { attributes: selected.attributes, bucketized }
+    DesignedTable::of(selected.attributes, bucketized)
 }
 
 /// Publishes raw what guards no rule, of this job or standing in the series: its buckets would protect nothing.

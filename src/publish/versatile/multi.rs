@@ -45,7 +45,7 @@ pub(super) fn decide(design: &mut Design, input: &Input<'_>, control: &Control) 
         [(attr, l)] => Some(Bucketized::on(attributes, attr, vec![Guarantee::LDiversity { l }])),
         _ => Some(Bucketized::each_of(attributes, &sensitive)),
     };
-    design.tables = vec![DesignedTable { attributes, bucketized }];
+    design.tables = vec![DesignedTable::of(attributes, bucketized)];
     if sensitive.len() < 2 {
         return Ok(());
     }

@@ -156,10 +156,7 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     let bucketized = Bucketized::on(set(&[0, 2, 3, 4]), Attr(3), vec![Guarantee::LDiversity { l: 2 }]);
     assert_eq!(
         design.tables,
-        [
-            DesignedTable { attributes: set(&[0, 2, 3, 4]), bucketized: Some(bucketized) },
-            DesignedTable { attributes: set(&[1, 5]), bucketized: None },
-        ]
+        [DesignedTable::of(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::of(set(&[1, 5]), None),]
     );
     let statuses: Vec<&Status> = design.rules.iter().map(|rule| &rule.status).collect();
     assert_eq!(statuses[0], &Status::Unreachable);
@@ -194,7 +191,7 @@ fn an_implied_rule_is_listed_with_the_rule_that_implies_it() {
 #[test]
 fn no_rules_give_one_raw_table() {
     let design = plan(4, vec![], false);
-    assert_eq!(design.tables, [DesignedTable { attributes: AttrSet::first(4), bucketized: None }]);
+    assert_eq!(design.tables, [DesignedTable::of(AttrSet::first(4), None)]);
 }
 
 proptest! {

@@ -287,6 +287,7 @@ macro_rules! conformance {
                 jobs_are_listed_by_filter;
             releases:
                 a_commit_makes_everything_visible_at_once
+                a_series_is_all_its_contents
                 a_commit_needs_the_lease_and_the_attempt
                 a_commit_judged_by_an_old_ledger_is_refused
                 one_standing_release_per_reuse_key

@@ -9,7 +9,10 @@ use super::{
     Bench, TENANT, TERMS, at, begun, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, job,
     new_job, part_chunk, release, sealed, token,
 };
-use crate::jobs::{CommitOutcome, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, Swept, Written};
+use crate::jobs::{
+    CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, SeriesEntry, SeriesRecord,
+    Swept, Written,
+};
 
 pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench) {
     let store = bench.store();
@@ -30,6 +33,29 @@ pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench
     for (tenant, series, hash) in [("x", "people", [7; 32]), ("default", "x", [7; 32]), ("default", "people", [8; 32])]
     {
         assert_eq!(store.disclosures(tenant, series, &hash).await.unwrap(), LedgerSnapshot::default());
+    }
+}
+
+pub(crate) async fn a_series_is_all_its_contents(bench: &impl Bench) {
+    let store = bench.store();
+    assert_eq!(store.series(TENANT, "people").await.unwrap(), SeriesRecord::default());
+    let id = enqueue(&*store, 1).await.id;
+    let (claimed, token) = claim(&*store, at(1)).await;
+    let commit = commit_of(&claimed.job, token, 0, at(2));
+    assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::Committed);
+    let series = store.series(TENANT, "people").await.unwrap();
+    let job = job(&*store, id).await;
+    assert_eq!(series.datasets.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [job.dataset]);
+    let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
+    let entry = |entry: &DisclosureRecord| SeriesEntry {
+        content_hash: [7; 32],
+        status: commit.release.status.clone(),
+        entry: entry.clone(),
+    };
+    assert_eq!(series.entries, ledger.entries.iter().map(entry).collect::<Vec<_>>());
+    assert_eq!(series.rules, ledger.rules.iter().map(|rule| ([7; 32], rule.clone())).collect::<Vec<_>>());
+    for (tenant, name) in [("x", "people"), (TENANT, "x")] {
+        assert_eq!(store.series(tenant, name).await.unwrap(), SeriesRecord::default());
     }
 }
 

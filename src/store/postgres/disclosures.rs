@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, failed};
-use crate::jobs::{DisclosureRecord, Disclosures, LedgerSnapshot, StandingRuleRecord, StoreError};
-use crate::store::rows::{DisclosureRow, StandingRuleRow};
+use crate::jobs::{DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StoreError};
+use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
 use crate::store::sql::disclosures as sql;
 
 #[async_trait]
@@ -45,5 +45,16 @@ impl Disclosures for PostgresStore {
             entries: entries.into_iter().map(DisclosureRecord::from).collect(),
             rules: rules.into_iter().map(StandingRuleRecord::from).collect(),
         })
+    }
+
+    async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError> {
+        let mut tx = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await.map_err(failed)?;
+        let datasets = sqlx::query_as(sql::SERIES_DATASETS).bind(tenant).bind(series);
+        let datasets = datasets.fetch_all(&mut *tx).await.map_err(failed)?;
+        let entries = sqlx::query_as(sql::SERIES_DISCLOSURES).bind(tenant).bind(series);
+        let entries = entries.fetch_all(&mut *tx).await.map_err(failed)?;
+        let rules = sqlx::query_as(sql::SERIES_RULES).bind(tenant).bind(series);
+        let rules = rules.fetch_all(&mut *tx).await.map_err(failed)?;
+        rows::series(datasets, entries, rules)
     }
 }

@@ -18,6 +18,26 @@ SELECT id, release_id, table_name, body, recorded_at FROM imported_disclosures
 WHERE tenant = $1 AND series = $2 AND content_hash = $3
 ORDER BY id";
 
+pub(crate) const SERIES_DATASETS: &str = "\
+-- series_datasets
+SELECT id, created_at FROM datasets WHERE tenant = $1 AND series = $2 ORDER BY id";
+
+pub(crate) const SERIES_DISCLOSURES: &str = "\
+-- series_disclosures
+SELECT d.id AS id, d.release_id, d.content_hash, d.table_name, d.body, d.recorded_at, r.status
+FROM disclosures d JOIN releases r ON r.id = d.release_id WHERE d.tenant = $1 AND d.series = $2
+UNION ALL
+SELECT d.id AS id, d.release_id, d.content_hash, d.table_name, d.body, d.recorded_at, r.status
+FROM imported_disclosures d JOIN imported_releases r ON r.id = d.release_id WHERE d.tenant = $1 AND d.series = $2
+ORDER BY id";
+
+pub(crate) const SERIES_RULES: &str = "\
+-- series_rules
+SELECT release_id, rule_no, content_hash, body FROM standing_rules WHERE tenant = $1 AND series = $2
+UNION ALL
+SELECT release_id, rule_no, content_hash, body FROM imported_rules WHERE tenant = $1 AND series = $2
+ORDER BY release_id, rule_no";
+
 pub(crate) const INSERT_DISCLOSURE: &str = "\
 -- insert_disclosure
 INSERT INTO disclosures (id, release_id, tenant, series, content_hash, table_name, body, recorded_at)

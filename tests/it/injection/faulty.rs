@@ -13,8 +13,8 @@ use guardian::jobs::{
     DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys,
     LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPolicy, NewRepeat, Page, PartChunkRecord, Pins,
     Policies, PolicyRecord, PolicyVersion, Pulse, Queue, ReapProblems, Reaped, ReleaseEvent, ReleaseFilter,
-    ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SharedStore, StoreError, Swept,
-    TenantSettings, Tenants, Transition, Transitioned, Written,
+    ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SeriesRecord, SharedStore, StoreError,
+    Swept, TenantSettings, Tenants, Transition, Transitioned, Written,
 };
 use guardian::vault::Sealed;
 use uuid::Uuid;
@@ -169,6 +169,7 @@ faulty! {
     }
     impl Disclosures {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
+        fn series(tenant: &str, series: &str) -> SeriesRecord;
     }
     impl Keys {
         fn insert_key(key: &ApiKey, deed: &AuditEntry) -> ();

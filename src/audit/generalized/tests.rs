@@ -1,0 +1,202 @@
+//! A correct generalized table, and one fault after the other planted in it: each is caught by the check that is about it.
+
+use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals};
+use super::super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table};
+use super::super::{Audit, Evidence, verify};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    Cells, Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Standing, SubmittedRule, TableName,
+    TableWitness, Witness,
+};
+
+const FILE: &str = "t1.rows.csv";
+
+/// Age and job in classes, and a sensitive attribute.
+const ROWS: [[&str; 3]; 8] = [
+    ["20", "a", "x"],
+    ["22", "b", "y"],
+    ["24", "a", "z"],
+    ["30", "c", "x"],
+    ["31", "c", "y"],
+    ["", "d", "z"],
+    ["40", "a", "x"],
+    ["45", "b", "y"],
+];
+
+/// What is published of them, and where each of them stands.
+const CELLS: [[&str; 3]; 8] = [
+    ["..31", "[\"c\",\"d\"]", "x"],
+    ["..31", "[\"c\",\"d\"]", "y"],
+    ["..31", "[\"c\",\"d\"]", "z"],
+    ["20..24", "[\"a\",\"b\"]", "x"],
+    ["20..24", "[\"a\",\"b\"]", "y"],
+    ["20..24", "[\"a\",\"b\"]", "z"],
+    ["40..45", "[\"a\",\"b\"]", "x"],
+    ["40..45", "[\"a\",\"b\"]", "y"],
+];
+const PLACES: [u32; 8] = [3, 4, 5, 0, 1, 2, 6, 7];
+
+struct Case {
+    world: World,
+    places: Vec<u32>,
+}
+
+fn cells(row: &[&str; 3]) -> Vec<Cell> {
+    row.iter().map(|cell| Some((*cell).to_owned()).filter(|cell| !cell.is_empty())).collect()
+}
+
+fn anonymity(k: u64) -> SubmittedRule {
+    let guarantee = Guarantee::KAnonymity { k };
+    SubmittedRule { pointer: "/method".into(), known: AttrSet::first(2), protects: Protected::Rows, guarantee }
+}
+
+fn case(sealed: bool) -> Case {
+    let mut world = World::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
+    let columns = (0..3).map(|attr| {
+        let cells = [Cells::Interval, Cells::Set, Cells::Exact][usize::from(attr)].clone();
+        crate::publication::PublishedColumn { cells, ..world.published(attr) }
+    });
+    let part = Part {
+        name: "rows".into(),
+        columns: columns.collect(),
+        rows: RowMeaning::Tuples,
+        bucketed: false,
+        len: 8,
+        null: None,
+    };
+    let seals = vec![seal(&[0, 1], Protected::Attribute(Attr(2)), 2)];
+    let standing_of = if sealed { Standing::Sealed(seals) } else { Standing::Unsealed };
+    let name = TableName::at(0);
+    world.publication.tables = vec![PublishedTable { name: name.clone(), parts: vec![part], standing: standing_of }];
+    let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
+    world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
+    for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
+        world.publication.rules.push(standing(&rule, HeldBy::Table(name.clone())));
+        world.submitted.push(rule);
+    }
+    Case { world, places: PLACES.to_vec() }
+}
+
+impl Case {
+    fn audit(&self, original: bool, witness: bool) -> Audit {
+        let of = table(&self.world.names, &self.world.original);
+        let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
+        let parts = self.world.bytes();
+        let evidence = Evidence {
+            publication: &self.world.publication,
+            submitted: &self.world.submitted,
+            dependencies: &[],
+            parts: &parts,
+            original: original.then_some(&of),
+            witness: witness.then_some(&assigned),
+            names: &self.world.names,
+            kinds: &[],
+            accounted: self.world.accounted,
+            uninformative: &[],
+        };
+        verify(&evidence, &Control::default()).expect("an answer")
+    }
+
+    fn set(&mut self, rows: std::ops::Range<usize>, column: usize, cell: &str) {
+        let grid = self.world.files.get_mut(FILE).expect("the part");
+        grid.rows[rows].iter_mut().for_each(|(_, cells)| cells[column] = Some(cell.to_owned()));
+    }
+
+    fn part(&mut self) -> &mut Part {
+        &mut self.world.publication.tables[0].parts[0]
+    }
+}
+
+#[test]
+fn what_is_right_passes() {
+    for sealed in [true, false] {
+        for (original, witness) in [(true, true), (true, false), (false, false)] {
+            let audit = case(sealed).audit(original, witness);
+            assert!(audit.verified(), "sealed {sealed}, original {original}: {:?}", audit.checks);
+            let figures = &audit.tables[0];
+            assert_eq!((figures.rows, figures.buckets), (8, 3));
+            assert_eq!(figures.sizes.clone().into_iter().collect::<Vec<_>>(), [(2, 1), (3, 2)]);
+            let posteriors = figures.posteriors[&Attr(2)];
+            assert_eq!((posteriors.worst, posteriors.smallest_bucket), ((1, 2), 2));
+        }
+    }
+}
+
+type Fault = (&'static str, CheckName, fn(&mut Case));
+
+const FAULTS: [Fault; 20] = [
+    ("an interval that is too narrow", Content, |case| case.set(3..6, 0, "20..22")),
+    ("an interval that is too wide", Dictionary, |case| case.set(3..6, 0, "20..30")),
+    ("an end that is no value", Dictionary, |case| case.set(3..6, 0, "20..25")),
+    ("an interval that hides a missing value", Content, |case| case.set(0..3, 0, "30..31")),
+    ("a set that lacks a value", Content, |case| case.set(6..8, 1, "[\"a\"]")),
+    ("a set with a surplus value", Dictionary, |case| case.set(6..8, 1, "[\"a\",\"b\",\"c\"]")),
+    ("a set in another spelling", Dictionary, |case| case.set(6..8, 1, "[\"a\", \"b\"]")),
+    ("a raw cell", Dictionary, |case| case.set(3..4, 0, "20")),
+    ("a narrower cell of one row", Kept, |case| case.set(3..4, 0, "20..20")),
+    ("a row in another class", Content, |case| case.set(5..6, 0, "40..45")),
+    ("another sensitive value", Content, |case| case.set(5..6, 2, "y")),
+    ("rows that changed places", Content, |case| case.places.swap(0, 6)),
+    ("two rows in one place", Content, |case| case.places[0] = 4),
+    ("a class below k", Kept, |case| {
+        case.world.submitted[0] = anonymity(3);
+        case.world.publication.rules[0].guarantee = Guarantee::KAnonymity { k: 3 };
+    }),
+    ("a k that is not listed", Gnf, |case| case.world.submitted[0] = anonymity(1)),
+    ("a class that breaks a guarantee", Kept, |case| {
+        case.world.original[7][2] = Some("x".into());
+        case.set(7..8, 2, "x");
+    }),
+    ("rows out of order", Order, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.swap(0, 7);
+        case.places.swap(3, 7);
+    }),
+    ("exact values beside a seal", Seals, |case| {
+        let jobs = ["c", "c", "d", "a", "b", "a", "a", "b"];
+        (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
+        case.part().columns[1].cells = Cells::Exact;
+    }),
+    ("a plain standing", Seals, |case| case.world.publication.tables[0].standing = Standing::Plain),
+    ("a row that is left out", Columns, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.pop();
+        case.part().len = 7;
+    }),
+];
+
+#[test]
+fn every_planted_fault_is_caught() {
+    for (name, check, plant) in FAULTS {
+        let mut faulty = case(true);
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true);
+        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+}
+
+#[test]
+fn an_unsealed_table_is_held_to_its_rules() {
+    let mut broken = case(false);
+    broken.world.original[7][2] = Some("x".into());
+    broken.set(7..8, 2, "x");
+    assert!(failed(&broken.audit(true, true)).contains(&Kept));
+    assert!(failed(&broken.audit(false, false)).contains(&Kept));
+    // nothing lists what was submitted
+    let mut unlisted = case(false);
+    unlisted.world.publication.rules.pop();
+    assert!(failed(&unlisted.audit(true, true)).contains(&Gnf));
+    // what is known stands there as it is
+    let mut known = case(false);
+    known.world.submitted[0].known = AttrSet::first(3);
+    assert!(failed(&known.audit(true, true)).contains(&Gnf));
+}
+
+#[test]
+fn without_a_witness_values_that_no_cell_has_are_found() {
+    let mut narrow = case(true);
+    narrow.set(3..6, 0, "20..22");
+    assert!(failed(&narrow.audit(true, false)).contains(&Content));
+    let mut other = case(true);
+    other.set(5..6, 2, "y");
+    assert!(failed(&other.audit(true, false)).contains(&Content));
+}

@@ -1,0 +1,30 @@
+//! What a series looks like: which of its tables share attributes, and what may not be published beside them.
+
+use super::{Disclosure, Earlier, TooManyAttributes, Union};
+use crate::microdata::{Attr, AttrSet};
+use crate::privacy::Schema;
+
+/// The attributes that two disclosed tables share, as the first lists them.
+#[must_use]
+pub fn shared(a: &Disclosure, b: &Disclosure) -> Vec<String> {
+    a.attributes.iter().filter(|name| b.attributes.contains(name)).cloned().collect()
+}
+
+/// The pairs of `names` whose exact values, published side by side, would not be admitted beside everything earlier: they would break
+/// a standing rule, or stand beside a table that tolerates no other. What follows from dependencies in the data is not looked at.
+///
+/// # Errors
+/// [`TooManyAttributes`]
+pub fn refused_pairs(names: &[String], earlier: &Earlier) -> Result<Vec<[String; 2]>, TooManyAttributes> {
+    let union = Union::new(names, earlier)?;
+    let mut refused = Vec::new();
+    for (first, name) in names.iter().enumerate() {
+        for (second, other) in names.iter().enumerate().skip(first + 1) {
+            let attributes: AttrSet = [first, second].into_iter().map(Attr::from).collect();
+            if union.check(&[Schema { attributes, guards: Vec::new() }], &[], &[]).is_err() {
+                refused.push([name.clone(), other.clone()]);
+            }
+        }
+    }
+    Ok(refused)
+}

@@ -1,0 +1,333 @@
+//! COUNT queries over a generalized table: a row is anywhere in its box, and each place there is as likely as any other.
+//!
+//! An interval of whole numbers, dates or moments holds all of them between its ends; one of decimals is a stretch; one of texts
+//! holds the values that some cell of the attribute names. What an interval shares with the missing value begins at the smallest
+//! end that is published.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cells::{Unread, damaged, next};
+use super::messages::{ErrorModel, Estimate};
+use crate::control::{Cancelled, Control};
+use crate::microdata::formats::Limits;
+use crate::microdata::formats::csv::Scanner;
+use crate::microdata::{
+    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, parse_date, parse_integer,
+    parse_set, parse_timestamp,
+};
+use crate::publication::{Part, PublishedBytes, TableName};
+
+/// The rows of a generalized table.
+pub struct Boxes {
+    rows: usize,
+    columns: Vec<(Attr, BoxColumn)>,
+}
+
+struct BoxColumn {
+    /// The cell of each row.
+    codes: Vec<u32>,
+    cells: Vec<Cell>,
+    /// The values that cells name, in their order, behind the missing one.
+    named: Domain,
+}
+
+/// What a cell stands for, in codes of the named values.
+enum Cell {
+    /// One value.
+    Exact(u32),
+    /// All values between, with the missing one where there is no first end.
+    Between(Option<u32>, u32),
+    /// These values.
+    Among(Vec<u32>),
+}
+
+impl Boxes {
+    /// Reads the wanted attributes of a part. `kinds` are the types of the values in its cells, by attribute.
+    ///
+    /// # Errors
+    /// [`Unread`]
+    pub fn read(
+        table: &TableName,
+        part: &Part,
+        wanted: AttrSet,
+        kinds: &[Option<AttributeType>],
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<Self, Unread> {
+        let file = part.file(table);
+        let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
+        let width = part.columns.len();
+        let wanted: Vec<usize> = (0..width).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
+        let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
+        // the cell of each row; 0 is an empty one
+        let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
+        let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
+        let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &Limits::of_own_parts());
+        if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
+            return Err(broken());
+        }
+        let mut rows = 0_usize;
+        while let Some(record) = next(&mut scanner)? {
+            rows += 1;
+            if record.len() != width || rows as u64 > part.len {
+                return Err(broken());
+            }
+            let mut columns = wanted.iter().zip(texts.iter_mut().zip(&mut codes)).peekable();
+            for (at, (text, quoted)) in record.iter().enumerate() {
+                let Some((_, (texts, codes))) = columns.next_if(|(place, _)| **place == at) else { continue };
+                codes.push(if !quoted && Some(text) == null { 0 } else { texts.intern(text) + 1 });
+            }
+            if rows.is_multiple_of(Control::STRIDE) {
+                control.check()?;
+            }
+        }
+        if rows as u64 != part.len {
+            return Err(broken());
+        }
+        let mut columns = Vec::with_capacity(wanted.len());
+        for ((at, mut texts), codes) in wanted.into_iter().zip(texts).zip(codes) {
+            let column = &part.columns[at];
+            let kind = kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
+            let texts = texts.take();
+            let written = texts.iter().map(|text| read_cell(column.cells.shape(), text));
+            let written: Vec<Vec<Option<Vec<u8>>>> = written.collect::<Option<_>>().ok_or_else(broken)?;
+            let of_part = BoxColumn::of(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
+            columns.push((column.attribute, of_part));
+        }
+        Ok(Self { rows, columns })
+    }
+
+    /// How many rows a conjunction of selections has, as a reader must expect.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn estimate(&self, query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+        control.check()?;
+        let mut by_attribute: BTreeMap<Attr, Vec<&Selection>> = BTreeMap::new();
+        query.iter().for_each(|selection| by_attribute.entry(selection.attribute).or_default().push(selection));
+        let mut shares = vec![1.0_f64; self.rows];
+        for (attr, selections) in by_attribute {
+            let Some((_, column)) = self.columns.iter().find(|(of, _)| *of == attr) else { continue };
+            let asked = Asked::of(column, &selections);
+            let of_cells: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
+            for (share, &code) in shares.iter_mut().zip(&column.codes) {
+                *share *= of_cells[code as usize];
+            }
+        }
+        let count: f64 = shares.iter().sum();
+        let variance: f64 = shares.iter().map(|share| share * (1.0 - share)).sum();
+        Ok(match shares.iter().all(|share| *share == 0.0 || *share == 1.0) {
+            true => Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact },
+            false => Estimate { count, standard_error: variance.sqrt(), error_model: ErrorModel::Multinomial },
+        })
+    }
+}
+
+/// The values that a cell names: one, the two ends of an interval, or all.
+fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
+    match shape {
+        CellShape::Exact => Some(vec![Some(text.to_vec())]),
+        CellShape::Interval => {
+            let span = Span::parse(text)?;
+            Some(vec![span.from.map(Cow::into_owned), Some(span.to.into_owned())])
+        }
+        CellShape::Set => parse_set(text).filter(|values| !values.is_empty()),
+    }
+}
+
+/// What is asked of an attribute.
+struct Asked {
+    /// Per named value, whether it counts.
+    named: Vec<bool>,
+    /// The numbers that count, where all numbers between two are known.
+    whole: Option<Whole>,
+    /// Where decimals between two are asked for, these.
+    stretch: Option<(f64, f64)>,
+}
+
+enum Whole {
+    /// All from one to the other.
+    Stretch(i128, i128),
+    /// These, rising.
+    Listed(Vec<i128>),
+}
+
+impl Asked {
+    fn of(column: &BoxColumn, selections: &[&Selection]) -> Self {
+        let mut named = vec![true; column.named.len()];
+        for selection in selections {
+            named.iter_mut().zip(selection.codes(&column.named)).for_each(|(all, admitted)| *all &= admitted);
+        }
+        let kind = column.named.kind();
+        let listed = selections.iter().any(|selection| selection.among.is_some());
+        let bounds =
+            |from: bool| selections.iter().filter_map(move |s| if from { s.from.as_deref() } else { s.to.as_deref() });
+        let whole = is_whole(kind).then(|| {
+            let low = bounds(true).filter_map(|bound| inside(kind, bound, true)).max().unwrap_or(i128::MIN / 4);
+            let high = bounds(false).filter_map(|bound| inside(kind, bound, false)).min().unwrap_or(i128::MAX / 4);
+            let mut among: Option<BTreeSet<i128>> = None;
+            for values in selections.iter().filter_map(|selection| selection.among.as_ref()) {
+                let numbers = values.iter().flatten().filter_map(|value| number(kind, value));
+                let numbers = numbers.filter(|number| (low..=high).contains(number));
+                let numbers = numbers.filter(|number| among.as_ref().is_none_or(|among| among.contains(number)));
+                among = Some(numbers.collect());
+            }
+            among.map_or(Whole::Stretch(low, high), |among| Whole::Listed(among.into_iter().collect()))
+        });
+        let stretch = (kind == AttributeType::Decimal && !listed).then(|| {
+            let low = bounds(true).filter_map(real).fold(f64::NEG_INFINITY, f64::max);
+            (low, bounds(false).filter_map(real).fold(f64::INFINITY, f64::min))
+        });
+        Self { named, whole, stretch }
+    }
+}
+
+impl Whole {
+    /// How many lie between two numbers, both included.
+    fn between(&self, low: i128, high: i128) -> f64 {
+        match self {
+            Self::Stretch(from, to) => ((*to).min(high) - (*from).max(low) + 1).max(0) as f64,
+            Self::Listed(numbers) => {
+                let below = |limit: i128| numbers.partition_point(|number| *number < limit);
+                (below(high + 1) - below(low)) as f64
+            }
+        }
+    }
+}
+
+impl BoxColumn {
+    /// A column of cells that name these values; `None` when they are not of their type or not in their order.
+    fn of(kind: AttributeType, shape: CellShape, codes: Vec<u32>, written: &[Vec<Option<Vec<u8>>>]) -> Option<Self> {
+        let mut values: Vec<&Vec<u8>> = written.iter().flatten().flatten().collect();
+        if !values.iter().all(|value| kind.admits(value)) {
+            return None;
+        }
+        values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
+        values.dedup();
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value));
+        let code = |value: &Option<Vec<u8>>| match value {
+            None => 0,
+            Some(value) => values.partition_point(|other| kind.compare(Some(other), Some(value)).is_lt()) as u32 + 1,
+        };
+        let cell = |named: &Vec<Option<Vec<u8>>>| match (shape, &named[..]) {
+            (CellShape::Exact, [value]) => Some(Cell::Exact(code(value))),
+            (CellShape::Interval, [from, to]) => {
+                let (from, to) = (from.is_some().then(|| code(from)), code(to));
+                (from.is_none_or(|from| from <= to)).then_some(Cell::Between(from, to))
+            }
+            (CellShape::Set, values) => Some(Cell::Among(values.iter().map(code).collect())),
+            _ => None,
+        };
+        // an empty cell is the missing value
+        let cells = std::iter::once(Some(Cell::Exact(0))).chain(written.iter().map(cell)).collect::<Option<_>>()?;
+        let named = Domain::from_sorted(kind, true, arena);
+        Some(Self { codes, cells, named })
+    }
+
+    /// The share of a cell's box that is asked for.
+    fn share(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let counts = |code: u32| f64::from(u8::from(asked.named[code as usize]));
+        let (from, to) = match cell {
+            Cell::Exact(code) => return counts(*code),
+            Cell::Among(codes) => return codes.iter().map(|&code| counts(code)).sum::<f64>() / codes.len() as f64,
+            Cell::Between(from, to) => (from, *to),
+        };
+        // the missing value is one place of the box
+        let (places, hit) = if from.is_none() { (1.0, counts(0)) } else { (0.0, 0.0) };
+        let first = from.unwrap_or(1);
+        let of = |read: &dyn Fn(&[u8]) -> Option<i128>| {
+            Some((self.named.value(first).and_then(read)?, self.named.value(to).and_then(read)?))
+        };
+        let kind = self.named.kind();
+        if let (Some(whole), Some((low, high))) = (&asked.whole, of(&|value| number(kind, value))) {
+            return (hit + whole.between(low, high)) / (places + (high - low + 1) as f64);
+        }
+        if let (Some((low, high)), Some(_)) = (asked.stretch, from)
+            && let (Some(first), Some(last)) =
+                (self.named.value(first).and_then(real), self.named.value(to).and_then(real))
+            && first < last
+        {
+            return ((high.min(last) - low.max(first)) / (last - first)).clamp(0.0, 1.0);
+        }
+        let named = f64::from(to + 1 - first);
+        (hit + (first..=to).map(counts).sum::<f64>()) / (places + named)
+    }
+}
+
+/// Whether the values between two are known one by one.
+const fn is_whole(kind: AttributeType) -> bool {
+    matches!(kind, AttributeType::Integer | AttributeType::Date | AttributeType::Timestamp)
+}
+
+fn number(kind: AttributeType, value: &[u8]) -> Option<i128> {
+    match kind {
+        AttributeType::Date => parse_date(value).map(i128::from),
+        AttributeType::Timestamp => parse_timestamp(value).map(i128::from),
+        _ => parse_integer(value).map(i128::from),
+    }
+}
+
+/// The whole number nearest to a bound, inside of it: a bound of integers may be a decimal.
+fn inside(kind: AttributeType, bound: &[u8], up: bool) -> Option<i128> {
+    number(kind, bound).or_else(|| {
+        let real = real(bound)?;
+        Some(if up { real.ceil() } else { real.floor() } as i128)
+    })
+}
+
+fn real(value: &[u8]) -> Option<f64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(kind: AttributeType, shape: CellShape, cells: &[&str]) -> Boxes {
+        let written: Vec<_> = cells.iter().map(|cell| read_cell(shape, cell.as_bytes()).expect("a cell")).collect();
+        let codes = (1..=cells.len() as u32).collect();
+        let column = BoxColumn::of(kind, shape, codes, &written).expect("a column");
+        Boxes { rows: cells.len(), columns: vec![(Attr(0), column)] }
+    }
+
+    fn asked(boxes: &Boxes, among: Option<&[Option<&str>]>, from: Option<&str>, to: Option<&str>) -> Estimate {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let selection = Selection {
+            attribute: Attr(0),
+            among: among.map(|among| among.iter().map(|value| value.map(bytes)).collect()),
+            from: from.map(bytes),
+            to: to.map(bytes),
+        };
+        boxes.estimate(&[selection], &Control::default()).expect("not cancelled")
+    }
+
+    #[test]
+    fn a_row_is_anywhere_in_its_box() {
+        let ages = column(AttributeType::Integer, CellShape::Interval, &["10..19", "15..15", "..14", "30..33"]);
+        let found = asked(&ages, None, Some("15"), Some("31"));
+        // half of ten, all of one, none of five and the missing value, half of four
+        assert_eq!((found.count, found.error_model), (2.0, ErrorModel::Multinomial));
+        assert!((found.standard_error - 0.5_f64.sqrt()).abs() < 1e-12, "{found:?}");
+        assert_eq!(asked(&ages, Some(&[None]), None, None).count, 1.0 / 6.0);
+        assert_eq!(asked(&ages, Some(&[Some("12"), Some("15"), Some("99")]), None, None).count, 0.2 + 1.0 + 1.0 / 6.0);
+        let sure = asked(&ages, None, Some("-5"), Some("100"));
+        assert_eq!(sure.count, 3.0 + 5.0 / 6.0);
+        assert_eq!(asked(&ages, None, Some("200"), None).error_model, ErrorModel::Exact);
+        assert_eq!(asked(&ages, None, Some("14.5"), Some("15.5")).count, 0.1 + 1.0);
+    }
+
+    #[test]
+    fn texts_and_sets_are_counted_by_the_values_that_are_named() {
+        let jobs = column(AttributeType::Text, CellShape::Interval, &["a..c", "b..d", "d..d"]);
+        assert_eq!(asked(&jobs, Some(&[Some("b"), Some("z")]), None, None).count, 1.0 / 3.0 + 1.0 / 3.0);
+        let sets = column(AttributeType::Text, CellShape::Set, &["[null,\"a\"]", "[\"a\",\"b\",\"c\",\"d\"]"]);
+        assert_eq!(asked(&sets, Some(&[Some("a"), None]), None, None).count, 1.25);
+        assert_eq!(asked(&sets, None, None, Some("c")).count, 0.5 + 0.75);
+        let prices = column(AttributeType::Decimal, CellShape::Interval, &["1.5..3.5", "2..2.0"]);
+        assert_eq!(asked(&prices, None, None, Some("2")).count, 0.25 + 0.5);
+        let days = column(AttributeType::Date, CellShape::Interval, &["2024-02-28..2024-03-02"]);
+        assert_eq!(asked(&days, None, Some("2024-03-01"), None).count, 0.5);
+    }
+}

@@ -1,0 +1,242 @@
+//! The method `generalize`: one table of one part, its quasi-identifiers in cells that the rows of a class share.
+
+use std::sync::Arc;
+
+use super::{Generalization, NoClasses, intervals, sets};
+use crate::control::{Cancelled, Control};
+use crate::microdata::formats::csv::null_marker;
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Interner, Table, Terrain};
+use crate::microdata::{write_set, write_span};
+use crate::privacy::{self, Demand};
+use crate::publication::{
+    Cells, Contents, Guarantee, Part, PartContents, Particulars, Protected, Publication, PublishedColumn,
+    PublishedTable, RowMeaning, Seal, Standing, TableName, TableWitness, Witness,
+};
+use crate::publish::assign::Assignment;
+use crate::publish::partition::{Split, Stated};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Generalized, Input, Method, Published, Unplanned};
+use crate::random::Streams;
+use crate::spec::{CellKind, GeneralizeSpec, Halving};
+
+/// The method `generalize`.
+pub struct Generalize;
+
+impl Method for Generalize {
+    type Spec = GeneralizeSpec;
+    type Plan = Design;
+
+    fn plan(spec: &GeneralizeSpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
+        let rules = designed_rules(spec, input);
+        let seal = |attr: Attr| Seal {
+            known: spec.quasi_identifiers,
+            protects: Protected::Attribute(attr),
+            guarantees: rules.iter().filter(|r| r.rule.sensitive == attr).map(|r| r.rule.guarantee).collect(),
+        };
+        let protected: AttrSet = rules.iter().map(|rule| rule.rule.sensitive).collect();
+        let k = spec.rules.iter().find_map(|rule| match rule.guarantee {
+            Guarantee::KAnonymity { k } => Some(k),
+            _ => None,
+        });
+        let generalized = Generalized {
+            quasi_identifiers: spec.quasi_identifiers,
+            cells: spec.cells,
+            split: match spec.split {
+                Halving::Strict => Split::Strict,
+                Halving::Relaxed => Split::Relaxed,
+            },
+            k,
+            rows: input.counts.rows(),
+            keeps: protected.iter().map(seal).collect(),
+            // beside a second exact attribute, whoever knows that one's value knows more of the first
+            sealed: protected.len() == 1 && protected == spec.sensitive,
+        };
+        let table = DesignedTable::generalized(spec.quasi_identifiers.union(spec.sensitive), generalized);
+        // a split is refused where a half would break a guarantee, and that it was tells of the data
+        Ok(Design { tables: vec![table], rules, relied_on: Vec::new(), decision: Decision::ByData(None) })
+    }
+
+    fn publish(
+        plan: &Design,
+        input: &Input<'_>,
+        table: &Table,
+        _: &Streams,
+        control: &Control,
+    ) -> Result<Published, Cancelled> {
+        let mut published = Published {
+            publication: Publication {
+                tables: Vec::new(),
+                rules: plan.standings(true),
+                particulars: Particulars::None,
+                suppressed: 0,
+            },
+            contents: Contents { tables: Vec::new() },
+            witness: Witness { tables: Vec::new() },
+        };
+        for (index, designed) in plan.tables.iter().enumerate() {
+            let Some(generalized) = &designed.generalized else { continue };
+            let made = make(TableName::at(index), designed.attributes, generalized, input, table, control)?;
+            published.publication.tables.push(made.0);
+            published.contents.tables.push(vec![made.1]);
+            published.witness.tables.push(made.2);
+        }
+        Ok(published)
+    }
+}
+
+/// The rules of the specification, but for k-anonymity, as they stand in the one table.
+fn designed_rules(spec: &GeneralizeSpec, input: &Input<'_>) -> Vec<DesignedRule> {
+    let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
+    let mut rules: Vec<DesignedRule> = protecting.map(|rule| DesignedRule::submitted(rule, input)).collect();
+    let demands: Vec<Demand> = rules.iter().map(DesignedRule::demand).collect();
+    for rule in &mut rules {
+        rule.status = privacy::Status::Guardian { table: 0, known: rule.rule.known };
+        let Ok(expansion) = privacy::expand(&[rule.demand()], input.dependencies, MAX_FOLLOWED) else { continue };
+        // what follows is kept where another rule asks for it
+        let kept = |demand: &Demand| demands.iter().any(|other| other.implies(demand));
+        let broken = expansion.derived.iter().find(|derived| !kept(&derived.demand)).map(|derived| derived.because);
+        let told = expansion.impossible.first().or(expansion.unsupported.first()).map(|(_, dependency)| *dependency);
+        rule.impossible = told.or(broken);
+    }
+    rules
+}
+
+/// So many rules may follow from one; beyond, the audit refuses.
+const MAX_FOLLOWED: usize = 10_000;
+
+/// What the table states of its own values.
+struct OfTable<'a>(&'a Table);
+
+impl Stated for OfTable<'_> {
+    fn terrain(&self, attr: Attr) -> Terrain {
+        self.0.terrain(attr).clone()
+    }
+}
+
+fn make(
+    name: TableName,
+    attributes: AttrSet,
+    generalized: &Generalized,
+    input: &Input<'_>,
+    table: &Table,
+    control: &Control,
+) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
+    let kept = |seal: &Seal| {
+        let attr = seal.protects.attributes().iter().next();
+        attr.map_or_else(Vec::new, |attr| seal.guarantees.iter().map(|&guarantee| (attr, guarantee)).collect())
+    };
+    let generalization = Generalization {
+        quasi_identifiers: generalized.quasi_identifiers,
+        k: generalized.k.unwrap_or(1),
+        guarantees: generalized.keeps.iter().flat_map(kept).collect(),
+        split: generalized.split,
+        max_attempts: None,
+    };
+    let classes = match generalization.classes(table, &OfTable(table), control) {
+        Ok(classes) => classes,
+        Err(NoClasses::Cancelled(cancelled)) => return Err(cancelled),
+        Err(NoClasses::Empty) => Assignment { bucket_of: Vec::new(), buckets: 0 },
+        Err(NoClasses::TooFewRows { .. } | NoClasses::NotKept(_)) => {
+            unreachable!("a design that the data cannot keep is not executed")
+        }
+    };
+    let mut columns = Vec::with_capacity(attributes.len());
+    let mut described = Vec::with_capacity(attributes.len());
+    for attribute in attributes.iter() {
+        control.check()?;
+        let column = table.column(attribute);
+        let shared = generalized.quasi_identifiers.contains(attribute);
+        columns.push(if shared { shared_cells(column, generalized.cells, &classes) } else { column.clone() });
+        described.push(PublishedColumn {
+            attribute,
+            name: input.published_names[attribute.index()].clone(),
+            cells: match generalized.cells {
+                _ if !shared => Cells::Exact,
+                CellKind::Set => Cells::Set,
+                CellKind::Interval | CellKind::Node => Cells::Interval,
+            },
+        });
+    }
+    let order = canonical(&columns, table.rows(), control)?;
+    let columns: Vec<Column> = columns
+        .into_iter()
+        .map(|column| Column { codes: column.codes.gather(&order), domain: column.domain })
+        .collect();
+    let mut places = vec![0; order.len()];
+    for (&row, place) in order.iter().zip(0..) {
+        places[row as usize] = place;
+    }
+    control.advance(table.rows() as u64)?;
+    let part = Part {
+        name: "rows".to_owned(),
+        columns: described,
+        rows: RowMeaning::Tuples,
+        bucketed: false,
+        len: table.rows() as u64,
+        null: match &columns[..] {
+            [only] if only.domain.has_missing() => Some(null_marker(&only.domain)),
+            _ => None,
+        },
+    };
+    let standing = match generalized.sealed {
+        true => Standing::Sealed(generalized.keeps.clone()),
+        false => Standing::Unsealed,
+    };
+    let contents = PartContents { buckets: None, columns };
+    Ok((PublishedTable { name, parts: vec![part], standing }, contents, TableWitness::Rows(places)))
+}
+
+/// The text of the cell that each row shares with its class. Of a class without values an interval is missing.
+fn shared_cells(column: &Column, cells: CellKind, classes: &Assignment) -> Column {
+    let domain = &column.domain;
+    let mut texts = Interner::default();
+    let mut text = Vec::new();
+    let mut number = |write: &mut dyn FnMut(&mut Vec<u8>)| {
+        text.clear();
+        write(&mut text);
+        texts.intern(&text)
+    };
+    let numbers: Vec<Option<u32>> = match cells {
+        CellKind::Set => sets(column, classes)
+            .iter()
+            .map(|codes| {
+                let values = || codes.iter().map(|&code| domain.value(code));
+                Some(number(&mut |text| write_set(domain.kind(), values(), text)))
+            })
+            .collect(),
+        CellKind::Interval | CellKind::Node => intervals(column, &Axis::of(domain), classes)
+            .iter()
+            .map(|interval| {
+                let (first, last) = interval.ends?;
+                let from = if interval.missing { None } else { domain.value(first) };
+                let to = domain.value(last)?;
+                Some(number(&mut |text| write_span(from, to, text)))
+            })
+            .collect(),
+    };
+    let missing = numbers.contains(&None);
+    let (domain, ranks): (Arc<Domain>, Vec<u32>) = Domain::sort(AttributeType::Text, missing, &texts.take());
+    let of_class: Vec<u32> = numbers.iter().map(|number| number.map_or(0, |number| ranks[number as usize])).collect();
+    let rows = classes.bucket_of.iter().map(|&class| of_class[class as usize]);
+    Column { codes: Codes::collect(domain.len(), rows), domain }
+}
+
+/// The rows in canonical order: by their cells from left to right. One stable pass for each column, the last one first.
+fn canonical(columns: &[Column], rows: usize, control: &Control) -> Result<Vec<u32>, Cancelled> {
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    let mut next = vec![0; rows];
+    for column in columns.iter().rev() {
+        control.check()?;
+        let mut starts = vec![0_usize; column.domain.len() + 1];
+        column.codes.iter().for_each(|code| starts[code as usize + 1] += 1);
+        for code in 1..starts.len() {
+            starts[code] += starts[code - 1];
+        }
+        for &row in &order {
+            let place = &mut starts[column.codes.get(row as usize) as usize];
+            next[*place] = row;
+            *place += 1;
+        }
+        std::mem::swap(&mut order, &mut next);
+    }
+    Ok(order)
+}

@@ -1,0 +1,186 @@
+//! The method `generalize`.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::attributes::{Columns, Stated};
+use super::document::General;
+use super::guarantee::guarantee_among;
+use super::reader::{Faults, Members, child};
+use super::rules::{NAMES, columns_named};
+use super::types::{CellKind, GeneralizeSpec};
+use crate::microdata::{Attr, AttrSet};
+use crate::problem::{Fault, Kind};
+use crate::publication::{Guarantee, Protected, SubmittedRule};
+
+/// The guarantees that classes can keep.
+const SUPPORTED: &[&str] = &[
+    "k_anonymity",
+    "l_diversity",
+    "distinct_l_diversity",
+    "entropy_l_diversity",
+    "recursive_l_diversity",
+    "alpha_k",
+    "t_closeness",
+];
+
+/// How classes are halved at a median.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Halving {
+    /// Rows with equal values stay together.
+    #[default]
+    Strict,
+    /// Both halves have equally many rows, but for one.
+    Relaxed,
+}
+
+/// What was read; what could not be is left out.
+pub(super) struct DraftGeneralize {
+    pub(super) known: BTreeSet<usize>,
+    /// Columns that may have been meant where a fault hides what was.
+    pub(super) guessed: BTreeSet<usize>,
+    pub(super) sensitive: BTreeSet<usize>,
+    pub(super) guarantees: Vec<Guarantee>,
+    pub(super) split: Halving,
+    pub(super) cells: CellKind,
+}
+
+pub(super) fn read(
+    mut members: Members<'_>,
+    columns: &Columns<'_>,
+    stated: &[Stated],
+    faults: &mut Faults,
+) -> DraftGeneralize {
+    let before = faults.len();
+    let sensitive = members.list("sensitive", NAMES, faults).unwrap_or_default();
+    let sensitive = columns_named(sensitive, &members.at("sensitive"), columns, faults);
+    let named = members.list("quasi_identifiers", NAMES, faults).unwrap_or_default();
+    let pointer = members.at("quasi_identifiers");
+    let known = match named {
+        [] => {
+            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
+            published.map(|(column, _)| column).filter(|column| !sensitive.contains(column)).collect()
+        }
+        names => columns_named(names, &pointer, columns, faults),
+    };
+    let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
+    if known.is_empty() && faults.len() == before {
+        let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
+        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
+    }
+    for column in known.intersection(&sensitive) {
+        let detail = format!("{} is sensitive and cannot be a quasi-identifier", columns.name(*column));
+        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
+    }
+    let guarantees = guarantees(&mut members, faults);
+    let protecting = guarantees.iter().find(|guarantee| !matches!(guarantee, Guarantee::KAnonymity { .. }));
+    if let Some(guarantee) = protecting.filter(|_| sensitive.is_empty() && guessed.is_empty()) {
+        let allowed = format!("the names of the attributes whose values {} protects", guarantee.word());
+        faults.range(members.at("sensitive"), &allowed);
+    }
+    let split = match members.choice("split", &["strict", "relaxed"], faults) {
+        Some("relaxed") => Halving::Relaxed,
+        _ => Halving::Strict,
+    };
+    let cells = match members.choice("cells", &["interval", "node", "set"], faults) {
+        Some("set") => CellKind::Set,
+        Some("node") => {
+            let detail = "cells that are nodes need taxonomies, along which this version does not generalize; use interval or set";
+            faults.unsupported(members.at("cells"), detail);
+            CellKind::Node
+        }
+        _ => CellKind::Interval,
+    };
+    members.finish(faults);
+    DraftGeneralize { known, guessed, sensitive, guarantees, split, cells }
+}
+
+fn guarantees(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Guarantee> {
+    let pointer = members.at("guarantees");
+    let before = faults.len();
+    let list = members.list("guarantees", "an array of guarantees", faults).unwrap_or_default();
+    if list.is_empty() && faults.len() == before {
+        let detail = "classes that keep nothing protect nobody: ask for a guarantee, such as k_anonymity";
+        faults.push(Fault::new(pointer.as_str(), Kind::VacuousGuarantee, detail));
+    }
+    let mut read: Vec<Guarantee> = Vec::new();
+    for (at, value) in list.iter().enumerate() {
+        let pointer = child(&pointer, &at.to_string());
+        let Some(guarantee) = guarantee_among(SUPPORTED, value, &pointer, faults) else { continue };
+        let again = |other: &Guarantee| match (other, guarantee) {
+            (Guarantee::KAnonymity { .. }, Guarantee::KAnonymity { .. }) => true,
+            _ => *other == guarantee,
+        };
+        if read.iter().any(again) {
+            faults.range(pointer, "a guarantee that is not asked for already");
+        } else {
+            read.push(guarantee);
+        }
+    }
+    read
+}
+
+impl DraftGeneralize {
+    pub(super) fn mentioned(&self) -> BTreeSet<usize> {
+        self.known.union(&self.sensitive).copied().collect()
+    }
+
+    /// What this method does not do with the attributes that are published or with what is asked beside it.
+    pub(super) fn check(&self, columns: &Columns<'_>, used: &[usize], general: &General, faults: &mut Faults) {
+        let neither = |column: &&usize| !self.known.contains(column) && !self.sensitive.contains(column);
+        let raw: Vec<&str> = used.iter().filter(neither).map(|column| columns.name(*column)).collect();
+        if !raw.is_empty() && self.guessed.is_empty() {
+            let detail = format!(
+                "{} would stand beside the classes as exact values, which tell their rows from each other; make them quasi-identifiers, or drop them",
+                raw.join(", ")
+            );
+            let fault = Fault::new("/method/quasi_identifiers", Kind::BadColumns, detail);
+            faults.push(fault.with("attributes", raw));
+        }
+        if general.entropy == Some(true) {
+            faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");
+        }
+        if general.internal.kl {
+            faults.unsupported("/internal/utility", "kl is not measured of generalized tables; ask for count_queries");
+        }
+    }
+
+    pub(super) fn resolved(&self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> GeneralizeSpec {
+        let quasi_identifiers: AttrSet = self.known.difference(&self.sensitive).map(|column| attrs[column]).collect();
+        // the counts of a column that overflows are not there to be judged
+        let counted = self.sensitive.iter().filter(|column| !columns.facts[**column].overflow);
+        let counted: Vec<Attr> = counted.map(|column| attrs[column]).collect();
+        let rule = |protects: Protected, guarantee: Guarantee| SubmittedRule {
+            pointer: "/method".to_owned(),
+            known: quasi_identifiers,
+            protects,
+            guarantee,
+        };
+        let rules = self.guarantees.iter().flat_map(|&guarantee| match guarantee {
+            Guarantee::KAnonymity { .. } => vec![rule(Protected::Rows, guarantee)],
+            _ => counted.iter().map(|&attr| rule(Protected::Attribute(attr), guarantee)).collect(),
+        });
+        GeneralizeSpec {
+            rules: rules.collect(),
+            quasi_identifiers,
+            sensitive: self.sensitive.iter().map(|column| attrs[column]).collect(),
+            split: self.split,
+            cells: self.cells,
+        }
+    }
+
+    pub(super) fn normal(&self, columns: &Columns<'_>) -> Value {
+        let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| columns.name(*column)).collect() };
+        json!({
+            "type": "generalize",
+            "quasi_identifiers": names(&self.known),
+            "sensitive": names(&self.sensitive),
+            "guarantees": self.guarantees,
+            "split": self.split,
+            "cells": self.cells,
+        })
+    }
+}
