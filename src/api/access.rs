@@ -85,6 +85,7 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
     ("POST", "/v1/verifications", Needs(Scope::Jobs)),
+    ("POST", "/v1/analyses/differential-inference", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/series/{name}", Needs(Scope::LedgerRead)),
     // whoever answers for releases sees who did what, and so does whoever runs the service
     ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),

@@ -2,6 +2,7 @@
 //! in `jobs`.
 
 mod access;
+mod analyses;
 mod archive;
 mod aside;
 mod audit_log;

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use super::access::{Access, access, either};
 use super::{
-    App, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans, policies,
-    queries, releases, series, upload, verifications,
+    App, analyses, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans,
+    policies, queries, releases, series, upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -36,6 +36,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
     ),
     components(schemas(ProblemDocument, FaultDocument)),
     tags(
+        (name = "analyses", description = "Calculators"),
         (name = "datasets", description = "Uploaded tables"),
         (name = "plans", description = "Dry runs"),
         (name = "jobs", description = "Publishing"),
@@ -117,6 +118,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(policies::versions))
         .routes(routes!(verifications::create))
         .routes(routes!(audits::create))
+        .routes(routes!(analyses::differential_inference))
         .routes(routes!(series::get))
         .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))

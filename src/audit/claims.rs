@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CheckName, Evidence, Findings, generalized, gnf};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName,
+    Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName, Thresholds,
 };
 
 /// Checks the claims of a publication.
@@ -19,7 +19,7 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
     if publication.suppressed != 0 && !alone {
         findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
     }
-    if publication.particulars != Particulars::None {
+    if !matches!(publication.particulars, Particulars::None | Particulars::Bucketize { .. }) {
         findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check");
     }
     names(evidence, findings);
@@ -65,7 +65,7 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
         if part.columns.is_empty() {
             findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
-        if part.rows != RowMeaning::Tuples {
+        if part.rows != RowMeaning::Tuples && !counterfeited(evidence, table, part) {
             findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
         if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
@@ -82,6 +82,17 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
             seen = seen.with(column.attribute);
         }
     }
+}
+
+/// Whether a part may hold counterfeits: values of what is protected alone, each at most 1/l of a bucket without them.
+fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
+    let Particulars::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.particulars else {
+        return false;
+    };
+    let protected =
+        |seal: &Seal| part.columns.len() == 1 && seal.protects == Protected::Attribute(part.columns[0].attribute);
+    let sealed = matches!(&table.standing, Standing::Sealed(seals) if seals.iter().any(protected));
+    matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && sealed
 }
 
 /// Whether the original, where it is there, has the attribute.

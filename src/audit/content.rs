@@ -2,6 +2,7 @@
 //! nothing of the order of rows.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::keys::{Buckets, Keys};
 use super::part::ReadPart;
@@ -28,6 +29,9 @@ pub(super) fn check(
     let Some(original) = evidence.original else { return };
     let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
     let suppressed = usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX);
+    if part.counterfeits > 0 {
+        return with_counterfeits(evidence, index, part, place, findings);
+    }
     if part.rows.checked_add(suppressed) != Some(original.rows()) {
         return fail("it does not have a row for each row of the original that is published");
     }
@@ -74,6 +78,55 @@ pub(super) fn check(
             }
         }
         _ => fail("the assignment of rows is of another kind"),
+    }
+}
+
+/// A part of one column whose buckets hold values of nobody beside those of the rows that were put into them: so many, and each
+/// with a value that the bucket has not otherwise.
+fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ReadPart, place: &str, findings: &mut Findings) {
+    let (Some(original), [column], Some(labels)) = (evidence.original, &part.columns[..], &part.labels) else {
+        return findings.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
+    };
+    let real: Vec<u32> = original.column(column.attribute).codes.iter().collect();
+    let assigned = match evidence.witness.map(|witness| witness.tables.get(index)) {
+        Some(Some(TableWitness::Buckets(assigned))) if assigned.len() == real.len() => Some(assigned),
+        Some(_) => {
+            return findings.fail(CheckName::Content, format!("{place}: the assignment is of other rows"));
+        }
+        None => None,
+    };
+    // without the assignment the part as a whole is held against the original
+    let place_of = |label: u32| if assigned.is_some() { label } else { 0 };
+    let mut shown: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for (&label, code) in labels.iter().zip(column.codes.iter()) {
+        *shown.entry((place_of(label), code)).or_default() += 1;
+    }
+    let mut expected: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for (row, &code) in real.iter().enumerate() {
+        *expected.entry((assigned.map_or(0, |assigned| assigned[row]), code)).or_default() += 1;
+    }
+    let lacking = expected.iter().filter(|(key, count)| shown.get(key).is_none_or(|found| found < count)).count();
+    if lacking > 0 {
+        return findings
+            .fail(CheckName::Content, format!("{place}: buckets lack values of the rows that were put into them"));
+    }
+    if assigned.is_none() {
+        return;
+    }
+    let mut fakes: BTreeMap<u32, u64> = BTreeMap::new();
+    for ((label, code), count) in shown {
+        match expected.get(&(label, code)) {
+            None if count == 1 => *fakes.entry(label).or_default() += 1,
+            Some(real) if *real == count => {}
+            _ => {
+                let detail = format!("{place}: a counterfeit has a value that its bucket has otherwise");
+                return findings.fail(CheckName::Content, detail);
+            }
+        }
+    }
+    let buckets = part.buckets.as_ref().map_or(0, Buckets::len);
+    if fakes.len() != buckets || fakes.values().any(|number| *number != part.counterfeits) {
+        findings.fail(CheckName::Content, format!("{place}: buckets have not as many counterfeits as is said"));
     }
 }
 

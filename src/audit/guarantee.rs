@@ -57,6 +57,8 @@ impl Shares {
             Guarantee::AlphaK { alpha, .. } => Some(alpha),
             // a distance from a column that the insider does not believe in
             Guarantee::TCloseness { .. } | Guarantee::Delta { .. } | Guarantee::Rho { .. } => None,
+            // no threshold reckons with it
+            Guarantee::Thresholds { .. } => None,
         };
         let Some(part) = part else { return false };
         let few = |count: u64| {
@@ -193,6 +195,8 @@ impl Shares {
                 }
             },
             Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
+            // asked of values with their thresholds, which are not known here
+            Guarantee::Thresholds { .. } => false,
         }
     }
 
@@ -237,11 +241,21 @@ fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
 pub(super) fn at_least(held: Guarantee, wanted: Guarantee) -> bool {
     use Guarantee::{
         AlphaK, Delta, DistinctLDiversity, EntropyLDiversity, KAnonymity, LDiversity, RecursiveLDiversity, Rho,
-        TCloseness,
+        TCloseness, Thresholds,
     };
     match wanted {
         KAnonymity { k } => matches!(held, KAnonymity { k: at } | AlphaK { k: at, .. } if at >= k),
-        LDiversity { l } => matches!(held, LDiversity { l: at } if at >= l),
+        LDiversity { l } => match held {
+            LDiversity { l: at } => at >= l,
+            // no threshold above 1/l
+            Thresholds { most, .. } => u128::from(most.numerator()) * u128::from(l) <= u128::from(most.denominator()),
+            _ => false,
+        },
+        Thresholds { stated, least, .. } => match held {
+            Thresholds { stated: same, most, .. } => same == stated || most <= least,
+            LDiversity { l } => u128::from(least.denominator()) <= u128::from(least.numerator()) * u128::from(l),
+            _ => false,
+        },
         DistinctLDiversity { l } => matches!(held, LDiversity { l: at } | DistinctLDiversity { l: at } if at >= l),
         EntropyLDiversity { l } => match held {
             LDiversity { l: at } => u128::from(at) * u128::from(l.denominator()) >= u128::from(l.numerator()),

@@ -173,6 +173,15 @@ impl Buckets {
         Some(Self { offsets })
     }
 
+    /// Whether `others` are the same labels, each with `more` rows beside.
+    pub(super) fn and_more(&self, more: u64, others: &Self) -> bool {
+        let sizes = |buckets: &Self| buckets.ranges().map(|range| range.len() as u64).collect::<Vec<_>>();
+        match more {
+            0 => self == others,
+            _ => sizes(self).into_iter().map(|size| size + more).eq(sizes(others)),
+        }
+    }
+
     /// How many labels there are.
     pub(super) const fn len(&self) -> usize {
         self.offsets.len() - 1

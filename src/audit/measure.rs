@@ -24,14 +24,23 @@ pub enum Measure {
 impl Measure {
     /// Whether buckets are measured for this guarantee by more than their posteriors and sizes.
     pub(super) const fn is_of(guarantee: Guarantee) -> bool {
-        !matches!(guarantee, Guarantee::KAnonymity { .. } | Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. })
+        !matches!(
+            guarantee,
+            Guarantee::KAnonymity { .. }
+                | Guarantee::LDiversity { .. }
+                | Guarantee::AlphaK { .. }
+                | Guarantee::Thresholds { .. }
+        )
     }
 
     /// A bucket in the terms of a guarantee, values that an insider can rule out left aside; `None` where it has no such value.
     pub(super) fn of(guarantee: Guarantee, bucket: &Shares) -> Option<Self> {
         let left = || bucket.left();
         Some(match guarantee {
-            Guarantee::KAnonymity { .. } | Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } => return None,
+            Guarantee::KAnonymity { .. }
+            | Guarantee::LDiversity { .. }
+            | Guarantee::AlphaK { .. }
+            | Guarantee::Thresholds { .. } => return None,
             Guarantee::DistinctLDiversity { .. } => Self::DistinctValues(left().distinct()),
             Guarantee::EntropyLDiversity { .. } => Self::EntropyL(left().entropy_l()),
             Guarantee::RecursiveLDiversity { l, .. } => {

@@ -24,8 +24,11 @@ mod proxy;
 mod reading;
 mod rules;
 mod tables;
+mod thresholds;
 mod worlds;
 
+#[cfg(test)]
+mod bucketized;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
@@ -84,6 +87,13 @@ impl Evidence<'_> {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
     }
 
+    /// The type of an attribute: that of the original, or the stated one.
+    fn kind(&self, attr: Attr) -> Option<AttributeType> {
+        let original = self.original.filter(|original| attr.index() < original.attributes().len());
+        let kind = original.map(|original| original.column(attr).domain.kind());
+        kind.or_else(|| self.kinds.get(attr.index()).copied().flatten())
+    }
+
     /// The codes of values that an insider can rule out, of an attribute with these values in the order of their codes.
     fn ruled_out<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
         let stated: Vec<&Option<String>> = self
@@ -95,9 +105,7 @@ impl Evidence<'_> {
         if stated.is_empty() {
             return Vec::new();
         }
-        let original = self.original.filter(|original| attr.index() < original.attributes().len());
-        let kind = original.map(|original| original.column(attr).domain.kind());
-        let kind = kind.or_else(|| self.kinds.get(attr.index()).copied().flatten());
+        let kind = self.kind(attr);
         let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
         let same = |stated: &str, value: &[u8]| match kind {
             // one number may be spelled in several ways
@@ -251,6 +259,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
+    thresholds::check(evidence, &tables.figures, &mut findings);
     rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
     let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
     let linkage = match (evidence.original, evidence.witness) {

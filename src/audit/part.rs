@@ -7,7 +7,7 @@ use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Ends};
-use crate::publication::{Cells, Part, PublishedTable};
+use crate::publication::{Cells, Part, PublishedTable, Ratio};
 use crate::with_codes;
 
 /// The name of the column of labels.
@@ -21,6 +21,8 @@ pub(super) struct ReadPart {
     /// The rows of each label; none either when a label exceeds the number of rows.
     pub(super) buckets: Option<Buckets>,
     pub(super) columns: Vec<ReadColumn>,
+    /// How many rows of each bucket are said to be of nobody.
+    pub(super) counterfeits: u64,
 }
 
 /// One attribute of a part.
@@ -34,6 +36,8 @@ pub(super) struct ReadColumn {
     pub(super) ranks: Option<Vec<u32>>,
     /// The codes of values that an insider can rule out.
     pub(super) ruled_out: Vec<u32>,
+    /// Where the release states thresholds of the attribute: the one that is stated of each code by itself.
+    pub(super) thresholds: Vec<Option<Ratio>>,
     /// The text of each code, where cells stand for several values; codes are then those of the cells alone.
     pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
 }
@@ -213,6 +217,10 @@ fn rows(
             claimed.attribute,
             (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code)),
         ),
+        thresholds: super::thresholds::of(evidence, claimed.attribute).map_or_else(Vec::new, |stated| {
+            let values = (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code));
+            super::thresholds::stated(stated, evidence.kind(claimed.attribute), values)
+        }),
         cells: (claimed.cells != Cells::Exact).then(|| {
             let codes = 0..column.dictionary.len() as u32;
             codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()
@@ -220,7 +228,8 @@ fn rows(
         codes: column.codes,
     });
     let buckets = labels.as_deref().and_then(Buckets::count);
-    Ok(Ok(ReadPart { rows, labels, buckets, columns: columns.collect() }))
+    let counterfeits = super::thresholds::counterfeits(part.rows);
+    Ok(Ok(ReadPart { rows, labels, buckets, columns: columns.collect(), counterfeits }))
 }
 
 /// The next record, if there is one; `None` when the bytes are malformed.

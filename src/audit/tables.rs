@@ -9,10 +9,11 @@ use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
+use super::thresholds::{self, Limit};
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
-use crate::publication::{Guarantee, HeldBy, Protected, PublishedTable, Seal, Standing};
+use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, Seal, Standing};
 use crate::with_codes;
 
 /// What the tables show together.
@@ -74,7 +75,8 @@ fn lengths(evidence: &Evidence<'_>, tables: &Tables, findings: &mut Findings) {
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
-        if figures.rows != rows || table.parts.iter().any(|part| part.len != rows) {
+        let with_counterfeits = |rows_of| rows + thresholds::counterfeits(rows_of) * figures.buckets;
+        if figures.rows != rows || table.parts.iter().any(|part| part.len != with_counterfeits(part.rows)) {
             findings.fail(CheckName::Columns, format!("table {} does not have {rows} rows", table.name));
             if table.parts.iter().any(|part| part.bucketed) {
                 findings
@@ -123,9 +125,10 @@ fn table(
             }
             (Some(_), Some(buckets)) => {
                 control.check()?;
-                promises(evidence, (table, &promised), &part, buckets, (&mut figures, &mut kept), findings, control)?;
+                let (table, part) = ((table, &promised[..]), (claimed, &part));
+                promises(evidence, table, part, buckets, (&mut figures, &mut kept), findings, control)?;
                 if generalized {
-                    generalized::anonymity(evidence, table, buckets, findings);
+                    generalized::anonymity(evidence, table.0, buckets, findings);
                 }
             }
         }
@@ -139,7 +142,7 @@ fn table(
         if let Some(buckets) = part.buckets.take() {
             match &first {
                 None => first = Some(buckets),
-                Some(first) if *first == buckets => {}
+                Some(first) if first.and_more(thresholds::counterfeits(claimed.rows), &buckets) => {}
                 Some(_) => {
                     findings.fail(CheckName::Buckets, format!("the parts of table {} have other buckets", table.name));
                 }
@@ -172,7 +175,7 @@ fn count(column: &ReadColumn) -> Counts {
 fn promises(
     evidence: &Evidence<'_>,
     (table, seals): (&PublishedTable, &[Seal]),
-    part: &ReadPart,
+    (claimed, part): (&Part, &ReadPart),
     buckets: &Buckets,
     (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
     findings: &mut Findings,
@@ -194,7 +197,13 @@ fn promises(
         // what can be ruled out is stated of single attributes
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
         let ruled_out = column.map_or(&[][..], |column| &column.ruled_out);
-        let seen = Seen::read(&classes, ruled_out, &seal.guarantees, &measured, control)?;
+        let limits = column.and_then(|column| {
+            let stated = thresholds::of(evidence, column.attribute)?;
+            Some(thresholds::limits(stated, &column.thresholds, &classes.protected.counts()))
+        });
+        let kept_by =
+            KeptBy { ruled_out, limits: limits.as_deref(), counterfeits: thresholds::counterfeits(claimed.rows) };
+        let seen = Seen::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
@@ -202,6 +211,7 @@ fn promises(
         }
         figures.measures.extend(seen.measures);
         let smallest = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0).min().unwrap_or(0);
+        let smallest = smallest.saturating_sub(kept_by.counterfeits);
         let Some(posteriors) = posteriors(seen.tallies, smallest) else { continue };
         match seal.protects {
             Protected::Attribute(attr) => figures.posteriors.insert(attr, posteriors),
@@ -215,6 +225,24 @@ fn promises(
 /// Per (count of the most frequent value, size): how many buckets are so.
 type Tallies = AHashMap<(u64, u64), u64>;
 
+/// What buckets are held against beside guarantees.
+struct KeptBy<'a> {
+    /// The codes that an insider can rule out.
+    ruled_out: &'a [u32],
+    /// What each code may take of a bucket, where thresholds are stated.
+    limits: Option<&'a [Option<Limit>]>,
+    /// So many rows of each bucket are of nobody.
+    counterfeits: u64,
+}
+
+impl KeptBy<'_> {
+    /// The largest share that whoever knows how many counterfeits there are can be sure of: a value that occurs more often than once
+    /// is real, and one that occurs once may not be.
+    fn posterior(&self, most: u64, size: u64) -> (u64, u64) {
+        if most > 1 { (most, size.saturating_sub(self.counterfeits)) } else { (most, size) }
+    }
+}
+
 /// What the buckets of a part show of its sensitive attribute.
 struct Seen {
     tallies: Tallies,
@@ -227,11 +255,12 @@ struct Seen {
 impl Seen {
     fn read(
         classes: &Classes<'_>,
-        ruled_out: &[u32],
+        kept_by: &KeptBy<'_>,
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, AuditStopped> {
+        let KeptBy { ruled_out, limits, counterfeits } = *kept_by;
         let overall = classes.protected.counts();
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
@@ -239,10 +268,11 @@ impl Seen {
         let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
+        let mut shown = Tallies::new();
         classes.each(|class| {
             let runs = class.chunk_by(|a, b| a == b);
             let most = runs.clone().map(<[u32]>::len).max().unwrap_or(0);
-            *seen.tallies.entry((most as u64, class.len() as u64)).or_default() += 1;
+            *shown.entry((most as u64, class.len() as u64)).or_default() += 1;
             if compared {
                 *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
             }
@@ -251,20 +281,30 @@ impl Seen {
             if let Guarantee::LDiversity { l } = *guarantee
                 && plain(guarantee)
             {
-                let breaks = |(count, size): (u64, u64)| u128::from(count) * u128::from(l) > u128::from(size);
-                *broken = seen.tallies.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
+                // counterfeits protect, but they are no part of what is promised
+                let breaks = |(count, size): (u64, u64)| {
+                    u128::from(count) * u128::from(l) > u128::from(size.saturating_sub(counterfeits))
+                };
+                *broken = shown.iter().filter(|(kind, _)| breaks(**kind)).map(|(_, buckets)| buckets).sum();
             }
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
             let shares = Shares::of(&kind, &overall, ruled_out);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
-                *broken += if shares.keep(*guarantee) { 0 } else { number };
+                let kept = match guarantee {
+                    Guarantee::Thresholds { .. } => limits.is_some_and(|limits| thresholds::keep(limits, &kind)),
+                    _ => shares.keep(*guarantee),
+                };
+                *broken += if kept { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
                 let here = Measure::of(*guarantee, &shares);
                 *worst = if first { here } else { Measure::worse(*worst, here) };
             }
+        }
+        for ((most, size), buckets) in shown {
+            *seen.tallies.entry(kept_by.posterior(most, size)).or_default() += buckets;
         }
         seen.measures = measured.iter().zip(worst).filter_map(|((rule, _), worst)| Some((*rule, worst?))).collect();
         Ok(seen)

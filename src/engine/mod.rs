@@ -171,10 +171,30 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
         Err(Unplanned::Refused(Refusal(faults))) => faults,
         Err(Unplanned::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {
-            let feasible = prepared.design.feasible(&attribute_names(specification));
+            let feasible = feasible(&prepared.design, specification);
             feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
         }
     }
+}
+
+/// The faults for which nothing is published; where values have to be looked at, they say where.
+fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusal> {
+    let Err(Refusal(mut faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+    let MethodSpec::Bucketize(spec) = &specification.method else { return Err(Refusal(faults)) };
+    let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(Refusal(faults)) };
+    let name = &specification.names[attr.index()];
+    let url = specification.normalized.get("dataset").and_then(Value::as_str).map(|dataset| {
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+        let escape = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        format!("/v1/datasets/{dataset}/attributes/{}/values", name.bytes().map(escape).collect::<String>())
+    });
+    for fault in faults.iter_mut().filter(|fault| matches!(fault.kind, Kind::ThresholdMissing | Kind::RuleIneligible)) {
+        fault.members.insert("attribute".to_owned(), name.as_str().into());
+        if let Some(url) = &url {
+            fault.members.insert("values_url".to_owned(), url.as_str().into());
+        }
+    }
+    Err(Refusal(faults))
 }
 
 /// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
@@ -343,7 +363,7 @@ fn judged(
     mut faults: Vec<Fault>,
     mut problems: Vec<Value>,
 ) -> Plan {
-    if let Err(Refusal(ineligible)) = prepared.design.feasible(&attribute_names(specification)) {
+    if let Err(Refusal(ineligible)) = feasible(&prepared.design, specification) {
         faults.extend(ineligible);
     }
     faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
@@ -365,6 +385,8 @@ fn judged(
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
     warnings.extend(plan::choice_in_words(&prepared.design.decision));
+    warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
+    warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
         ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
@@ -410,6 +432,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
     let (name, algorithm) = match method {
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
+        MethodSpec::Bucketize(_) => ("bucketize", None),
         MethodSpec::Generalize(_) => ("generalize", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
@@ -419,6 +442,10 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
 /// What the one who plans should know of values that may tell nothing: a missing value of a protected attribute protects its rows
 /// from nobody who knows that there is one.
 fn undeclared(specification: &Specification, table: &Table) -> Vec<Notice> {
+    // thresholds reckon with nobody who rules values out
+    if matches!(specification.method, MethodSpec::Bucketize(_)) {
+        return Vec::new();
+    }
     let rules = specification.method.rules();
     let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let declared = |attr| {

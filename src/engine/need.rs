@@ -68,7 +68,7 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         MethodSpec::Generalize(spec) => {
             return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
         }
-        MethodSpec::Anatomy(_) => return 0,
+        MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) => return 0,
     };
     if !spec.looks_at_data() {
         return 0;

@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
 use crate::publication::{Guarantee, Protected, TableName};
+use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
-use crate::report::{Dependencies, HeldByText, Notice};
+use crate::report::{Dependencies, HeldByText, Notice, particulars};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -29,6 +30,9 @@ pub struct Plan {
     pub exposed_to: Vec<ExposedTo>,
     /// How the release would stand beside earlier ones.
     pub composition: Composition,
+    /// What only some methods have to say: the buckets of `bucketize`, as its manifest would state them.
+    #[schema(value_type = Option<Object>)]
+    pub particulars: Option<Value>,
     /// What a job would answer.
     #[schema(value_type = Vec<Object>)]
     pub problems: Vec<Value>,
@@ -232,10 +236,35 @@ pub(super) fn in_words(
         dependencies: Dependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
+        particulars: design
+            .planned()
+            .find(|planned| planned.faults.is_empty())
+            .and_then(|planned| particulars(&planned.particulars())),
         composition,
         problems,
         warnings,
     }
+}
+
+/// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
+pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
+    (planned.strangers > 0).then(|| Notice {
+        r#type: "threshold-unused".to_owned(),
+        pointer: Some("/method/thresholds".to_owned()),
+        detail: format!("{} of the values with a threshold of their own do not occur", planned.strangers),
+    })
+}
+
+/// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
+pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<Notice> {
+    (planned.seen_through > 0).then(|| Notice {
+        r#type: "counterfeits-unlikely".to_owned(),
+        pointer: Some("/method/counterfeits".to_owned()),
+        detail: format!(
+            "{} counterfeits have a value that some row of their bucket makes unlikely: whoever knows the data takes them for what they are",
+            planned.seen_through
+        ),
+    })
 }
 
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.

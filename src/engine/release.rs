@@ -1,7 +1,7 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare, standing_by_tables};
+use super::{Known, Prepared, Stopped, composition_problem, method_name, prepare, standing_by_tables};
 use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
@@ -12,6 +12,7 @@ use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows
 use crate::random::Streams;
 use crate::report::{
     Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
+    particulars,
 };
 use crate::spec::Specification;
 
@@ -56,7 +57,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     }
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
-    prepared.design.feasible(&attribute_names(specification))?;
+    super::feasible(&prepared.design, specification)?;
     if prepared.design.decision == Decision::Undecided {
         return Err(Stopped::bug("no tables were chosen though the rows are known"));
     }
@@ -122,7 +123,8 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         manifest.utility.model_entropy_nats = Some(nats);
         manifest.utility.entropy_method = Some(method.to_owned());
     }
-    let internal = super::internal::report(order, &publication, &*store, control)?;
+    let mut internal = super::internal::report(order, &publication, &*store, control)?;
+    internal.warnings.extend(prepared.design.planned().filter_map(super::plan::seen_through_in_words));
     Ok(Released {
         internal,
         manifest,
@@ -265,6 +267,7 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
 /// Whether every figure of a manifest is the one that the audit read from the parts.
 pub(super) fn figures(audit: &Audit, publication: &Publication, manifest: &Manifest) -> bool {
     manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
+        && manifest.particulars == particulars(&publication.particulars)
         && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
 }
 

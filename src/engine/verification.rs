@@ -15,7 +15,7 @@ use crate::microdata::formats::{IngestError, Limits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
-use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice, Ratio};
+use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestRule, ManifestTable, Notice, Ratio};
 use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
 
 /// The name of the column of labels.
@@ -141,6 +141,11 @@ pub fn rules_of(
     // k-anonymity protects no attribute
     let protecting = manifest.rules.iter().filter(|rule| !matches!(rule.guarantee, Guarantee::KAnonymity { .. }));
     let chosen = protecting.filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
+    let by_value = |rule: &ManifestRule| matches!(rule.guarantee, Guarantee::Thresholds { .. });
+    if chosen.clone().any(by_value) {
+        let detail = "no attack is played against thresholds of single values yet";
+        return Err(vec![Fault::new("/rule", Kind::GuaranteeUnsupported, detail)]);
+    }
     let rules = chosen.map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: set(&rule.quasi_identifiers),

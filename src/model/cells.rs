@@ -7,7 +7,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
-use crate::publication::{Part, Publication, PublishedBytes, TableName};
+use crate::publication::{Part, Publication, PublishedBytes, RowMeaning, TableName};
 
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +47,19 @@ pub(super) struct PartCells {
     unranked: Vec<(Attr, Vec<u32>)>,
     /// The attributes that were asked for.
     pub(super) columns: Vec<(Attr, Column)>,
+    /// How many rows of each bucket are of nobody; which ones is not told.
+    pub(super) counterfeits: u32,
 }
 
 impl PartCells {
     #[cfg(test)]
     pub(super) fn of(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
-        Self { labels, unranked: Vec::new(), columns }
+        Self { labels, unranked: Vec::new(), columns, counterfeits: 0 }
+    }
+
+    /// How many rows the part has, of a table of so many.
+    pub(super) fn rows(&self, of_table: usize) -> usize {
+        if self.labels.is_empty() { of_table } else { self.labels.len() }
     }
 
     pub(super) fn column(&self, attr: Attr) -> Option<&Codes> {
@@ -82,7 +89,11 @@ impl Cells {
                 cells.parts = table.parts.iter().map(read).collect::<Result<_, _>>()?;
                 cells.rows = table.parts.first().map_or(0, |part| part.len as usize);
                 let several = table.parts.len() > 1;
-                let mut buckets = cells.parts.iter().filter(|_| several).map(|part| bucket_sizes(&part.labels));
+                let real = |part: &PartCells| -> Vec<u32> {
+                    let sizes = bucket_sizes(&part.labels).into_iter();
+                    sizes.map(|size| size.saturating_sub(part.counterfeits)).collect()
+                };
+                let mut buckets = cells.parts.iter().filter(|_| several).map(real);
                 cells.buckets = buckets.next().unwrap_or_default();
                 if buckets.any(|others| others != cells.buckets) || cells.buckets.contains(&0) {
                     return Err(damaged(&format!("the parts of table {} have not the same buckets", table.name)));
@@ -214,7 +225,11 @@ fn read_part(
         return Err(broken());
     }
     let unranked = wanted.iter().zip(columns).map(|(&(_, attr), codes)| (attr, codes)).collect();
-    Ok(PartCells { labels, unranked, columns: Vec::new() })
+    let counterfeits = match part.rows {
+        RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket,
+        RowMeaning::Tuples | RowMeaning::Values => 0,
+    };
+    Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
 }
 
 pub(super) fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {

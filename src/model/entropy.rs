@@ -57,7 +57,7 @@ pub(super) fn of_shape(
 fn groups(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
     let columns = table.parts[part].columns.iter().filter(|(attr, _)| attributes.contains(*attr));
     let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
-    Groups::whole(table.rows).refined(&columns, control)
+    Groups::whole(table.parts[part].rows(table.rows)).refined(&columns, control)
 }
 
 /// The entropy of the estimate of a table, of whose parts some attributes are used.

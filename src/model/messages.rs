@@ -108,6 +108,16 @@ impl<'a> Estimator<'a> {
     /// [`Cancelled`]
     pub fn estimate(&self, route: &Route, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
         match route {
+            Route::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits > 0 => {
+                // which of the rows are of somebody is open, as the matching is
+                let table = &self.cells.tables[*table];
+                matching(
+                    table,
+                    std::iter::once((&table.parts[*part], query.iter().map(|(attr, _)| *attr).collect())),
+                    query,
+                    control,
+                )
+            }
             Route::Shown { table, part } => {
                 let part = &self.cells.tables[*table].parts[*part];
                 let rows = self.cells.tables[*table].rows;
@@ -116,7 +126,11 @@ impl<'a> Estimator<'a> {
                 let count = weights.map_or(rows as f64, |weights| weights.iter().sum());
                 Ok(Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact })
             }
-            Route::Tied { factor } => self.matching(&self.shape.factors[*factor], query, control),
+            Route::Tied { factor } => {
+                let Factor { table, view } = &self.shape.factors[*factor];
+                let table = &self.cells.tables[*table];
+                matching(table, table.parts.iter().zip(view.parts().iter().copied()), query, control)
+            }
             Route::Joined(joined) => {
                 let Some(&root) = joined.factors.first() else { return Ok(sampled(0.0, 0.0)) };
                 let shares = self.up(joined, root, None, query, control)?;
@@ -124,33 +138,6 @@ impl<'a> Estimator<'a> {
                 Ok(sampled(rows, shares.first().copied().unwrap_or(0.0)))
             }
         }
-    }
-
-    /// Expectation and deviation over all matchings of the rows of each bucket.
-    fn matching(&self, factor: &Factor, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
-        let table = &self.cells.tables[factor.table];
-        let mut matching: Vec<Vec<f64>> = Vec::new();
-        for (part, &attributes) in table.parts.iter().zip(factor.view.parts()) {
-            if let Some(weights) = weights(part, table.rows, attributes, query, &[], control)? {
-                matching.push(sums(table, part, &weights));
-            }
-        }
-        let (mut count, mut variance) = (0.0, 0.0);
-        for (bucket, &size) in table.buckets.iter().enumerate() {
-            let size = f64::from(size);
-            // of a row, and of two different rows: the chance that every part matches
-            let (mut one, mut two) = (1.0, 1.0);
-            for part in &matching {
-                one *= part[bucket] / size;
-                two *= if size > 1.0 { part[bucket] * (part[bucket] - 1.0) / (size * (size - 1.0)) } else { 0.0 };
-            }
-            let expected = size * one;
-            count += expected;
-            variance += expected + size * (size - 1.0) * two - expected * expected;
-        }
-        // what cancels out may leave less than nothing
-        let standard_error = if variance > 1e-9 { variance.sqrt() } else { 0.0 };
-        Ok(Estimate { count, standard_error, error_model: ErrorModel::Matching })
     }
 
     /// The share of the rows of a factor, and of all below it, that the query has: for each key of the edge that leads up, or of
@@ -219,6 +206,39 @@ impl<'a> Estimator<'a> {
             }
         })
     }
+}
+
+/// Expectation and deviation over all matchings of the rows of each bucket, and over all choices of those of its rows that are of
+/// somebody.
+fn matching<'c>(
+    table: &TableCells,
+    parts: impl Iterator<Item = (&'c PartCells, AttrSet)>,
+    query: &Predicates,
+    control: &Control,
+) -> Result<Estimate, Cancelled> {
+    let mut matching: Vec<(Vec<f64>, f64)> = Vec::new();
+    for (part, attributes) in parts {
+        if let Some(weights) = weights(part, part.rows(table.rows), attributes, query, &[], control)? {
+            matching.push((sums(table, part, &weights), f64::from(part.counterfeits)));
+        }
+    }
+    let (mut count, mut variance) = (0.0, 0.0);
+    for (bucket, &size) in table.buckets.iter().enumerate() {
+        let size = f64::from(size);
+        // of a row, and of two different rows: the chance that every part matches
+        let (mut one, mut two) = (1.0, 1.0);
+        for (part, counterfeits) in &matching {
+            let shown = size + counterfeits;
+            one *= part[bucket] / shown;
+            two *= if shown > 1.0 { part[bucket] * (part[bucket] - 1.0) / (shown * (shown - 1.0)) } else { 0.0 };
+        }
+        let expected = size * one;
+        count += expected;
+        variance += expected + size * (size - 1.0) * two - expected * expected;
+    }
+    // what cancels out may leave less than nothing
+    let standard_error = if variance > 1e-9 { variance.sqrt() } else { 0.0 };
+    Ok(Estimate { count, standard_error, error_model: ErrorModel::Matching })
 }
 
 /// The estimate of a query that has so large a share of the model.

@@ -5,6 +5,7 @@
 
 mod boxes;
 mod cells;
+mod differential;
 mod entropy;
 mod fitting;
 mod groups;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
+pub use differential::NoisyRatio;
 pub use entropy::model_entropy;
 pub use fitting::{Fitted, MOST_CELLS};
 pub use groups::Groups;

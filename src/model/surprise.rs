@@ -47,8 +47,10 @@ pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: 
             .iter()
             .map(|&(bucket, count)| {
                 let size = table.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size));
-                let beside =
-                    others.iter().zip(&tuple[1..]).map(|(part, &of_part)| part.count_in(of_part, bucket) / size);
+                let beside = others
+                    .iter()
+                    .zip(&tuple[1..])
+                    .map(|(part, &of_part)| part.count_in(of_part, bucket) / (size + f64::from(part.counterfeits)));
                 f64::from(count) * beside.product::<f64>()
             })
             .sum();
@@ -63,6 +65,8 @@ struct Tuples {
     of_original: Vec<u32>,
     /// Tuple, bucket and how many rows of the bucket have the tuple, in this order.
     runs: Vec<(u32, u32, u32)>,
+    /// Rows of each bucket that are of nobody.
+    counterfeits: u32,
 }
 
 impl Tuples {
@@ -74,7 +78,7 @@ impl Tuples {
         original: &Table,
         control: &Control,
     ) -> Result<Self, Cancelled> {
-        let mut of_rows = vec![0_u32; table.rows];
+        let mut of_rows = vec![0_u32; part.rows(table.rows)];
         let mut of_original = vec![0_u32; original.rows()];
         for attr in attributes.iter() {
             control.check()?;
@@ -98,7 +102,7 @@ impl Tuples {
             of_rows.iter().enumerate().map(|(row, &tuple)| (tuple, bucket(row))).collect();
         places.sort_unstable();
         let runs = places.chunk_by(|a, b| a == b).map(|run| (run[0].0, run[0].1, run.len() as u32)).collect();
-        Ok(Self { of_original, runs })
+        Ok(Self { of_original, runs, counterfeits: part.counterfeits })
     }
 
     /// The buckets that have a tuple, each with how often.

@@ -82,8 +82,21 @@ pub fn implies(stronger: Guarantee, weaker: Guarantee) -> bool {
         (G::Delta { distance: a, b: strong, prior }, G::Delta { distance: b, b: weak, prior: other }) => {
             a == b && prior == other && strong <= weak
         }
+        (G::Thresholds { stated, most, .. }, G::Thresholds { stated: other, least, .. }) => {
+            stated == other || most <= least
+        }
+        // every value at most 1/l
+        (G::Thresholds { most, .. }, G::LDiversity { l }) => is_part(most, l),
+        (G::LDiversity { l }, G::Thresholds { least, .. }) => {
+            u128::from(least.numerator()) * u128::from(l) >= u128::from(least.denominator())
+        }
         _ => false,
     }
+}
+
+/// Whether a fraction is at most 1/l.
+fn is_part(fraction: Ratio, l: u64) -> bool {
+    u128::from(fraction.numerator()) * u128::from(l) <= u128::from(fraction.denominator())
 }
 
 /// The guarantees of which no other one implies them; of equal ones the first.
@@ -116,7 +129,10 @@ pub fn distinct_rows(guarantee: Guarantee) -> Option<u64> {
             c.denominator().checked_div(c.numerator())?.checked_add(l.checked_sub(1)?)?.checked_add(1)
         }
         Guarantee::AlphaK { alpha, k } => Some(k.max(alpha.denominator().div_ceil(alpha.numerator().max(1)))),
-        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => None,
+        Guarantee::TCloseness { .. }
+        | Guarantee::Rho { .. }
+        | Guarantee::Delta { .. }
+        | Guarantee::Thresholds { .. } => None,
     }
 }
 
@@ -130,7 +146,10 @@ pub fn fewest_rows(guarantee: Guarantee) -> u64 {
         | Guarantee::RecursiveLDiversity { l, .. } => l,
         Guarantee::EntropyLDiversity { l } => l.ceil(),
         Guarantee::AlphaK { alpha, k } => k.max(alpha.denominator().div_ceil(alpha.numerator().max(1))),
-        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => 1,
+        Guarantee::TCloseness { .. }
+        | Guarantee::Rho { .. }
+        | Guarantee::Delta { .. }
+        | Guarantee::Thresholds { .. } => 1,
     }
 }
 
@@ -158,7 +177,10 @@ fn holds_outside(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popul
         | Guarantee::RecursiveLDiversity { l, .. } => (l, 1),
         Guarantee::EntropyLDiversity { l } => (l.numerator(), l.denominator()),
         Guarantee::AlphaK { alpha, .. } => (alpha.denominator(), alpha.numerator()),
-        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } => return false,
+        Guarantee::TCloseness { .. }
+        | Guarantee::Rho { .. }
+        | Guarantee::Delta { .. }
+        | Guarantee::Thresholds { .. } => return false,
     };
     let within = |count: u64| u128::from(count) * u128::from(of) <= u128::from(size) * u128::from(most);
     aside.iter().all(|(_, count)| within(*count))
@@ -178,6 +200,10 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
         Guarantee::AlphaK { alpha, k } => {
             let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
             u128::from(largest) * of <= share * u128::from(size) && size >= k
+        }
+        // the thresholds of values are not known here; where all of them are at least as large as the largest share they hold
+        Guarantee::Thresholds { least, .. } => {
+            u128::from(largest) * u128::from(least.denominator()) <= u128::from(least.numerator()) * u128::from(size)
         }
         Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
         Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),

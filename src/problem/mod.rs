@@ -114,6 +114,12 @@ catalogue! {
         "drop it, or state publish true and identifier false for it";
     RuleMalformed, "rule-malformed", 422, "a rule is malformed",
         "write a rule as \"a, b -> c\", with different attributes on its two sides";
+    ThresholdMissing, "threshold-missing", 422, "values without a threshold",
+        "state a threshold for each value that values_url lists, or otherwise for all others";
+    InfeasibleSizes, "infeasible-sizes", 422, "no buckets of these sizes keep the thresholds",
+        "allow larger buckets with max_size, list other sizes, or raise thresholds";
+    DomainTooSmall, "domain-too-small", 422, "too few values for counterfeits",
+        "ask for fewer counterfeits, for smaller buckets, or for none";
     MultiSaEmpty, "multi-sa-empty", 422, "no rows are left to publish",
         "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
@@ -156,8 +162,8 @@ impl Kind {
     }
 }
 
-/// The member that tells a count of the data.
-const LARGEST_L: &str = "largest_l";
+/// The members that tell a count of the data.
+const COUNTS: [&str; 2] = ["largest_l", "too_frequent"];
 /// The detail in place of one that tells it.
 const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
 
@@ -166,7 +172,7 @@ pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
         if fault.get("type") == Some(&Kind::RuleIneligible.uri().into()) {
-            fault.remove(LARGEST_L);
+            COUNTS.iter().for_each(|count| drop(fault.remove(*count)));
             fault.insert("detail".to_owned(), UNCOUNTED.into());
         }
     }
@@ -188,7 +194,7 @@ pub struct Problem {
 }
 
 /// One fault of a specification.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// Where the fault stands, as a JSON pointer into the submitted document.
     pub pointer: String,
@@ -233,7 +239,7 @@ impl Problem {
     #[must_use]
     pub fn without_counts(mut self) -> Self {
         for fault in self.errors.iter_mut().filter(|fault| fault.kind == Kind::RuleIneligible) {
-            fault.members.remove(LARGEST_L);
+            COUNTS.iter().for_each(|count| drop(fault.members.remove(*count)));
             UNCOUNTED.clone_into(&mut fault.detail);
         }
         self

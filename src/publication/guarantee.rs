@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
+use super::thresholds::ThresholdsName;
 
 /// The bound a rule puts on the posterior of a sensitive attribute. The predicates stand in `privacy`, and again, literally,
 /// in `audit`.
@@ -71,6 +72,15 @@ pub enum Guarantee {
         #[serde(default)]
         prior: Prior,
     },
+    /// No value takes more of a bucket than its threshold. The thresholds are kept beside the guarantee, which names them.
+    Thresholds {
+        /// The name of the thresholds as they are stated.
+        stated: ThresholdsName,
+        /// No value has a threshold below this.
+        least: Ratio,
+        /// Nor one above this.
+        most: Ratio,
+    },
 }
 
 impl Guarantee {
@@ -87,6 +97,7 @@ impl Guarantee {
             Self::TCloseness { .. } => "t_closeness",
             Self::Rho { .. } => "rho",
             Self::Delta { .. } => "delta",
+            Self::Thresholds { .. } => "thresholds",
         }
     }
 
@@ -100,7 +111,12 @@ impl Guarantee {
             | Self::EntropyLDiversity { .. }
             | Self::RecursiveLDiversity { .. }
             | Self::AlphaK { .. } => true,
-            Self::KAnonymity { .. } | Self::TCloseness { .. } | Self::Rho { .. } | Self::Delta { .. } => false,
+            // thresholds are of values, and a combination has others
+            Self::KAnonymity { .. }
+            | Self::TCloseness { .. }
+            | Self::Rho { .. }
+            | Self::Delta { .. }
+            | Self::Thresholds { .. } => false,
         }
     }
 }

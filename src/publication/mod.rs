@@ -8,6 +8,7 @@ mod guarantee;
 mod ratio;
 mod rule;
 mod table;
+mod thresholds;
 mod witness;
 
 pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
@@ -17,6 +18,7 @@ pub use rule::{Because, HeldBy, Origin, RuleStanding, SubmittedRule, Uninformati
 pub use table::{
     Cells, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal, Standing, TableName,
 };
+pub use thresholds::{Thresholds, ThresholdsName};
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::guarantee::Guarantee;
+use super::thresholds::Thresholds;
 use crate::microdata::{Attr, AttrSet, CellShape};
 
 /// The name of a published table: `t1`, `t2`, ...
@@ -199,10 +200,14 @@ pub enum Particulars {
     None,
     /// The buckets of variable-sensitivity bucketing.
     Bucketize {
+        /// What every bucket keeps.
+        thresholds: Thresholds,
         /// `(size, buckets)` of each kind of bucket.
         setting: Vec<(u64, u64)>,
         /// The sum over buckets of (size - 1)^2.
         loss: u64,
+        /// No buckets lose less, where that was asked for and proved.
+        lower_bound: Option<u64>,
     },
     /// The column groups of slicing.
     Slicing {

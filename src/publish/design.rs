@@ -2,19 +2,20 @@
 //! shared by the methods whose tables are raw projections or bucketized on one attribute.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use super::assign::{Assignment, Labels, Values, assign, several};
+use super::assign::{Assignment, Values, assign, several};
+use super::bucketize::PlannedBuckets;
+use super::make::Maker;
 use super::partition::Split;
-use super::{Input, Published, Refusal, arrange};
+use super::{Input, Published, Refusal};
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency, Guard, Ineligible, Rule, Schema, Status};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Because, BucketColumn, Cells, Contents, Guarantee, HeldBy, Origin, Part, PartContents, Particulars, Protected,
-    Publication, PublishedColumn, PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName,
-    TableWitness, Witness,
+    Because, Contents, Guarantee, HeldBy, Origin, Particulars, Protected, Publication, PublishedTable, RuleStanding,
+    Seal, SubmittedRule, TableName, TableWitness, Witness,
 };
 use crate::random::Streams;
 use crate::spec::CellKind;
@@ -76,6 +77,8 @@ pub struct Bucketized {
     pub parts: Vec<AttrSet>,
     /// What every bucket keeps.
     pub seals: Vec<Seal>,
+    /// The buckets, where they are decided beforehand.
+    pub planned: Option<Arc<PlannedBuckets>>,
 }
 
 impl Bucketized {
@@ -83,7 +86,8 @@ impl Bucketized {
     #[must_use]
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        Self { parts: vec![part], seals: vec![Seal { known: attributes.minus(part), protects, guarantees }] }
+        let seal = Seal { known: attributes.minus(part), protects, guarantees };
+        Self { parts: vec![part], seals: vec![seal], planned: None }
     }
 
     /// The same with one sensitive attribute.
@@ -104,6 +108,7 @@ impl Bucketized {
         Self {
             parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
             seals: sensitive.iter().map(seal).collect(),
+            planned: None,
         }
     }
 
@@ -259,12 +264,20 @@ impl DesignedTable {
 }
 
 impl Bucketized {
+    /// The stream of the assignment.
+    pub(super) fn label(&self) -> String {
+        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
+        format!("assign/{}", numbers.join("+"))
+    }
+
     /// Draws the bucket of each row.
     ///
     /// Streams are named by attributes, not by the table: a plan that looks at buckets draws them before tables have names.
     pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
-        let numbers: Vec<String> = self.sensitive().iter().map(|attr| attr.0.to_string()).collect();
-        let mut stream = streams.stream(&format!("assign/{}", numbers.join("+")));
+        let mut stream = streams.stream(&self.label());
+        if let Some(planned) = &self.planned {
+            return planned.draw(&Values::of(table, self.sensitive(), control)?, &mut stream, control);
+        }
         if self.leaves_out() {
             return several(table, &self.diversities(), &mut stream, control);
         }
@@ -376,9 +389,16 @@ impl Design {
             Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
         }));
         let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
-        let faults: Vec<Fault> =
-            self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(few).collect();
+        let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
+        let faults =
+            self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(few).chain(planned);
+        let faults: Vec<Fault> = faults.collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    }
+
+    /// Buckets that are decided before rows are dealt.
+    pub fn planned(&self) -> impl Iterator<Item = &PlannedBuckets> {
+        self.tables.iter().filter_map(|table| table.bucketized.as_ref()?.planned.as_deref())
     }
 
     /// How the rules stand, in the words of a publication.
@@ -446,7 +466,7 @@ impl Design {
             publication: Publication {
                 tables,
                 rules: self.standings(single_table),
-                particulars: Particulars::None,
+                particulars: self.planned().next().map_or(Particulars::None, PlannedBuckets::particulars),
                 suppressed,
             },
             contents: Contents { tables: contents },
@@ -457,6 +477,10 @@ impl Design {
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
+    // whoever has the thresholds says more
+    if matches!(requested, Guarantee::Thresholds { .. }) {
+        return None;
+    }
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
         Guarantee::KAnonymity { k } => k.to_string(),
@@ -468,6 +492,7 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         Guarantee::TCloseness { t, .. } => t.to_string(),
         Guarantee::Rho { rho2, .. } => rho2.to_string(),
         Guarantee::Delta { b, .. } => b.to_string(),
+        Guarantee::Thresholds { least, .. } => least.to_string(),
     };
     let detail = match (requested, largest_l) {
         (Guarantee::LDiversity { l }, 0 | 1) => {
@@ -506,75 +531,4 @@ pub(super) fn dependency_fault(
     let detail = format!("{detail}: {} determines {}", determinant.join(", "), dependent.join(", "));
     let member = serde_json::json!({ "determinant": determinant, "dependent": dependent });
     Fault::new(pointer, kind, detail).with("dependency", member)
-}
-
-type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
-
-/// Makes one table.
-struct Maker<'a> {
-    table: &'a Table,
-    published_names: &'a [String],
-    control: &'a Control,
-}
-
-impl Maker<'_> {
-    fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
-        let attrs: Vec<Attr> = attributes.iter().collect();
-        let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
-        Ok((vec![self.part("rows", &attrs, columns, None)], Standing::Plain, TableWitness::Plain))
-    }
-
-    fn bucketized(
-        &self,
-        attributes: AttrSet,
-        bucketized: &Bucketized,
-        name: &TableName,
-        streams: &Streams,
-    ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals } = bucketized;
-        let assignment = bucketized.draw(self.table, streams, self.control)?;
-        let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
-        let buckets = assignment.buckets;
-        let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::Groups::new(&labels_of_rows, buckets);
-        let part = |name: String, attributes: AttrSet| {
-            let attrs: Vec<Attr> = attributes.iter().collect();
-            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))))
-        };
-        let known = attributes.minus(bucketized.sensitive());
-        let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
-        let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
-        let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
-        Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
-    }
-
-    fn part(
-        &self,
-        name: &str,
-        attrs: &[Attr],
-        columns: Vec<Column>,
-        buckets: Option<BucketColumn>,
-    ) -> (Part, PartContents) {
-        let null = match &columns[..] {
-            [only] if buckets.is_none() && only.domain.has_missing() => Some(null_marker(&only.domain)),
-            _ => None,
-        };
-        let description = Part {
-            name: name.to_owned(),
-            columns: attrs
-                .iter()
-                .map(|&attribute| PublishedColumn {
-                    attribute,
-                    name: self.published_names[attribute.index()].clone(),
-                    cells: Cells::Exact,
-                })
-                .collect(),
-            rows: RowMeaning::Tuples,
-            bucketed: buckets.is_some(),
-            len: columns.first().map_or(0, |column| column.codes.len()) as u64,
-            null,
-        };
-        (description, PartContents { buckets, columns })
-    }
 }

@@ -3,9 +3,11 @@
 pub mod anatomy;
 mod arrange;
 pub mod assign;
+pub mod bucketize;
 pub mod decompose;
 mod design;
 pub mod generalize;
+mod make;
 pub mod partition;
 mod proposed;
 pub mod sequential;
@@ -117,6 +119,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
     match method {
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
+        MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
         MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
     }
 }
@@ -136,6 +139,7 @@ pub fn publish(
     match method {
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
+        MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
         MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
     }
 }

@@ -13,7 +13,8 @@ use crate::spec::{MethodSpec, ProposedTable};
 pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -> Result<Design, Refusal> {
     let (rules, relied_on) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
-        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(spec, input)], Vec::new()),
+        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
+        MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
         MethodSpec::Generalize(_) => {
             let detail = "tables are proposed of exact values; those of generalize are not judged as such";
             return Err(Refusal(vec![Fault::new("/schema", Kind::GuaranteeUnsupported, detail)]));

@@ -210,6 +210,7 @@ mod tests {
             types: Default::default(),
             bucketed: false,
             row_meaning: "tuples".into(),
+            counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 6,
             file: "t1.rows.csv".into(),

@@ -9,10 +9,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::microdata::{Attr, AttrSet, AttributeType, CellShape};
+use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedTable, RowMeaning, RuleStanding,
+    Seal, Standing, Uninformative,
 };
 
 /// The manifest of a release.
@@ -234,6 +234,9 @@ pub struct ManifestPart {
     pub bucketed: bool,
     /// What a row stands for.
     pub row_meaning: String,
+    /// How many rows of each bucket are counterfeits, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfeits_per_bucket: Option<u32>,
     /// The columns whose cells are not exact values.
     #[schema(value_type = BTreeMap<String, String>)]
     pub cells: BTreeMap<String, String>,
@@ -376,7 +379,7 @@ pub fn manifest(
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
-        particulars: None,
+        particulars: super::particulars::particulars(&publication.particulars),
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
         uninformative: uninformative
@@ -467,6 +470,10 @@ impl Writer<'_> {
             types: part.columns.iter().zip(&written.types).map(|(column, &kind)| (column.name.clone(), kind)).collect(),
             bucketed: part.bucketed,
             row_meaning: meaning.to_owned(),
+            counterfeits_per_bucket: match part.rows {
+                RowMeaning::TuplesAndCounterfeits { per_bucket } => Some(per_bucket),
+                RowMeaning::Tuples | RowMeaning::Values => None,
+            },
             cells: cells.collect(),
             rows: part.len,
             file: part.file(&table.name),
@@ -482,119 +489,5 @@ pub(super) const fn origin_name(origin: Origin) -> &'static str {
         Origin::Submitted => "submitted",
         Origin::ImpliedBy => "implied_by",
         Origin::FromDependency => "from_dependency",
-    }
-}
-
-/// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
-///
-/// # Errors
-/// What in the manifest cannot be understood, in words.
-pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
-    let reader = Reader { names };
-    if manifest.particulars.is_some() {
-        return Err("particulars of a method that this version does not have".to_owned());
-    }
-    Ok(Publication {
-        tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
-        rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars: Particulars::None,
-        suppressed: 0,
-    })
-}
-
-struct Reader<'a> {
-    names: &'a [String],
-}
-
-impl Reader<'_> {
-    fn attr(&self, name: &str) -> Result<Attr, String> {
-        let index = self.names.iter().position(|known| known == name);
-        index.map(Attr::from).ok_or_else(|| format!("attribute {name:?} stands in no column"))
-    }
-
-    fn set(&self, names: &[String]) -> Result<AttrSet, String> {
-        names.iter().map(|name| self.attr(name)).collect()
-    }
-
-    fn protects(&self, sensitive: &[String], joint: bool) -> Result<Protected, String> {
-        match (sensitive, joint) {
-            ([only], false) => Ok(Protected::Attribute(self.attr(only)?)),
-            ([], false) => Ok(Protected::Rows),
-            (several, true) => Ok(Protected::Joint(self.set(several)?)),
-            _ => Err("a rule or seal protects exactly one attribute or a combination".to_owned()),
-        }
-    }
-
-    fn rule(&self, rule: &ManifestRule) -> Result<RuleStanding, String> {
-        let origin = match rule.origin.as_str() {
-            "submitted" => Origin::Submitted,
-            "implied_by" => Origin::ImpliedBy,
-            "from_dependency" => Origin::FromDependency,
-            _ => return Err("a rule of unknown origin".to_owned()),
-        };
-        let held_by = match &rule.held_by {
-            HeldByText::Unreachable { .. } => HeldBy::Unreachable,
-            HeldByText::Guardian { guardian, known } => {
-                HeldBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
-            }
-            HeldByText::Table { table } => HeldBy::Table(TableName(table.clone())),
-        };
-        let because = rule.because.as_ref().and_then(|because| because["rule"].as_str());
-        Ok(RuleStanding {
-            pointer: rule.pointer.clone(),
-            origin,
-            because: because.map(|pointer| Because::Rule(pointer.to_owned())),
-            known: self.set(&rule.quasi_identifiers)?,
-            protects: self.protects(&rule.sensitive, rule.combination)?,
-            guarantee: rule.guarantee,
-            held_by,
-        })
-    }
-
-    fn table(&self, table: &ManifestTable) -> Result<PublishedTable, String> {
-        let seal = |seal: &ManifestSeal| -> Result<Seal, String> {
-            Ok(Seal {
-                known: self.set(&seal.quasi_identifiers)?,
-                protects: self.protects(&seal.sensitive, seal.joint)?,
-                guarantees: seal.guarantees.clone(),
-            })
-        };
-        let standing = match table.standing.as_str() {
-            "plain" => Standing::Plain,
-            "unsealed" if table.seals.is_empty() => Standing::Unsealed,
-            "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
-            _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
-        };
-        let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
-        Ok(PublishedTable { name: TableName(table.name.clone()), parts, standing })
-    }
-
-    fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
-        let foreign = || format!("part {} of table {} holds what this version does not read", part.name, table.name);
-        if part.row_meaning != "tuples" || part.cells.keys().any(|name| !part.attributes.contains(name)) {
-            return Err(foreign());
-        }
-        let column = |name: &String| -> Result<PublishedColumn, String> {
-            let cells = match part.cells.get(name).map(String::as_str) {
-                None => Cells::Exact,
-                Some("interval") => Cells::Interval,
-                Some("set") => Cells::Set,
-                Some(_) => return Err(foreign()),
-            };
-            Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })
-        };
-        let read = Part {
-            name: part.name.clone(),
-            columns: part.attributes.iter().map(column).collect::<Result<_, _>>()?,
-            rows: RowMeaning::Tuples,
-            bucketed: part.bucketed,
-            len: part.rows,
-            null: part.null.clone(),
-        };
-        if read.file(&TableName(table.name.clone())) == part.file {
-            Ok(read)
-        } else {
-            Err(format!("part {} of table {} names an unexpected file", part.name, table.name))
-        }
     }
 }

@@ -4,7 +4,9 @@ mod archive;
 mod counts;
 mod internal;
 mod manifest;
+mod particulars;
 mod public;
+mod reading;
 mod readme;
 mod rendering;
 mod rows;
@@ -15,9 +17,11 @@ pub use counts::{CountsPage, ForeignCursor, counted};
 pub use internal::{CountReport, InternalReport, KlReport};
 pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
-    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, publication_of,
+    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest,
 };
-pub use public::{PublicReport, public_report};
+pub use particulars::particulars;
+pub use public::{Certainty, PublicReport, public_report};
+pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
 pub use rows::PartRows;

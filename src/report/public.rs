@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::{HeldByText, Manifest, ManifestRule};
+use super::manifest::{HeldByText, Manifest, ManifestRule, Ratio};
 use crate::publication::Guarantee;
 
 /// What a release promises and why, in words.
@@ -19,7 +19,26 @@ pub struct PublicReport {
     pub audit: String,
     /// How to read buckets, and what must not be concluded.
     pub reading: String,
+    /// With counterfeits: what whoever finds out the values of some rows of a bucket can be sure of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certainty: Vec<Certainty>,
 }
+
+/// What is certain of a bucket of different values of which some rows are known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Certainty {
+    /// Rows of the bucket.
+    pub size: u64,
+    /// How many of them are known.
+    pub known: u64,
+    /// The share of the values left that are of somebody.
+    pub real: Ratio,
+    /// How probable it is that one of the other rows has one of the values left.
+    pub posterior: Ratio,
+}
+
+/// The table of certainties lists so many lines for a size of bucket.
+const CERTAINTIES: u64 = 100;
 
 /// Puts a manifest into words.
 #[must_use]
@@ -67,7 +86,26 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         reading: "in a bucket every row of one part may belong to every row of the other; rows of different tables \
                   must not be matched by their position or by bucket"
             .to_owned(),
+        certainty: certainties(manifest),
     }
+}
+
+/// Of buckets with counterfeits: of s rows of which q are known, s - q values of those left are real, and with c counterfeits there are
+/// s + c - q of them.
+fn certainties(manifest: &Manifest) -> Vec<Certainty> {
+    let mut all = Vec::new();
+    for table in &manifest.tables {
+        let Some(counterfeits) = table.parts.iter().find_map(|part| part.counterfeits_per_bucket) else { continue };
+        for sizes in manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name) {
+            let size = sizes.size;
+            all.extend((0..size.min(CERTAINTIES)).map(|known| {
+                let (left, of) = (size - known, size - known + u64::from(counterfeits));
+                let (real, posterior) = (Ratio { count: left, of }, Ratio { count: 1, of });
+                Certainty { size, known, real, posterior }
+            }));
+        }
+    }
+    all
 }
 
 fn sentence(rule: &ManifestRule) -> String {
@@ -109,6 +147,12 @@ fn promised(guarantee: Guarantee, sensitive: &str) -> String {
         }
         Guarantee::Rho { rho1, rho2, .. } => {
             format!("nothing of {sensitive} with probability above {rho2} that has at most {rho1} in the whole table")
+        }
+        Guarantee::Thresholds { least, most, .. } if least == most => {
+            format!("each value of {sensitive} with probability at most {most}")
+        }
+        Guarantee::Thresholds { .. } => {
+            format!("each value of {sensitive} with a probability of at most the threshold that is stated for it")
         }
         Guarantee::Delta { b, distance, .. } => format!(
             "a distribution of {sensitive} that is within {b} of that of the whole table ({})",

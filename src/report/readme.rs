@@ -78,7 +78,7 @@ fn about(table: &ManifestTable, part: &ManifestPart) -> String {
     let mut about = format!("{} rows of {}", part.rows, part.attributes.join(", "));
     about += match part.row_meaning.as_str() {
         "values" => "; a row is a distinct value of its bucket, and may be noise",
-        "tuples_and_counterfeits" => "; a row is a tuple of the original or a counterfeit",
+        "tuples_and_counterfeits" => "; a row is a tuple of the original, or a counterfeit: a value of nobody",
         _ => "; a row is a tuple of the original",
     };
     if part.bucketed {

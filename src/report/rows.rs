@@ -165,6 +165,7 @@ mod tests {
             types: attributes.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect(),
             bucketed,
             row_meaning: "tuples".into(),
+            counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 3,
             file: "t1.qi.csv".into(),

@@ -81,6 +81,7 @@ pub(super) fn resolve(
     let method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
+        DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
     };
     check_uninformative(columns, &used, &uninformative, &method, faults);
@@ -171,7 +172,7 @@ fn check_uninformative(
 ) {
     // its buckets protect an attribute from whoever knows the other sensitive ones
     let joint = matches!(method, MethodSpec::Versatile(spec) if spec.algorithm == Algorithm::MultiSa);
-    for Uninformative { attribute, .. } in uninformative {
+    for stated @ Uninformative { attribute, .. } in uninformative {
         let name = columns.name(used[attribute.index()]);
         let pointer = child(&child("/attributes", name), "uninformative");
         let mut rules = method.rules().iter().filter(|rule| rule.protects.attributes().contains(*attribute));
@@ -180,6 +181,9 @@ fn check_uninformative(
             Protected::Rows => None,
             Protected::Attribute(_) if !rule.guarantee.covers_combinations() => Some(rule.guarantee.word().to_owned()),
             Protected::Attribute(_) if joint => Some("multi_sa".to_owned()),
+            Protected::Attribute(_) if matches!(method, MethodSpec::Bucketize(spec) if spec.unsaid(stated)) => {
+                Some("bucketize".to_owned())
+            }
             Protected::Attribute(_) => None,
         });
         if let Some(what) = unsaid {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attributes::{Columns, Stated};
+use super::bucketize::{self, DraftBucketize};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee;
@@ -13,13 +14,14 @@ use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "generalize"];
-const UNSUPPORTED: &[&str] = &["slicing", "bucketize", "decompose", "sequential"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize"];
+const UNSUPPORTED: &[&str] = &["slicing", "decompose", "sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
+    Bucketize(DraftBucketize),
     Generalize(DraftGeneralize),
 }
 
@@ -61,6 +63,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Generalize(draft) => draft.mentioned(),
         }
     }
@@ -70,6 +73,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
+            Self::Bucketize(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
         }
     }
@@ -104,6 +108,12 @@ pub(super) fn read(
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
             Some(DraftMethod::Anatomy(anatomy(members, columns, stated, faults)))
+        }
+        Some("bucketize") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
         }
         Some("generalize") => {
             if no_rules.is_some() {

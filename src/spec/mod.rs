@@ -6,7 +6,9 @@
 //!
 //! A member that is null is taken as absent.
 
+mod analysis;
 mod attributes;
+mod bucketize;
 mod check;
 mod dependencies;
 mod document;
@@ -29,6 +31,8 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
+pub use analysis::{DifferentialInference, read_differential_inference};
+pub use bucketize::{BucketizeSpec, Sizes};
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use generalize::Halving;

@@ -125,6 +125,7 @@ fn method(parts: &Parts<'_>) -> Value {
                 "score": draft.score,
             })
         }
+        DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
         DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, .. }) => json!({
             "type": "anatomy",
             "quasi_identifiers": names(known),

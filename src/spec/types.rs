@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bucketize::BucketizeSpec;
 use super::generalize::Halving;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
@@ -143,6 +144,8 @@ pub enum MethodSpec {
     Versatile(VersatileSpec),
     /// One sensitive attribute, one table in two parts.
     Anatomy(AnatomySpec),
+    /// One sensitive attribute with a threshold for each of its values, one table in two parts.
+    Bucketize(BucketizeSpec),
     /// Classes of rows whose quasi-identifiers are published alike.
     Generalize(GeneralizeSpec),
 }
@@ -154,6 +157,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(_) => "versatile",
             Self::Anatomy(_) => "anatomy",
+            Self::Bucketize(_) => "bucketize",
             Self::Generalize(_) => "generalize",
         }
     }
@@ -163,7 +167,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Generalize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -172,7 +176,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Generalize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
         }
     }
 
@@ -182,6 +186,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(spec) => &spec.rules,
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
+            Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
             Self::Generalize(spec) => &spec.rules,
         }
     }

@@ -122,6 +122,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/policies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("GET", "/v1/policies/{name}/versions", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("POST", "/v1/verifications", Some(Scope::Jobs), SUBMITTERS, 200, 404),
+    ("POST", "/v1/analyses/differential-inference", Some(Scope::ReleasesRead), READERS, 200, 200),
     ("GET", "/v1/series/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
     // last of these: from then on the stranger has one of the same name
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
@@ -180,6 +181,9 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
             let rule = json!({"release": things.release, "rules": ["gender, race -> zipcode"],
                 "default_guarantee": {"type": "l_diversity", "l": 2}});
             client.post(&path, &rule).await
+        }
+        ("POST", "/v1/analyses/differential-inference") => {
+            client.post(&path, &json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6"})).await
         }
         ("POST", act) if act.ends_with("/audits") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
         ("POST", asked) if asked.ends_with("/queries") => client.post(asked, &json!({"queries": []})).await,

@@ -4,6 +4,7 @@
 
 mod at_rest;
 mod attacks;
+mod bucketize;
 mod catalogue;
 mod chance;
 mod command_line;

@@ -309,6 +309,9 @@ async fn examples_are_what_the_service_answers() {
     );
     let queries: Value = serde_json::from_str(include_str!("../../openapi/examples/queries.json")).unwrap();
     note("answers.json", &server.post(&format!("{}/queries", text(&job["links"]["release"])), &queries).await.ok(200));
+    let ratio: Value =
+        serde_json::from_str(include_str!("../../openapi/examples/differential_inference.json")).unwrap();
+    note("inferred.json", &server.post("/v1/analyses/differential-inference", &ratio).await.ok(200));
     note("series.json", &server.get("/v1/series/hospital-2026").await.ok(200));
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
@@ -489,7 +492,8 @@ fn misshapen(fault: &guardian::problem::Fault) -> bool {
 fn documents_are_taken_as_their_schema_says() {
     let columns: Vec<ColumnFacts> = HOSPITAL.lines().next().unwrap().split(',').map(ColumnFacts::unseen).collect();
     let (mut taken, mut refused) = (0, 0);
-    let jobs = ["versatile", "anatomy", "held", "one_rule"].map(|name| ("jobs", name, "JobDocument", Origin::Http));
+    let jobs = ["versatile", "anatomy", "bucketize", "held", "one_rule"];
+    let jobs = jobs.map(|name| ("jobs", name, "JobDocument", Origin::Http));
     for (path, name, schema, origin) in jobs.into_iter().chain([("plans", "proposed", "PlanDocument", Origin::Plan)]) {
         let schema = lenient(&json!({"$ref": format!("#/components/schemas/{schema}")}));
         let example = json_pointer(&format!(

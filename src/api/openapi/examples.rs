@@ -18,8 +18,10 @@ files! {
     "attacked.json", "Nothing was learned beyond the rules";
     "audit.json", "Every world, against every rule";
     "audit_log.json", "What was done to a policy";
+    "bucketize.json", "One value of an attribute with a threshold of its own";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
+    "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
     "generalize.json", "Classes of at least two rows, with zip codes that differ";
@@ -28,6 +30,7 @@ files! {
     "history.json", "A release that was published and withdrawn";
     "hospital.csv", "Six patients";
     "hospital.ndjson", "Six patients, one a line";
+    "inferred.json", "The share is inferred";
     "internal_report.json", "What the original says of the release";
     "job.json", "A job that made a release";
     "job_queued.json", "A job that waits";

@@ -46,6 +46,9 @@ pub(super) const FAULTS: &[Kind] = &[
     RuleMalformed,
     RuleIneligible,
     RuleImpossible,
+    Kind::ThresholdMissing,
+    Kind::InfeasibleSizes,
+    Kind::DomainTooSmall,
     MultiSaEmpty,
     NotGnf,
     DependencyExpansionLimit,
@@ -53,6 +56,7 @@ pub(super) const FAULTS: &[Kind] = &[
     GuaranteeUnsupported,
     BadColumns,
     TooManyAttributes,
+    WorkLimit,
 ];
 /// What can end a job.
 pub(super) const OF_JOBS: &[Kind] = &[
@@ -75,6 +79,7 @@ const ARROW: &str = "application/vnd.apache.arrow.stream";
 const DOCUMENTS: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
+    (JSON, "bucketize.json"),
     (JSON, "generalize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
@@ -82,6 +87,7 @@ const DOCUMENTS: &[Example] = &[
 const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
+    (JSON, "bucketize.json"),
     (JSON, "generalize.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
@@ -302,6 +308,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[(JSON, "queries.json")],
         answers: &[("200", "An answer to each query, in their order.", &[(JSON, "answers.json")])],
         problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/analyses/differential-inference",
+        id: "infer_ratio",
+        requests: &[(JSON, "differential_inference.json")],
+        answers: &[("200", "What the ratio of the answers tells.", &[(JSON, "inferred.json")])],
+        problems: &[MalformedBody, TooLarge, UnsupportedMediaType, InvalidSpecification],
     },
     Operation {
         method: "post",

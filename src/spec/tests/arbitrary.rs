@@ -54,6 +54,13 @@ const WORDS: &[&str] = &[
     "bucket",
     "versatile",
     "anatomy",
+    "bucketize",
+    "uniform",
+    "linear",
+    "explicit",
+    "otherwise",
+    "theta",
+    "0.5",
     "l_diversity",
     "alpha_k",
     "enforce",
@@ -111,6 +118,12 @@ fn damaged() -> impl Strategy<Value = Value> {
         "/method/sensitive",
         "/method/guarantee",
         "/method/default_guarantee",
+        "/method/thresholds",
+        "/method/thresholds/explicit",
+        "/method/thresholds/otherwise",
+        "/method/sizes",
+        "/method/max_size",
+        "/method/counterfeits",
     ];
     let anatomy = json!({
         "dataset": ID, "attributes": {"a": {"publish": true}, "b": {}, "bucket": {"drop": true}}, "unlisted": "drop",
@@ -120,18 +133,24 @@ fn damaged() -> impl Strategy<Value = Value> {
         "dataset": ID, "attributes": {"a": {}, "b": {}}, "unlisted": "drop",
         "method": {"type": "versatile", "rules": ["a -> b", "-> c/d"], "default_guarantee": {"type": "l_diversity", "l": 2}},
     });
-    (select(vec![anatomy, versatile]), vec((select(PLACES), value()), 0..3)).prop_map(|(mut document, damage)| {
-        for (pointer, value) in damage {
-            if let Some(place) = document.pointer_mut(pointer) {
-                *place = value;
-            } else if let Some((parent, name)) = pointer.rsplit_once('/')
-                && let Some(Value::Object(members)) = document.pointer_mut(parent)
-            {
-                members.insert(name.replace("~1", "/"), value);
+    let bucketize = json!({
+        "dataset": ID, "attributes": {"a": {"publish": true}, "b": {}}, "unlisted": "drop",
+        "method": {"type": "bucketize", "sensitive": "b", "thresholds": {"explicit": {"x": "1/3"}, "otherwise": "0.5"}},
+    });
+    (select(vec![anatomy, versatile, bucketize]), vec((select(PLACES), value()), 0..3)).prop_map(
+        |(mut document, damage)| {
+            for (pointer, value) in damage {
+                if let Some(place) = document.pointer_mut(pointer) {
+                    *place = value;
+                } else if let Some((parent, name)) = pointer.rsplit_once('/')
+                    && let Some(Value::Object(members)) = document.pointer_mut(parent)
+                {
+                    members.insert(name.replace("~1", "/"), value);
+                }
             }
-        }
-        document
-    })
+            document
+        },
+    )
 }
 
 fn judge(document: &Value) {

@@ -1,0 +1,133 @@
+//! Thresholds, by their definition: of a bucket of n rows, a value with threshold f may take at most f times n.
+
+use super::{CheckName, Evidence, Findings, TableFigures};
+use crate::microdata::{Attr, AttributeType};
+use crate::publication::{Guarantee, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds};
+
+/// What a value may take of a bucket: a fraction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limit {
+    numerator: u128,
+    denominator: u128,
+}
+
+impl Limit {
+    fn admits(self, count: u64, size: u64) -> bool {
+        let held = u128::from(count).checked_mul(self.denominator);
+        let room = u128::from(size).checked_mul(self.numerator);
+        held.zip(room).is_some_and(|(held, room)| held <= room)
+    }
+}
+
+/// Whether every value of a bucket stays within its limit. A value without one does not.
+pub(super) fn keep(limits: &[Option<Limit>], bucket: &[(u32, u64)]) -> bool {
+    let size = bucket.iter().map(|(_, count)| count).sum();
+    let within = |&(code, count): &(u32, u64)| {
+        count == 0 || limits.get(code as usize).copied().flatten().is_some_and(|limit| limit.admits(count, size))
+    };
+    bucket.iter().all(within)
+}
+
+/// The thresholds that a release states of an attribute.
+pub(super) fn of<'e>(evidence: &Evidence<'e>, attr: Attr) -> Option<&'e Thresholds> {
+    let Particulars::Bucketize { thresholds, .. } = &evidence.publication.particulars else { return None };
+    let tables = evidence.publication.tables.iter();
+    let mut seals = tables.flat_map(|table| match &table.standing {
+        Standing::Sealed(seals) => &seals[..],
+        _ => &[],
+    });
+    seals.any(|seal| seal.protects == Protected::Attribute(attr)).then_some(thresholds)
+}
+
+/// The threshold that is stated of each code's value by itself.
+pub(super) fn stated<'v>(
+    thresholds: &Thresholds,
+    kind: Option<AttributeType>,
+    values: impl Iterator<Item = Option<&'v [u8]>>,
+) -> Vec<Option<Ratio>> {
+    let named = match thresholds {
+        Thresholds::Uniform { .. } => return values.map(|_| None).collect(),
+        Thresholds::Linear { overrides, .. } => overrides,
+        Thresholds::Explicit { values, .. } => values,
+    };
+    let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
+    let find = |value: &[u8]| match kind {
+        // one number may be spelled in several ways
+        Some(kind @ AttributeType::Decimal) => {
+            let same = |stated: &&str| {
+                is_number(stated.as_bytes()) && kind.compare_by_value(stated.as_bytes(), value).is_eq()
+                    || stated.as_bytes() == value
+            };
+            named.iter().find(|(stated, _)| same(&stated.as_str())).map(|(_, ratio)| *ratio)
+        }
+        _ => std::str::from_utf8(value).ok().and_then(|value| named.get(value)).copied(),
+    };
+    values.map(|value| value.and_then(find)).collect()
+}
+
+/// What each value may take of a bucket, in a column that has `counts` of each code.
+pub(super) fn limits(thresholds: &Thresholds, stated: &[Option<Ratio>], counts: &[u64]) -> Vec<Option<Limit>> {
+    let rows: u128 = counts.iter().map(|&count| u128::from(count)).sum();
+    let exact = |ratio: Ratio| Limit { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() };
+    let general = |count: u64| match thresholds {
+        Thresholds::Uniform { l } => Some(Limit { numerator: 1, denominator: (*l).into() }),
+        Thresholds::Linear { theta, c, .. } => {
+            // theta * count / rows + c
+            let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
+            let (p, q) = (u128::from(c.numerator()), u128::from(c.denominator()));
+            let denominator = b.checked_mul(q)?.checked_mul(rows)?;
+            let share = a.checked_mul(u128::from(count))?.checked_mul(q)?;
+            let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
+            Some(Limit { numerator: numerator.min(denominator), denominator })
+        }
+        Thresholds::Explicit { otherwise, .. } => otherwise.map(exact),
+    };
+    let of = |(code, &count): (usize, &u64)| {
+        stated.get(code).copied().flatten().map_or_else(|| general(count), |ratio| Some(exact(ratio)))
+    };
+    counts.iter().enumerate().map(of).collect()
+}
+
+/// How many counterfeits stand in each bucket of a part.
+pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
+    match rows {
+        RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket as u64,
+        RowMeaning::Tuples | RowMeaning::Values => 0,
+    }
+}
+
+/// What is said of buckets by size: the thresholds are those that were submitted, the setting is the one that the parts show, and
+/// so is the loss.
+pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut Findings) {
+    let Particulars::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
+        let named = |rule: &crate::publication::RuleStanding| matches!(rule.guarantee, Guarantee::Thresholds { .. });
+        if evidence.publication.rules.iter().any(named) {
+            findings.fail(CheckName::Guarantee, "a rule speaks of thresholds that are not stated");
+        }
+        return;
+    };
+    let [rule] = evidence.submitted else {
+        return findings.fail(CheckName::Gnf, "thresholds belong to one rule");
+    };
+    let meant = match (thresholds, rule.guarantee) {
+        (Thresholds::Uniform { l }, Guarantee::LDiversity { l: asked }) => *l == asked,
+        (_, Guarantee::Thresholds { stated, .. }) => thresholds.name() == stated,
+        _ => false,
+    };
+    if !meant {
+        findings.fail(CheckName::Guarantee, "the stated thresholds are not those of the rule");
+    }
+    let [figures] = figures else {
+        return findings.fail(CheckName::Buckets, "buckets by size stand in one table");
+    };
+    if !figures.sizes.iter().map(|(size, buckets)| (*size, *buckets)).eq(setting.iter().copied()) {
+        findings.fail(CheckName::Buckets, "the buckets have not the sizes that are stated");
+    }
+    let lost: u128 = figures.sizes.iter().map(|(&s, &b)| u128::from(b) * u128::from(s - 1) * u128::from(s - 1)).sum();
+    if lost != u128::from(*loss) {
+        findings.fail(CheckName::Buckets, "the stated loss is not that of the buckets");
+    }
+    if lower_bound.is_some_and(|bound| bound > *loss) {
+        findings.fail(CheckName::Buckets, "no buckets are said to lose as little as these do");
+    }
+}

@@ -1,0 +1,235 @@
+//! Thresholds: how much of a bucket each value of a sensitive attribute may take at most.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use super::guarantee::Guarantee;
+use super::ratio::Ratio;
+
+/// The thresholds of an attribute's values, as they are stated.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub enum Thresholds {
+    /// 1/l for every value.
+    Uniform {
+        /// At least 1.
+        l: u64,
+    },
+    /// `theta` times the value's share of the table, plus `c`; at most 1. Values of `overrides` have what stands there.
+    Linear {
+        /// How much more frequent than in the table a value may be in a bucket.
+        theta: Ratio,
+        /// What every value is allowed beside.
+        c: Ratio,
+        /// Thresholds of single values.
+        overrides: BTreeMap<String, Ratio>,
+    },
+    /// One for each value that is named.
+    Explicit {
+        /// Thresholds of single values.
+        values: BTreeMap<String, Ratio>,
+        /// That of all others, and of the missing value.
+        otherwise: Option<Ratio>,
+    },
+}
+
+impl Thresholds {
+    /// The thresholds that are stated of single values.
+    #[must_use]
+    pub fn of_values(&self) -> Option<&BTreeMap<String, Ratio>> {
+        match self {
+            Self::Uniform { .. } => None,
+            Self::Linear { overrides: values, .. } | Self::Explicit { values, .. } => Some(values),
+        }
+    }
+
+    /// What they are called where a guarantee speaks of them: SHA-256 of what is stated.
+    #[must_use]
+    pub fn name(&self) -> ThresholdsName {
+        // what is written has sorted members and fractions in lowest terms; nothing of it can fail to be written
+        let written = serde_json::to_vec(self).unwrap_or_default();
+        ThresholdsName(Sha256::digest(&written).into())
+    }
+
+    /// What a table keeps whose buckets keep these thresholds. One for all values is l-diversity.
+    #[must_use]
+    pub fn guarantee(&self) -> Guarantee {
+        let values = || self.of_values().into_iter().flatten().map(|(_, ratio)| *ratio);
+        let (floor, ceiling) = match *self {
+            Self::Uniform { l } => return Guarantee::LDiversity { l },
+            // the share of the table is not known here
+            Self::Linear { c, .. } => (c.min(Ratio::ONE), Ratio::ONE),
+            Self::Explicit { otherwise, .. } => {
+                let otherwise = otherwise.or_else(|| values().next()).unwrap_or(Ratio::ONE);
+                (otherwise, otherwise)
+            }
+        };
+        let (least, most) = (values().fold(floor, Ratio::min), values().fold(ceiling, Ratio::max));
+        Guarantee::Thresholds { stated: self.name(), least, most }
+    }
+}
+
+/// The name of stated thresholds: a guarantee is a small value that is compared and kept everywhere, and names them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThresholdsName([u8; 32]);
+
+impl fmt::Display for ThresholdsName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ThresholdsName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for ThresholdsName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ThresholdsName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+        let mut name = [0; 32];
+        let pairs = text.as_bytes().chunks_exact(2);
+        if text.len() == 64
+            && name.iter_mut().zip(pairs).all(|(byte, pair)| {
+                let read = digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low);
+                *byte = read.unwrap_or_default();
+                read.is_some()
+            })
+        {
+            return Ok(Self(name));
+        }
+        Err(serde::de::Error::custom("not 64 hexadecimal digits"))
+    }
+}
+
+impl utoipa::PartialSchema for ThresholdsName {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::schema::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .pattern(Some("^[0-9a-f]{64}$"))
+            .description(Some("SHA-256 of stated thresholds"))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for ThresholdsName {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ThresholdsName".into()
+    }
+}
+
+/// Thresholds as JSON has them.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uniform: Option<WrittenUniform>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    linear: Option<WrittenLinear>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    explicit: Option<BTreeMap<String, Ratio>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    otherwise: Option<Ratio>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenUniform {
+    l: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLinear {
+    theta: Ratio,
+    c: Ratio,
+    #[serde(default)]
+    overrides: BTreeMap<String, Ratio>,
+}
+
+impl From<Thresholds> for Written {
+    fn from(thresholds: Thresholds) -> Self {
+        let nothing = Self { uniform: None, linear: None, explicit: None, otherwise: None };
+        match thresholds {
+            Thresholds::Uniform { l } => Self { uniform: Some(WrittenUniform { l }), ..nothing },
+            Thresholds::Linear { theta, c, overrides } => {
+                Self { linear: Some(WrittenLinear { theta, c, overrides }), ..nothing }
+            }
+            Thresholds::Explicit { values, otherwise } => Self { explicit: Some(values), otherwise, ..nothing },
+        }
+    }
+}
+
+impl TryFrom<Written> for Thresholds {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        match written {
+            Written { uniform: Some(WrittenUniform { l }), linear: None, explicit: None, otherwise: None } => {
+                Ok(Self::Uniform { l })
+            }
+            Written { uniform: None, linear: Some(linear), explicit: None, otherwise: None } => {
+                let WrittenLinear { theta, c, overrides } = linear;
+                Ok(Self::Linear { theta, c, overrides })
+            }
+            Written { uniform: None, linear: None, explicit: Some(values), otherwise } => {
+                Ok(Self::Explicit { values, otherwise })
+            }
+            _ => Err("thresholds are one of uniform, linear and explicit"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: serde_json::Value) -> Thresholds {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn thresholds_are_written_as_they_are_stated() {
+        for stated in [
+            json!({"uniform": {"l": 3}}),
+            json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),
+            json!({"explicit": {"HIV": "0.02"}, "otherwise": "0.6"}),
+            json!({"explicit": {"HIV": "1/3"}}),
+        ] {
+            assert_eq!(serde_json::to_value(read(stated.clone())).unwrap(), stated);
+        }
+        let wrong = json!({"uniform": {"l": 3}, "otherwise": "0.6"});
+        assert!(serde_json::from_value::<Thresholds>(wrong).is_err());
+    }
+
+    #[test]
+    fn a_guarantee_names_what_is_stated_and_its_bounds() {
+        let ratio = |text: &str| text.parse::<Ratio>().unwrap();
+        let explicit = read(json!({"explicit": {"HIV": "0.02", "flu": "1/2"}, "otherwise": "0.6"}));
+        let Guarantee::Thresholds { stated, least, most } = explicit.guarantee() else { panic!("thresholds") };
+        assert_eq!((least, most), (ratio("0.02"), ratio("0.6")));
+        assert_eq!(stated, read(json!({"otherwise": "3/5", "explicit": {"flu": "0.5", "HIV": "1/50"}})).name());
+        assert_ne!(stated, read(json!({"explicit": {"HIV": "0.03", "flu": "1/2"}, "otherwise": "0.6"})).name());
+        let kept = serde_json::to_value(explicit.guarantee()).unwrap();
+        assert_eq!(serde_json::from_value::<Guarantee>(kept).unwrap(), explicit.guarantee());
+        assert_eq!(read(json!({"uniform": {"l": 3}})).guarantee(), Guarantee::LDiversity { l: 3 });
+        let Guarantee::Thresholds { least, most, .. } = read(json!({"linear": {"theta": 2, "c": "0.1"}})).guarantee()
+        else {
+            panic!("thresholds")
+        };
+        assert_eq!((least, most), (ratio("0.1"), Ratio::ONE));
+    }
+}

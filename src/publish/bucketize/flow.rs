@@ -1,0 +1,138 @@
+//! Whether values fill buckets of any sizes, exactly: a flow from values through sizes (the paper's conditions for two sizes do not
+//! carry over to three).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::multi::Filled;
+use super::share::{Share, kinds, rows};
+use super::sizes::Class;
+use crate::control::{Cancelled, Control};
+
+/// Fills the buckets of a setting, or finds that no assignment keeps the thresholds: `None`.
+///
+/// Inside a size round robin is as good as any assignment (Lemma 4.13), and values that are alike share what their kind gets, so
+/// that kinds and sizes are the nodes.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn fill(
+    counts: &[u64],
+    shares: &[Share],
+    setting: &[Class],
+    control: &Control,
+) -> Result<Option<Vec<Filled>>, Cancelled> {
+    let kinds = kinds(counts, shares);
+    let wanted: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
+    if wanted != u128::from(rows(&kinds)) {
+        return Ok(None);
+    }
+    let room = |kind: &super::share::Kind, &(size, buckets): &Class| kind.share.most(size) * buckets;
+    let mut flow = Flow {
+        left: kinds.iter().map(|kind| kind.count * kind.values).collect(),
+        free: setting.iter().map(|(size, buckets)| size * buckets).collect(),
+        // no more than all of them is needed
+        residual: kinds
+            .iter()
+            .map(|kind| setting.iter().map(|class| room(kind, class).min(kind.count) * kind.values).collect())
+            .collect(),
+        sent: vec![vec![0; setting.len()]; kinds.len()],
+    };
+    while flow.augment() {
+        control.check()?;
+    }
+    if flow.left.iter().any(|left| *left > 0) {
+        return Ok(None);
+    }
+    // the rows of a kind, size after size, are dealt to its values in turn
+    let mut filled: Vec<Filled> =
+        setting.iter().map(|&class| Filled { class, counts: vec![0; counts.len()] }).collect();
+    let mut alike: BTreeMap<(u64, Share), Vec<usize>> = BTreeMap::new();
+    for (value, of) in counts.iter().copied().zip(shares.iter().copied()).enumerate() {
+        alike.entry(of).or_default().push(value);
+    }
+    for (kind, sent) in kinds.iter().zip(&flow.sent) {
+        let Some(values) = alike.get(&(kind.count, kind.share)) else { continue };
+        let mut next = 0;
+        for (filled, &rows) in filled.iter_mut().zip(sent) {
+            let (each, more) = (rows / kind.values, (rows % kind.values) as usize);
+            values.iter().for_each(|&value| filled.counts[value] += each);
+            for turn in 0..more {
+                filled.counts[values[(next + turn) % values.len()]] += 1;
+            }
+            next = (next + more) % values.len();
+        }
+    }
+    filled.retain(|filled| filled.class.1 > 0);
+    Ok(Some(filled))
+}
+
+/// Rows on their way from kinds to sizes.
+struct Flow {
+    /// Per kind, rows that have no place yet.
+    left: Vec<u64>,
+    /// Per size, places that have no row yet.
+    free: Vec<u64>,
+    /// Per kind and size, how many more rows may go there.
+    residual: Vec<Vec<u64>>,
+    sent: Vec<Vec<u64>>,
+}
+
+impl Flow {
+    /// Sends more rows along a shortest path; false where there is none.
+    fn augment(&mut self) -> bool {
+        let (kinds, sizes) = (self.left.len(), self.free.len());
+        // by which kind a size was reached, and by which size a kind
+        let (mut of_size, mut of_kind) = (vec![usize::MAX; sizes], vec![usize::MAX; kinds]);
+        let mut queue: VecDeque<usize> = (0..kinds).filter(|&kind| self.left[kind] > 0).collect();
+        let mut seen: Vec<bool> = self.left.iter().map(|left| *left > 0).collect();
+        while let Some(kind) = queue.pop_front() {
+            for size in 0..sizes {
+                if of_size[size] != usize::MAX || self.residual[kind][size] == 0 {
+                    continue;
+                }
+                of_size[size] = kind;
+                if self.free[size] > 0 {
+                    self.send(size, &of_size, &of_kind);
+                    return true;
+                }
+                for (back, seen) in seen.iter_mut().enumerate() {
+                    if !*seen && self.sent[back][size] > 0 {
+                        *seen = true;
+                        of_kind[back] = size;
+                        queue.push_back(back);
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Sends as many rows as the path to `end` carries.
+    fn send(&mut self, end: usize, of_size: &[usize], of_kind: &[usize]) {
+        let mut path = vec![(of_size[end], end)];
+        let mut amount = self.free[end];
+        let mut size = end;
+        loop {
+            let kind = of_size[size];
+            amount = amount.min(self.residual[kind][size]);
+            if of_kind[kind] == usize::MAX {
+                amount = amount.min(self.left[kind]);
+                self.left[kind] -= amount;
+                break;
+            }
+            amount = amount.min(self.sent[kind][of_kind[kind]]);
+            size = of_kind[kind];
+            path.push((of_size[size], size));
+        }
+        self.free[end] -= amount;
+        for &(kind, size) in &path {
+            self.residual[kind][size] -= amount;
+            self.sent[kind][size] += amount;
+            // what the kind had in the size by which it was reached makes room there
+            if of_kind[kind] != usize::MAX {
+                self.residual[kind][of_kind[kind]] += amount;
+                self.sent[kind][of_kind[kind]] -= amount;
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Buckets of any sizes with the least loss, by integer programming: how many buckets of each size there are. A solver over floats
+//! proposes; what it proposes is believed only when the flow test fills it.
+
+use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, Variable};
+
+use super::share::{Kind, rows};
+use super::sizes::{Class, loss};
+
+/// So many variables of the program are solved for at most.
+pub(super) const MOST_VARIABLES: u64 = 3_000;
+/// So many nodes of the search tree are looked at.
+const NODES: u64 = 400;
+/// What floats are not believed in, relatively.
+const ROUNDING: f64 = 1e-6;
+
+/// What the solver says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Proposal {
+    /// The sizes that have buckets, where it found some.
+    pub setting: Option<Vec<Class>>,
+    /// No setting loses less.
+    pub lower_bound: Option<u64>,
+}
+
+/// How many variables the program has.
+#[must_use]
+pub(super) fn variables(kinds: &[Kind], m: u64, most: u64) -> u64 {
+    (most + 1).saturating_sub(m).saturating_mul(kinds.len() as u64 + 1)
+}
+
+/// The best setting of sizes from `m` to `most` as far as a bounded search finds it; depends on nothing but the kinds and the sizes.
+#[must_use]
+pub(super) fn propose(kinds: &[Kind], m: u64, most: u64) -> Proposal {
+    let rows = rows(kinds);
+    let mut problem = Problem::new(OptimizationDirection::Minimize);
+    let sizes: Vec<u64> = (m.max(1)..=most.min(rows)).collect();
+    let numbers: Vec<Variable> = sizes
+        .iter()
+        .map(|&size| {
+            let most = i32::try_from(rows / size).unwrap_or(i32::MAX);
+            problem.add_integer_var(((size - 1) * (size - 1)) as f64, (0, most))
+        })
+        .collect();
+    let mut in_size: Vec<LinearExpr> = sizes.iter().map(|_| LinearExpr::empty()).collect();
+    for kind in kinds {
+        let mut all = LinearExpr::empty();
+        for ((&size, &number), held) in sizes.iter().zip(&numbers).zip(&mut in_size) {
+            let room = kind.share.most(size);
+            if room == 0 {
+                continue;
+            }
+            let count = problem.add_var(0.0, (0.0, (kind.count * kind.values) as f64));
+            all.add(count, 1.0);
+            held.add(count, 1.0);
+            let mut fits = LinearExpr::empty();
+            fits.add(count, 1.0);
+            fits.add(number, -((room * kind.values) as f64));
+            problem.add_constraint(fits, ComparisonOp::Le, 0.0);
+        }
+        problem.add_constraint(all, ComparisonOp::Eq, (kind.count * kind.values) as f64);
+    }
+    for ((&size, &number), mut held) in sizes.iter().zip(&numbers).zip(in_size) {
+        held.add(number, -(size as f64));
+        problem.add_constraint(held, ComparisonOp::Eq, 0.0);
+    }
+    let mut options = SolveOptions::default();
+    options.node_limit = Some(NODES);
+    let Ok(outcome) = problem.solve_with(options) else { return Proposal::default() };
+    let bound = outcome.stats().best_bound.filter(|bound| bound.is_finite());
+    let lower_bound = bound.map(|bound| (bound * (1.0 - ROUNDING) - ROUNDING).ceil().max(0.0) as u64);
+    let setting = outcome.solution().map(|solution| {
+        let number = |(&size, &number): (&u64, &Variable)| (size, solution.var_value(number).round().max(0.0) as u64);
+        sizes.iter().zip(&numbers).map(number).filter(|(_, buckets)| *buckets > 0).collect::<Vec<_>>()
+    });
+    // what does not make up the rows was rounded away
+    let whole = |setting: &Vec<Class>| setting.iter().map(|(size, buckets)| size * buckets).sum::<u64>() == rows;
+    let setting = setting.filter(whole);
+    let lower_bound = match (&setting, lower_bound) {
+        (Some(setting), Some(bound)) => Some(bound.min(loss(setting))),
+        (_, bound) => bound,
+    };
+    Proposal { setting, lower_bound }
+}

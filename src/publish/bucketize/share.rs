@@ -1,0 +1,164 @@
+//! Thresholds as exact fractions, with the counts of the values they are for.
+
+use crate::microdata::Domain;
+use crate::publication::{Ratio, Thresholds};
+
+/// How much of a bucket a value may take at most: a fraction above 0 and at most 1. Numerator and denominator are below 2^93, so
+/// that products with counts of rows stay below 2^128.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Share {
+    numerator: u128,
+    denominator: u128,
+}
+
+impl From<Ratio> for Share {
+    fn from(ratio: Ratio) -> Self {
+        Self { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() }
+    }
+}
+
+impl Share {
+    /// The whole bucket.
+    pub const ALL: Self = Self { numerator: 1, denominator: 1 };
+
+    /// `theta` times `count` of `rows`, plus `c`; at most 1.
+    fn linear(theta: Ratio, c: Ratio, count: u64, rows: u64) -> Self {
+        // 10^9 times 10^9 times 2^32 each
+        let numerator = u128::from(theta.numerator()) * u128::from(c.denominator()) * u128::from(count)
+            + u128::from(c.numerator()) * u128::from(theta.denominator()) * u128::from(rows);
+        let denominator = u128::from(theta.denominator()) * u128::from(c.denominator()) * u128::from(rows.max(1));
+        if numerator >= denominator {
+            return Self::ALL;
+        }
+        let (mut a, mut b) = (numerator, denominator);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        Self { numerator: numerator / a, denominator: denominator / a }
+    }
+
+    /// How often the value may occur in a bucket of so many rows.
+    #[must_use]
+    pub const fn most(self, size: u64) -> u64 {
+        // at most the size, since the fraction is at most 1
+        (self.numerator * size as u128 / self.denominator) as u64
+    }
+
+    /// The smallest bucket that may hold the value at all.
+    #[must_use]
+    pub const fn smallest_bucket(self) -> u64 {
+        let size = self.denominator.div_ceil(if self.numerator == 0 { 1 } else { self.numerator });
+        if size > u64::MAX as u128 { u64::MAX } else { size as u64 }
+    }
+
+    /// Whether it is the whole bucket.
+    #[must_use]
+    pub const fn is_all(self) -> bool {
+        self.numerator >= self.denominator
+    }
+}
+
+/// The threshold of each code of an attribute whose values occur so often.
+///
+/// # Errors
+/// How many values that occur have no threshold.
+pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Result<Vec<Share>, u64> {
+    let rows = counts.iter().sum();
+    let mut shares: Vec<Option<Share>> = counts
+        .iter()
+        .map(|&count| match *thresholds {
+            Thresholds::Uniform { l } => Ratio::new(1, l).ok().map(Share::from),
+            Thresholds::Linear { theta, c, .. } => Some(Share::linear(theta, c, count, rows)),
+            Thresholds::Explicit { otherwise, .. } => otherwise.map(Share::from),
+        })
+        .collect();
+    let stated = thresholds.of_values();
+    let named: Vec<Option<String>> = stated.into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
+    for (codes, (_, &ratio)) in domain.codes_of(&named).into_iter().zip(stated.into_iter().flatten()) {
+        for code in codes {
+            shares[code as usize] = Some(ratio.into());
+        }
+    }
+    let missing = shares.iter().zip(counts).filter(|(share, count)| share.is_none() && **count > 0).count();
+    if missing > 0 {
+        return Err(missing as u64);
+    }
+    // what does not occur stands in no bucket
+    Ok(shares.into_iter().map(|share| share.unwrap_or(Share::ALL)).collect())
+}
+
+/// How many of the stated values do not occur.
+#[must_use]
+pub(super) fn strangers(thresholds: &Thresholds, domain: &Domain) -> usize {
+    let named: Vec<Option<String>> =
+        thresholds.of_values().into_iter().flatten().map(|(value, _)| Some(value.clone())).collect();
+    domain.codes_of(&named).iter().filter(|codes| codes.is_empty()).count()
+}
+
+/// Values that are alike: they occur equally often and have the same threshold.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Kind {
+    /// How often each of them occurs.
+    pub count: u64,
+    /// What each of them may take of a bucket.
+    pub share: Share,
+    /// How many they are.
+    pub values: u64,
+}
+
+/// The kinds of values that occur. What holds for a kind is decided once.
+#[must_use]
+pub fn kinds(counts: &[u64], shares: &[Share]) -> Vec<Kind> {
+    let mut all: Vec<(u64, Share)> =
+        counts.iter().copied().zip(shares.iter().copied()).filter(|(count, _)| *count > 0).collect();
+    all.sort_unstable();
+    let kind = |alike: &[(u64, Share)]| Kind { count: alike[0].0, share: alike[0].1, values: alike.len() as u64 };
+    all.chunk_by(|a, b| a == b).map(kind).collect()
+}
+
+/// How many values occur more often in the whole table than their thresholds allow: then no buckets keep them.
+#[must_use]
+pub(super) fn too_frequent(kinds: &[Kind]) -> u64 {
+    let rows = rows(kinds);
+    kinds.iter().filter(|kind| kind.count > kind.share.most(rows)).map(|kind| kind.values).sum()
+}
+
+/// How many rows there are.
+#[must_use]
+pub(super) fn rows(kinds: &[Kind]) -> u64 {
+    kinds.iter().map(|kind| kind.count * kind.values).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(text: &str) -> Ratio {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_a_bucket_may_hold_is_exact() {
+        assert_eq!(Share::from(ratio("1/3")).most(3), 1);
+        assert_eq!(Share::from(ratio("0.333333333")).most(3), 0);
+        assert_eq!(Share::from(ratio("0.02")).smallest_bucket(), 50);
+        // theta 8, c 0.02: 8 * 3/1000 + 0.02 = 0.044
+        let linear = Share::linear(ratio("8"), ratio("0.02"), 3, 1000);
+        assert_eq!((linear.most(22), linear.most(23)), (0, 1));
+        assert_eq!(linear, Share::from(ratio("0.044")));
+        assert!(Share::linear(ratio("8"), ratio("0.02"), 200, 1000).is_all());
+        // the largest that can be stated
+        let large = Share::linear(ratio("0.999999999"), ratio("1/999999999"), u32::MAX.into(), u32::MAX.into());
+        assert!(large.most(u32::MAX.into()) <= u32::MAX.into());
+    }
+
+    #[test]
+    fn only_values_that_occur_count() {
+        let (half, third) = (Share::from(ratio("1/2")), Share::from(ratio("1/3")));
+        let kinds = kinds(&[4, 0, 2, 4, 2], &[half, third, third, half, third]);
+        assert_eq!(kinds.len(), 2);
+        assert_eq!((rows(&kinds), too_frequent(&kinds)), (12, 0));
+        assert_eq!(too_frequent(&super::kinds(&[4, 2, 3], &[half, third, third])), 0);
+        assert_eq!(too_frequent(&super::kinds(&[4, 2, 4], &[third, third, third])), 2);
+    }
+}

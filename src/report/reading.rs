@@ -1,0 +1,124 @@
+//! Manifests read back.
+
+use super::manifest::{HeldByText, Manifest, ManifestPart, ManifestRule, ManifestSeal, ManifestTable};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{
+    Because, Cells, HeldBy, Origin, Part, Protected, Publication, PublishedColumn, PublishedTable, RowMeaning,
+    RuleStanding, Seal, Standing, TableName,
+};
+
+/// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
+///
+/// # Errors
+/// What in the manifest cannot be understood, in words.
+pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
+    let reader = Reader { names };
+    Ok(Publication {
+        tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
+        rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
+        particulars: super::particulars::read(manifest.particulars.as_ref())?,
+        suppressed: 0,
+    })
+}
+
+struct Reader<'a> {
+    names: &'a [String],
+}
+
+impl Reader<'_> {
+    fn attr(&self, name: &str) -> Result<Attr, String> {
+        let index = self.names.iter().position(|known| known == name);
+        index.map(Attr::from).ok_or_else(|| format!("attribute {name:?} stands in no column"))
+    }
+
+    fn set(&self, names: &[String]) -> Result<AttrSet, String> {
+        names.iter().map(|name| self.attr(name)).collect()
+    }
+
+    fn protects(&self, sensitive: &[String], joint: bool) -> Result<Protected, String> {
+        match (sensitive, joint) {
+            ([only], false) => Ok(Protected::Attribute(self.attr(only)?)),
+            ([], false) => Ok(Protected::Rows),
+            (several, true) => Ok(Protected::Joint(self.set(several)?)),
+            _ => Err("a rule or seal protects exactly one attribute or a combination".to_owned()),
+        }
+    }
+
+    fn rule(&self, rule: &ManifestRule) -> Result<RuleStanding, String> {
+        let origin = match rule.origin.as_str() {
+            "submitted" => Origin::Submitted,
+            "implied_by" => Origin::ImpliedBy,
+            "from_dependency" => Origin::FromDependency,
+            _ => return Err("a rule of unknown origin".to_owned()),
+        };
+        let held_by = match &rule.held_by {
+            HeldByText::Unreachable { .. } => HeldBy::Unreachable,
+            HeldByText::Guardian { guardian, known } => {
+                HeldBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
+            }
+            HeldByText::Table { table } => HeldBy::Table(TableName(table.clone())),
+        };
+        let because = rule.because.as_ref().and_then(|because| because["rule"].as_str());
+        Ok(RuleStanding {
+            pointer: rule.pointer.clone(),
+            origin,
+            because: because.map(|pointer| Because::Rule(pointer.to_owned())),
+            known: self.set(&rule.quasi_identifiers)?,
+            protects: self.protects(&rule.sensitive, rule.combination)?,
+            guarantee: rule.guarantee,
+            held_by,
+        })
+    }
+
+    fn table(&self, table: &ManifestTable) -> Result<PublishedTable, String> {
+        let seal = |seal: &ManifestSeal| -> Result<Seal, String> {
+            Ok(Seal {
+                known: self.set(&seal.quasi_identifiers)?,
+                protects: self.protects(&seal.sensitive, seal.joint)?,
+                guarantees: seal.guarantees.clone(),
+            })
+        };
+        let standing = match table.standing.as_str() {
+            "plain" => Standing::Plain,
+            "unsealed" if table.seals.is_empty() => Standing::Unsealed,
+            "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
+            _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
+        };
+        let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
+        Ok(PublishedTable { name: TableName(table.name.clone()), parts, standing })
+    }
+
+    fn part(&self, table: &ManifestTable, part: &ManifestPart) -> Result<Part, String> {
+        let foreign = || format!("part {} of table {} holds what this version does not read", part.name, table.name);
+        let rows = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
+            ("tuples", None) => RowMeaning::Tuples,
+            ("tuples_and_counterfeits", Some(per_bucket)) => RowMeaning::TuplesAndCounterfeits { per_bucket },
+            _ => return Err(foreign()),
+        };
+        if part.cells.keys().any(|name| !part.attributes.contains(name)) {
+            return Err(foreign());
+        }
+        let column = |name: &String| -> Result<PublishedColumn, String> {
+            let cells = match part.cells.get(name).map(String::as_str) {
+                None => Cells::Exact,
+                Some("interval") => Cells::Interval,
+                Some("set") => Cells::Set,
+                Some(_) => return Err(foreign()),
+            };
+            Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })
+        };
+        let read = Part {
+            name: part.name.clone(),
+            columns: part.attributes.iter().map(column).collect::<Result<_, _>>()?,
+            rows,
+            bucketed: part.bucketed,
+            len: part.rows,
+            null: part.null.clone(),
+        };
+        if read.file(&TableName(table.name.clone())) == part.file {
+            Ok(read)
+        } else {
+            Err(format!("part {} of table {} names an unexpected file", part.name, table.name))
+        }
+    }
+}
