@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::slicing::{self, Mixture};
 use super::{CheckName, Evidence, Findings, gnf};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
@@ -19,8 +20,10 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
     if publication.suppressed != 0 && !alone {
         findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
     }
-    if publication.particulars != Particulars::None {
-        findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check");
+    match &publication.particulars {
+        Particulars::None => {}
+        Particulars::Slicing { .. } => slicing::claims(evidence, findings),
+        _ => findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check"),
     }
     names(evidence, findings);
     for table in &publication.tables {
@@ -102,9 +105,16 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
+        Standing::Unsealed if Mixture::of(evidence).is_some() => {
+            if !table.parts.iter().all(|part| part.bucketed) {
+                fail("the parts of a sliced table are tied by bucket".to_owned());
+            }
+        }
         Standing::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
         Standing::Sealed(seals) => {
-            if table.parts.len() < 2 || !table.parts.iter().all(|part| part.bucketed) {
+            // all columns of a sliced table may be one
+            let fewest = if matches!(evidence.publication.particulars, Particulars::Slicing { .. }) { 1 } else { 2 };
+            if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
                 fail("a sealed table has several parts, all tied by bucket".to_owned());
             }
             if seals.is_empty() {
@@ -158,9 +168,14 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
                 (table, found, found.map_or(rule.known, |t| rule.known.intersection(gnf::Node::of(t).attributes)))
             }
         };
+        let by_mixture = |part: Protected| match (Mixture::of(evidence), part) {
+            (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
+            _ => false,
+        };
         let promised = table.is_some_and(|table| {
             let node = gnf::Node::of(table);
-            super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
+            let mut parts = super::rules::protections(evidence, rule.protects);
+            parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
         });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");

@@ -9,6 +9,7 @@ use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
+use super::slicing::{self, Mixture};
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
@@ -95,6 +96,8 @@ fn table(
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
+    let claim = Mixture::of(evidence);
+    let mut whole: Vec<ReadPart> = Vec::new();
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
@@ -130,6 +133,12 @@ fn table(
                 }
             }
         }
+        if claim.is_some() {
+            whole.push(part);
+        }
+    }
+    if let Some(claim) = claim {
+        slicing::check(evidence, &claim, &whole, control, findings)?;
     }
     if let Standing::Sealed(seals) = &table.standing
         && kept.len() < seals.len()
@@ -165,7 +174,12 @@ fn promises(
     findings: &mut Findings,
     control: &Control,
 ) -> Result<(), AuditStopped> {
-    let Standing::Sealed(seals) = &table.standing else { return Ok(()) };
+    let looked_at = Mixture::of(evidence).map(|claim| claim.looked_at());
+    let seals = match &table.standing {
+        Standing::Sealed(seals) => &seals[..],
+        Standing::Unsealed => looked_at.as_slice(),
+        Standing::Plain => return Ok(()),
+    };
     for (number, seal) in seals.iter().enumerate() {
         // a combination of one is no claim that is understood
         if matches!(seal.protects, Protected::Joint(attrs) if attrs.len() < 2) {

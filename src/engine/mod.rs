@@ -5,6 +5,7 @@ mod attack;
 mod entropy;
 mod exposure;
 mod internal;
+mod linked;
 mod need;
 mod plan;
 mod profile;
@@ -20,16 +21,19 @@ use serde_json::Value;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
-use crate::privacy::{self, Demand, Dependency};
+use crate::privacy::{self, Demand, Dependency, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::Uninformative;
-use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
+use crate::publication::{SlicedDiversity, Uninformative};
+use crate::publish::{
+    self, Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned,
+};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use attack::{Attacked, Finding, Findings};
+pub use linked::{Linker, NotLinked, labels, linked_part};
 pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
@@ -142,12 +146,28 @@ impl Prepared {
     /// Judges the design beside earlier releases.
     fn compose(&self) -> Result<(), Vec<Violation>> {
         let rules: Vec<(Option<String>, Demand)> =
-            self.design.rules.iter().map(|rule| (rule.pointer.clone(), rule.demand())).collect();
-        let leaves_out = |table: &DesignedTable| table.bucketized.as_ref().is_some_and(Bucketized::leaves_out);
+            standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
+        let why = |table: &DesignedTable| match &table.bucketized {
+            Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
+            Some(bucketized) if bucketized.stands_alone() => Some("would be unsealed"),
+            _ => None,
+        };
         let tables = self.design.tables.iter().enumerate();
-        let partial: Vec<usize> = tables.filter(|(_, table)| leaves_out(table)).map(|(index, _)| index).collect();
-        self.union.check(&self.design.schemas(), &partial, &rules)
+        let alone: Vec<(usize, &str)> = tables.filter_map(|(index, table)| Some((index, why(table)?))).collect();
+        self.union.check(&self.design.schemas(), &alone, &rules)
     }
+}
+
+/// The rules that hold by the tables that are published and their seals. What an unsealed table holds, it holds as long as nothing
+/// stands beside it: no other table that shares an attribute is admitted, and so none can break it.
+fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
+    design.rules.iter().filter(|rule| match rule.status {
+        Status::Guardian { table, .. } => {
+            let guardian = design.tables.get(table).and_then(|table| table.bucketized.as_ref());
+            !guardian.is_some_and(Bucketized::stands_alone)
+        }
+        Status::Unreachable | Status::Violated(_) => true,
+    })
 }
 
 /// The faults that counts alone can show: rules that the data cannot satisfy.
@@ -340,7 +360,7 @@ fn judged(
     let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
     against.dedup();
     let mut composition = Composition { verdict: "safe".to_owned(), against, ..Composition::default() };
-    if prepared.design.decision == Decision::Undecided {
+    if prepared.design.tables.is_empty() && prepared.design.decision != Decision::ByRules {
         composition.verdict = "undecidable".to_owned();
     } else if let Err(violations) = prepared.compose() {
         composition.verdict = "violated".to_owned();
@@ -351,7 +371,7 @@ fn judged(
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
-    warnings.extend(plan::choice_in_words(&prepared.design.decision));
+    warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
         ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
@@ -365,7 +385,19 @@ fn notices_of(specification: &Specification) -> Vec<Notice> {
         pointer: warning.pointer.clone(),
         detail: warning.detail.clone(),
     };
-    specification.warnings.iter().map(warning).collect()
+    specification.warnings.iter().map(warning).chain(unsealed_by_choice(specification)).collect()
+}
+
+/// What the choice of a mixture means: for the one who plans, and for readers.
+fn unsealed_by_choice(specification: &Specification) -> Option<Notice> {
+    let MethodSpec::Slicing(spec) = &specification.method else { return None };
+    (spec.diversity != SlicedDiversity::Bucket).then(|| Notice {
+        r#type: "diversity-by-mixture".to_owned(),
+        pointer: Some("/method/diversity".to_owned()),
+        detail: "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
+                 published of the same people that shares an attribute"
+            .to_owned(),
+    })
 }
 
 fn violation_in_json(violation: &Violation) -> Value {
@@ -397,6 +429,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
     let (name, algorithm) = match method {
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
+        MethodSpec::Slicing(_) => ("slicing", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
     crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }

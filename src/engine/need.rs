@@ -54,11 +54,23 @@ const DRAWN: u64 = 32;
 /// For a row, times the figures that are computed at once: keys, a hash table of them, groups, the order by group.
 const FIGURE: u64 = 70;
 
+/// For a row of a sliced table: its place, its bucket, what it is known by and what its bucket counts.
+const SLICED: u64 = 96;
+/// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
+const SLICED_ATTRIBUTE: u64 = 12;
+
 /// The bytes of memory that choosing tables takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
 /// sum of what is held.
 #[must_use]
 pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
-    let MethodSpec::Versatile(spec) = method else { return 0 };
+    let spec = match method {
+        MethodSpec::Versatile(spec) => spec,
+        MethodSpec::Anatomy(_) => return 0,
+        MethodSpec::Slicing(spec) => {
+            let attributes = spec.rule.known.len() as u64 + 1;
+            return rows.saturating_mul(SLICED + SLICED_ATTRIBUTE * attributes);
+        }
+    };
     if !spec.looks_at_data() {
         return 0;
     }

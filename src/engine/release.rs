@@ -1,14 +1,14 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare};
+use super::{Known, Prepared, Stopped, attribute_names, composition_problem, method_name, prepare, standing_by_tables};
 use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
+use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{
     Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
@@ -140,7 +140,7 @@ fn publish_and_write(
     control: &Control,
 ) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
     let Order { specification, streams, .. } = order;
-    let cells_of_work = prepared.design.tables.iter().map(|t| if t.bucketized.is_some() { 3 } else { 1 });
+    let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
     let input = Input {
         counts: permuted,
@@ -208,7 +208,8 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
         let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
         stated.map_or_else(Vec::new, |stated| stated.values.clone())
     };
-    let standing = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|designed| StandingRule {
+    let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
+    let standing = kept.map(|designed| StandingRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
@@ -274,5 +275,5 @@ fn stated_choices(specification: &Specification) -> Vec<Notice> {
             specification.published_names[attr.index()]
         ),
     });
-    stated.collect()
+    stated.chain(super::unsealed_by_choice(specification)).collect()
 }

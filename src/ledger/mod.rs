@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing, Uninformative};
+use crate::publication::{Guarantee, Particulars, Protected, Publication, PublishedTable, Standing, Uninformative};
 use aside::{Aside, Values};
 
 /// So many rules may follow from a standing rule.
@@ -211,20 +211,20 @@ impl Union {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `partial` are those, by
-    /// index, from which rows may be missing.
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
+    /// beside which no earlier one may share an attribute, and what they would be.
     ///
     /// # Errors
     /// Every violation.
     pub fn check(
         &self,
         tables: &[Schema],
-        partial: &[usize],
+        alone: &[(usize, &str)],
         rules: &[(Option<String>, Demand)],
     ) -> Result<(), Vec<Violation>> {
         let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
         let mut violations = Vec::new();
-        for ((release, table, alone), schema) in self.tables.iter().zip(&self.schemas) {
+        for ((release, table, earlier_alone), schema) in self.tables.iter().zip(&self.schemas) {
             for (index, new) in tables.iter().enumerate() {
                 let sensitive = |schema: &Schema| -> AttrSet {
                     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
@@ -236,17 +236,17 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if let Some(why) = alone
+                } else if let Some(why) = earlier_alone
                     && schema.attributes.meets(new.attributes)
                 {
                     let detail =
                         format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
-                } else if partial.contains(&index) && schema.attributes.meets(new.attributes) {
-                    let detail = format!(
-                        "table t{} would lack some rows and shares attributes with table {table} of the release",
-                        index + 1
-                    );
+                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
                 }
             }
@@ -320,13 +320,15 @@ pub fn disclosures(publication: &Publication, names: &[String], uninformative: &
                 .collect(),
         ),
     };
+    // slicing leaves no row out, whatever stands beside what it protects
+    let is_sliced = matches!(publication.particulars, Particulars::Slicing { .. });
     let tables = publication.tables.iter();
     tables
         .map(|table| Disclosure {
             table: table.name.0.clone(),
             attributes: named(table.attributes()),
             standing: keep(&table.standing),
-            partial: publication.suppressed > 0 || knows_beside(table),
+            partial: publication.suppressed > 0 || (!is_sliced && knows_beside(table)),
         })
         .collect()
 }
@@ -482,8 +484,8 @@ mod tests {
         assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
         let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
-        assert!(union.check(&[raw(&[0, 1])], &[0], &[]).is_err());
+        assert!(union.check(&[raw(&[0, 1])], &[(0, "would lack some rows")], &[]).is_err());
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
-        assert_eq!(union.check(&[raw(&[1])], &[0], &[]), Ok(()));
+        assert_eq!(union.check(&[raw(&[1])], &[(0, "would lack some rows")], &[]), Ok(()));
     }
 }

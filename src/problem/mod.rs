@@ -118,6 +118,8 @@ catalogue! {
         "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
         "ask for at most largest_l, or drop the sensitive attribute";
+    InfeasibleRoot, "infeasible-root", 422, "the whole table does not hold what every bucket is to hold",
+        "ask for less diversity, or let fewer attributes stand beside the sensitive one";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
     NotGnf, "not-gnf", 422, "the proposed tables break a rule",
@@ -158,15 +160,19 @@ impl Kind {
 
 /// The member that tells a count of the data.
 const LARGEST_L: &str = "largest_l";
-/// The detail in place of one that tells it.
+/// The member that tells counts of the rows that are alike.
+const PROOF: &str = "proof";
+/// The detail in place of one that tells them.
 const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
 
 /// A stored document as [`Problem::without_counts`] would have been written.
 pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if fault.get("type") == Some(&Kind::RuleIneligible.uri().into()) {
+        let tells = [Kind::RuleIneligible, Kind::InfeasibleRoot];
+        if tells.iter().any(|kind| fault.get("type") == Some(&kind.uri().into())) {
             fault.remove(LARGEST_L);
+            fault.remove(PROOF);
             fault.insert("detail".to_owned(), UNCOUNTED.into());
         }
     }
@@ -232,8 +238,10 @@ impl Problem {
     /// The problem for a caller who may not see counts of the data.
     #[must_use]
     pub fn without_counts(mut self) -> Self {
-        for fault in self.errors.iter_mut().filter(|fault| fault.kind == Kind::RuleIneligible) {
+        let tells = [Kind::RuleIneligible, Kind::InfeasibleRoot];
+        for fault in self.errors.iter_mut().filter(|fault| tells.contains(&fault.kind)) {
             fault.members.remove(LARGEST_L);
+            fault.members.remove(PROOF);
             UNCOUNTED.clone_into(&mut fault.detail);
         }
         self

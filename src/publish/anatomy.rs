@@ -4,6 +4,7 @@ use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Me
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Demand, Dependency};
+use crate::publication::SubmittedRule;
 use crate::random::Streams;
 use crate::spec::AnatomySpec;
 
@@ -15,7 +16,7 @@ impl Method for Anatomy {
     type Plan = Design;
 
     fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
-        let rule = designed_rule(spec, input);
+        let rule = designed_rule(&spec.rule, input);
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
         let bucketized = Bucketized::on(attributes, rule.rule.sensitive, vec![rule.rule.guarantee]);
@@ -38,8 +39,8 @@ impl Method for Anatomy {
 }
 
 /// The rule as it is to hold.
-pub(super) fn designed_rule(spec: &AnatomySpec, input: &Input<'_>) -> DesignedRule {
-    let mut rule = DesignedRule::submitted(&spec.rule, input);
+pub(super) fn designed_rule(submitted: &SubmittedRule, input: &Input<'_>) -> DesignedRule {
+    let mut rule = DesignedRule::submitted(submitted, input);
     rule.impossible = tells(&rule, input);
     rule
 }

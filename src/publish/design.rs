@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use super::assign::{Assignment, Labels, Values, assign, several};
+use super::slicing::{Slicing, Whole};
 use super::{Input, Published, Refusal, arrange};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -42,6 +43,8 @@ pub enum Decision {
     Undecided,
     /// By the rules, and no row would be left in the table.
     Empty,
+    /// The whole table does not hold what every bucket of it is to hold.
+    NotDiverse(Whole),
 }
 
 /// The best of several.
@@ -70,8 +73,11 @@ pub struct DesignedTable {
 pub struct Bucketized {
     /// The attributes of each sensitive part, all apart from each other.
     pub parts: Vec<AttrSet>,
-    /// What every bucket keeps.
+    /// What every bucket keeps; nothing where only the table as a whole does.
     pub seals: Vec<Seal>,
+    /// How the other attributes are divided into parts and rows into buckets, in a sliced table. Its one sensitive part may
+    /// hold attributes that are known.
+    pub sliced: Option<Slicing>,
 }
 
 impl Bucketized {
@@ -79,7 +85,8 @@ impl Bucketized {
     #[must_use]
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        Self { parts: vec![part], seals: vec![Seal { known: attributes.minus(part), protects, guarantees }] }
+        let seals = vec![Seal { known: attributes.minus(part), protects, guarantees }];
+        Self { parts: vec![part], seals, sliced: None }
     }
 
     /// The same with one sensitive attribute.
@@ -100,13 +107,20 @@ impl Bucketized {
         Self {
             parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
             seals: sensitive.iter().map(seal).collect(),
+            sliced: None,
         }
     }
 
     /// Whether rows may be left out: where what is protected stands beside what is known, no assignment takes all rows.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
-        self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+        self.sliced.is_none() && self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+    }
+
+    /// Whether nothing else may be published of the same rows that shares an attribute.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        self.sliced.is_some() && self.seals.is_empty()
     }
 
     /// The attributes that seals protect, each with its diversity.
@@ -291,10 +305,14 @@ impl Design {
             );
             Some(fault)
         };
-        let refused = self.rules.iter().filter_map(refused).chain((self.decision == Decision::Empty).then(|| {
-            let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
-            Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
-        }));
+        let refused = self.rules.iter().filter_map(refused).chain(match &self.decision {
+            Decision::Empty => {
+                let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
+                Some(Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail))
+            }
+            Decision::NotDiverse(whole) => Some(whole.fault(names)),
+            Decision::ByRules | Decision::ByData(_) | Decision::Undecided => None,
+        });
         let faults: Vec<Fault> = self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }
@@ -346,6 +364,7 @@ impl Design {
             let maker = Maker { table, published_names: input.published_names, control };
             let (parts, standing, witness) = match &designed.bucketized {
                 None => maker.raw(designed.attributes)?,
+                Some(Bucketized { sliced: Some(slicing), .. }) => maker.sliced(slicing, &name, streams)?,
                 Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
             let (descriptions, cells) = parts.into_iter().unzip();
@@ -446,7 +465,7 @@ impl Maker<'_> {
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals } = bucketized;
+        let Bucketized { parts: sensitive, seals, .. } = bucketized;
         let assignment = bucketized.draw(self.table, streams, self.control)?;
         let labels = Labels::draw(assignment.buckets, &mut streams.stream(&format!("{name}/labels")));
         let buckets = assignment.buckets;
@@ -462,6 +481,22 @@ impl Maker<'_> {
         let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
         let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
         Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
+    }
+
+    fn sliced(&self, slicing: &Slicing, name: &TableName, streams: &Streams) -> Result<MadeTable, Cancelled> {
+        let assignment = slicing.draw(self.table, self.control)?;
+        let buckets = assignment.buckets;
+        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
+        let labels_of_rows = labels.of_rows(assignment);
+        let groups = arrange::Groups::new(&labels_of_rows, buckets);
+        let parts = slicing.decided().iter().zip(1..).map(|(column, number)| {
+            let attrs: Vec<Attr> = column.iter().collect();
+            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
+            Ok(self.part(&format!("c{number}"), &attrs, columns, Some(Labels::column(groups.sizes()))))
+        });
+        let parts = parts.collect::<Result<_, _>>()?;
+        let standing = slicing.diversity.standing(slicing.attributes, slicing.sensitive);
+        Ok((parts, standing, TableWitness::Buckets(labels_of_rows)))
     }
 
     fn part(

@@ -115,6 +115,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
     match method {
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
+        MethodSpec::Slicing(spec) => slicing::SlicingMethod::plan(spec, input, control),
     }
 }
 
@@ -133,5 +134,6 @@ pub fn publish(
     match method {
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
+        MethodSpec::Slicing(_) => slicing::SlicingMethod::publish(plan, input, table, streams, control),
     }
 }

@@ -9,10 +9,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::particulars;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedColumn, PublishedTable,
+    RowMeaning, RuleStanding, Seal, Standing, TableName, Uninformative,
 };
 
 /// The manifest of a release.
@@ -359,7 +360,7 @@ pub fn manifest(
         rules: publication.rules.iter().enumerate().map(|(index, rule)| writer.rule(index, rule)).collect(),
         tables: publication.tables.iter().zip(written).map(|(table, parts)| writer.table(table, parts)).collect(),
         audit,
-        particulars: None,
+        particulars: particulars::in_json(&publication.particulars, names),
         utility: Utility { bucket_sizes, model_entropy_nats: None, entropy_method: None },
         dependencies,
         uninformative: uninformative
@@ -474,13 +475,10 @@ pub(super) const fn origin_name(origin: Origin) -> &'static str {
 /// What in the manifest cannot be understood, in words.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = Reader { names };
-    if manifest.particulars.is_some() {
-        return Err("particulars of a method that this version does not have".to_owned());
-    }
     Ok(Publication {
         tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
         rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars: Particulars::None,
+        particulars: particulars::of_json(manifest.particulars.as_ref(), &manifest.method.r#type, names)?,
         suppressed: 0,
     })
 }
@@ -543,6 +541,7 @@ impl Reader<'_> {
         };
         let standing = match table.standing.as_str() {
             "plain" => Standing::Plain,
+            "unsealed" => Standing::Unsealed,
             "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
             _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
         };

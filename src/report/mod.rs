@@ -4,6 +4,7 @@ mod archive;
 mod counts;
 mod internal;
 mod manifest;
+mod particulars;
 mod public;
 mod readme;
 mod rendering;

@@ -27,17 +27,23 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
     let rows = manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).max().unwrap_or(0);
     let tables = manifest.tables.iter().map(|table| {
         let attributes = table.attributes.join(", ");
+        let buckets = || -> u64 {
+            manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum()
+        };
         match table.seals.first() {
+            _ if table.kind == "sliced" => format!(
+                "{} holds {attributes} in {} parts, tied to each other by {} buckets",
+                table.name,
+                table.parts.len(),
+                buckets()
+            ),
             None => format!("{} holds the exact tuples of {attributes}", table.name),
-            Some(seal) => {
-                let buckets: u64 =
-                    manifest.utility.bucket_sizes.iter().filter(|s| s.table == table.name).map(|s| s.buckets).sum();
-                format!(
-                    "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {buckets} buckets",
-                    table.name,
-                    seal.sensitive.join(", ")
-                )
-            }
+            Some(seal) => format!(
+                "{} holds {attributes}; {} stands in a part of its own, tied to the rest by {} buckets",
+                table.name,
+                seal.sensitive.join(", "),
+                buckets()
+            ),
         }
     });
     let passed = manifest.audit.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());

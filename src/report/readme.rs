@@ -39,6 +39,13 @@ pub fn readme(manifest: &Manifest) -> String {
         text.paragraph("", "Buckets: the parts of a bucketized table are tied by the column `bucket` alone. Every row of one part belongs to some row of the other part with the same bucket, and which one is not told: each is as likely as any other. To count, spread a bucket's rows evenly: a row of one part stands with each value of the other part as often as the value's share of the bucket says.");
     }
 
+    if manifest.tables.iter().any(|table| table.kind == "sliced") {
+        text.paragraph("", "A sliced table has a part for each of its columns. In every bucket the rows of all its parts are the same people, each part in an order of its own: a row of one part may belong with every row of every other part.");
+    }
+    if manifest.tables.iter().any(|table| table.kind == "sliced" && table.standing == "unsealed") {
+        text.paragraph("", "What is promised of it holds over all buckets in which a person may stand, not in every bucket by itself. It does so as long as nothing else is published of the same people that shares an attribute with it.");
+    }
+
     text.heading("What must not be concluded");
     for warning in [
         "Joining two parts on `bucket` gives more rows than there are people: most of these combinations belong to nobody.",

@@ -7,18 +7,20 @@ use super::dependencies::{self, DraftDependency};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
+use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy"];
-const UNSUPPORTED: &[&str] = &["slicing", "bucketize", "decompose", "sequential", "generalize"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "slicing"];
+const UNSUPPORTED: &[&str] = &["bucketize", "decompose", "sequential", "generalize"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
+    Slicing(DraftSlicing),
 }
 
 /// Versatile publishing.
@@ -59,6 +61,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Slicing(draft) => draft.mentioned(),
         }
     }
 
@@ -67,6 +70,7 @@ impl DraftMethod {
         match self {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
+            Self::Slicing(draft) => &draft.guessed,
         }
     }
 }
@@ -95,11 +99,14 @@ pub(super) fn read(
             }
             Some(DraftMethod::Versatile(draft))
         }
-        Some("anatomy") => {
+        Some(name @ ("anatomy" | "slicing")) => {
             if no_rules.is_some() {
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
-            Some(DraftMethod::Anatomy(anatomy(members, columns, stated, faults)))
+            Some(match name {
+                "slicing" => DraftMethod::Slicing(slicing::read(members, columns, faults)),
+                _ => DraftMethod::Anatomy(anatomy(members, columns, stated, faults)),
+            })
         }
         Some(name) if UNSUPPORTED.contains(&name) => {
             faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));

@@ -21,6 +21,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod schema;
+mod slicing;
 mod types;
 mod utility;
 mod verification;
@@ -35,6 +36,7 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
+pub use slicing::{SlicedColumns, SlicingSpec};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
     SpecWarning, Specification, StatedDependency, VersatileSpec,

@@ -131,5 +131,6 @@ fn method(parts: &Parts<'_>) -> Value {
             "sensitive": sensitive.map(|column| parts.columns.name(column)),
             "guarantee": guarantee,
         }),
+        DraftMethod::Slicing(draft) => super::slicing::normal(parts.columns, draft),
     }
 }

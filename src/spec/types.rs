@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
@@ -142,6 +143,8 @@ pub enum MethodSpec {
     Versatile(VersatileSpec),
     /// One sensitive attribute, one table in two parts.
     Anatomy(AnatomySpec),
+    /// One sensitive attribute, one table in columns that are tied by bucket.
+    Slicing(SlicingSpec),
 }
 
 impl MethodSpec {
@@ -151,6 +154,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(_) => "versatile",
             Self::Anatomy(_) => "anatomy",
+            Self::Slicing(_) => "slicing",
         }
     }
 
@@ -159,7 +163,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) => &[],
+            Self::Anatomy(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -168,7 +172,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) => &[],
+            Self::Anatomy(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -178,6 +182,7 @@ impl MethodSpec {
         match self {
             Self::Versatile(spec) => &spec.rules,
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
+            Self::Slicing(spec) => std::slice::from_ref(&spec.rule),
         }
     }
 }

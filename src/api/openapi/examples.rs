@@ -51,6 +51,7 @@ files! {
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
+    "slicing.json", "Two columns, in which zip codes stand beside hospitals";
     "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";

@@ -4,8 +4,8 @@
 use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
-    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
+    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, InfeasibleRoot,
+    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
     ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
     TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
     UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
@@ -45,6 +45,7 @@ pub(super) const FAULTS: &[Kind] = &[
     IdentifierPublished,
     RuleMalformed,
     RuleIneligible,
+    InfeasibleRoot,
     RuleImpossible,
     MultiSaEmpty,
     NotGnf,
@@ -72,11 +73,17 @@ const CSV: &str = "text/csv";
 const NDJSON: &str = "application/x-ndjson";
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-const DOCUMENTS: &[Example] =
-    &[(JSON, "versatile.json"), (JSON, "anatomy.json"), (JSON, "held.json"), (JSON, "one_rule.json")];
+const DOCUMENTS: &[Example] = &[
+    (JSON, "versatile.json"),
+    (JSON, "anatomy.json"),
+    (JSON, "slicing.json"),
+    (JSON, "held.json"),
+    (JSON, "one_rule.json"),
+];
 const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
+    (JSON, "slicing.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
     (JSON, "proposed.json"),

@@ -212,6 +212,7 @@ impl Contraction {
         let bucketized = table.bucketized.map(|bucketized| Bucketized {
             parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
             seals: bucketized.seals.into_iter().map(seal).collect(),
+            sliced: bucketized.sliced,
         });
         DesignedTable { attributes: self.expand(table.attributes), bucketized }
     }
