@@ -13,7 +13,7 @@ use super::parts::{Format, PartQuery, chunk_at, etag, foreign, known, tell, unch
 use super::places::held;
 use super::stream::{Place, blocking, cut, fault, unpacked};
 use super::{App, releases};
-use crate::engine::{Linker, NotLinked, labels, linked_part};
+use crate::engine::{Linker, NotLinked, bucket_labels, linked_part};
 use crate::identity::Caller;
 use crate::jobs::{ReleaseRecord, StoreError, decompress, problem_of};
 use crate::microdata::formats::DecimalScales;
@@ -239,7 +239,7 @@ async fn begins(app: &App, release: &ReleaseRecord, table: &ManifestTable, first
     loop {
         let chunk = chunk_at(app, release, part, row).await?;
         let csv = unpacked(&chunk).map_err(|error| problem_of(&error))?;
-        let labels = labels(&csv, chunk.number == 0).map_err(|error| fault(&error))?;
+        let labels = bucket_labels(&csv, chunk.number == 0).map_err(|error| fault(&error))?;
         let at = usize::try_from(row - chunk.first_row).unwrap_or(usize::MAX);
         let here = *labels.get(at).ok_or_else(|| corrupt("a chunk of a part lacks rows"))?;
         let wanted = *label.get_or_insert(here);

@@ -18,6 +18,7 @@ mod guarantee;
 mod judge;
 mod keys;
 mod measure;
+mod membership;
 mod part;
 mod reading;
 mod rules;
@@ -40,6 +41,7 @@ pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
+pub use membership::{Members, Tuples, Unlisted, members};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;

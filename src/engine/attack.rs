@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::Stopped;
+use super::membership::Membership;
 use super::verification::named;
 use crate::audit::{self, Submission, Uncounted};
 use crate::control::Control;
@@ -25,7 +26,13 @@ pub struct Attacked {
     pub worst: Option<Ratio>,
     /// What was learned beyond the rules.
     pub findings: Findings,
+    /// What `membership` found, table by table; of that attack alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub membership: Option<Vec<Membership>>,
 }
+
+/// What an attack needs that needs the data.
+pub(super) const ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -92,6 +99,7 @@ pub(super) fn play(
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),
         findings: Findings { total: exposed.total, first: first.collect() },
+        membership: None,
     };
     Ok((attacked, exposed.possible))
 }

@@ -6,6 +6,7 @@ mod entropy;
 mod exposure;
 mod internal;
 mod linked;
+mod membership;
 mod need;
 mod plan;
 mod profile;
@@ -33,7 +34,8 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use attack::{Attacked, Finding, Findings};
-pub use linked::{Linker, NotLinked, labels, linked_part};
+pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
+pub use membership::{Membership, MembershipClass, TupleCount, membership};
 pub use need::{ColumnSize, memory, memory_to_choose};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};

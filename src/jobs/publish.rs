@@ -177,7 +177,7 @@ fn is_held(job: &JobRecord) -> bool {
 }
 
 /// The specification of a job, as it was accepted.
-fn specification_of(
+pub(super) fn specification_of(
     job: &JobRecord,
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],

@@ -150,7 +150,6 @@ async fn releases_are_attacked_rule_by_rule() {
         "forced",
         "corruption",
         "negative_association",
-        "membership",
         "proxy",
         "join",
     ] {

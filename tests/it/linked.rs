@@ -1,10 +1,12 @@
-//! What a reader makes of tables that are tied by bucket: counts, and the linked view.
+//! What is made of tables that are tied by bucket: counts, the linked view, the attack on members, and files of the command line.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Client, HOSPITAL, Server, part_path, text};
+use crate::harness::{Client, HOSPITAL, Server, guardian, part_path, run, text};
 use crate::library::cells;
 use crate::slicing::{TABLE, explicit, sliced, with};
 
@@ -133,4 +135,73 @@ async fn linked_rows_are_synthetic() {
     // a plain table hides nothing
     server.get(&format!("{}?view=linked", part_path(&two, "t2", "rows"))).await.problem(422, "guarantee-unsupported");
     server.stop().await;
+}
+
+/// Tuples that every part of some bucket has, and that nobody is.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_told_from_others_by_whoever_has_the_original() {
+    let server = Server::start().await;
+    let dataset = server.dataset(TABLE).await;
+    let columns = explicit(&[&["age", "sex"], &["zip", "disease"]]);
+    let manifest = server.publish(&dataset, with(sliced("disease", columns, json!(2)), "min_bucket", json!(4))).await;
+    let path = format!("/v1/releases/{}/audits", text(&manifest["id"]));
+    let found = server.post(&path, &json!({"attack": "membership"})).await.ok(200);
+    let (mut tuples, mut known) = (BTreeSet::new(), BTreeSet::new());
+    let (first, second) = (server.part(&manifest, "t1", "c1").await, server.part(&manifest, "t1", "c2").await);
+    for left in cells(first.as_bytes()).1 {
+        for right in cells(second.as_bytes()).1.iter().filter(|right| right[0] == left[0]) {
+            tuples.insert([&left[1..], &right[1..]].concat());
+            known.insert([&left[1..], &right[1..2]].concat());
+        }
+    }
+    let table = &found["membership"][0];
+    assert_eq!((&found["uses"], &found["breach"], &table["table"]), (&json!("original"), &json!(false), &json!("t1")));
+    // of the table all eight rows differ, and so do they without the disease
+    let count = |value: usize| json!({"value": value as f64, "standard_error": 0.0, "exact": true});
+    assert_eq!(
+        (&table["fake_full"], &table["fake_qi"]),
+        (&count(tuples.len() - 8), &count(known.len() - 8)),
+        "{found:#}"
+    );
+    assert_eq!(
+        table["histogram"][0],
+        json!({"buckets": "1..10", "rows": 8, "originals": 8, "fakes": count(tuples.len() - 8)})
+    );
+    assert_eq!(table["histogram"].as_array().unwrap().len(), 3);
+    server.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
+    server.post(&path, &json!({"attack": "membership"})).await.problem(410, "gone");
+    server.stop().await;
+}
+
+#[test]
+fn the_command_line_slices_and_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("table.csv"), TABLE).unwrap();
+    for (diversity, out) in [("bucket", "a"), ("mixture_weighted", "b")] {
+        let columns = explicit(&[&["age"], &["sex"], &["zip", "disease"]]);
+        let document = with(sliced("disease", columns, json!(2)), "diversity", json!(diversity));
+        fs::write(path("job.json"), document.to_string()).unwrap();
+        let (input, spec) = (path("table.csv"), path("job.json"));
+        let mut command = guardian();
+        let done =
+            run(command.arg("publish").arg("--input").arg(&input).arg("--spec").arg(&spec).arg("--out").arg(path(out)));
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        for name in ["t1.c1.csv", "t1.c2.csv", "t1.c3.csv"] {
+            assert!(path(out).join(name).exists(), "{name}");
+        }
+        let verified = |more: &[&Path]| {
+            let mut command = guardian();
+            command.arg("verify").arg(path(out));
+            more.iter().for_each(|original| drop(command.arg("--original").arg(original)));
+            run(&mut command).status.code()
+        };
+        assert_eq!((verified(&[]), verified(&[&input])), (Some(0), Some(0)), "{diversity}");
+        // a manifest that promises more than the parts hold
+        let manifest = fs::read_to_string(path(out).join("manifest.json")).unwrap();
+        let mut changed: Value = serde_json::from_str(&manifest).unwrap();
+        changed["particulars"]["columns"] = json!([["age", "sex"], ["zip", "disease"]]);
+        fs::write(path(out).join("manifest.json"), changed.to_string()).unwrap();
+        assert_eq!(verified(&[&input]), Some(1), "{diversity}");
+    }
 }

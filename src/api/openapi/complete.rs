@@ -21,6 +21,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "entropy_l"),
     ("Achieved", "gain"),
     ("Achieved", "recursive_c"),
+    ("Attacked", "membership"),
     ("BrokenClass", "bucket"),
     ("BrokenClass", "class"),
     ("CheckResult", "detail"),

@@ -351,6 +351,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             InvalidSpecification,
             GuaranteeUnsupported,
             WorkLimit,
+            Quota,
         ],
     },
     Operation {
