@@ -100,13 +100,7 @@ pub fn members(
         },
     };
     let fakes = [0, 1, 2].map(|class| less(full.tuples[class], full.originals[class]));
-    Ok(Some(Members {
-        fake_full: full.fake,
-        fake_qi,
-        rows: full.rows,
-        originals: full.originals,
-        fakes,
-    }))
+    Ok(Some(Members { fake_full: full.fake, fake_qi, rows: full.rows, originals: full.originals, fakes }))
 }
 
 fn class(buckets: u32) -> usize {
@@ -190,8 +184,7 @@ impl Part {
         words: usize,
     ) -> Option<Self> {
         let bucket = part.bucket.as_ref()?;
-        let label: Vec<u32> =
-            bucket.domain.iter().map(|label| labels.get(&label).copied()).collect::<Option<_>>()?;
+        let label: Vec<u32> = bucket.domain.iter().map(|label| labels.get(&label).copied()).collect::<Option<_>>()?;
         let mut columns: Vec<(Attr, &Column, Vec<u32>)> = Vec::new();
         for (attr, column) in part.columns.iter().filter(|(attr, _)| attributes.contains(*attr)) {
             let (_, of) = original.iter().find(|(of, _)| of == attr)?;
@@ -235,7 +228,9 @@ impl Part {
 
 /// How many buckets have the tuple in every part.
 fn matching(parts: &[Part], words: usize, tuple: &[u32]) -> u32 {
-    let word = |at: usize| parts.iter().zip(tuple).fold(u64::MAX, |all, (part, &number)| all & part.buckets(number, words)[at]);
+    let word = |at: usize| {
+        parts.iter().zip(tuple).fold(u64::MAX, |all, (part, &number)| all & part.buckets(number, words)[at])
+    };
     (0..words).map(|at| word(at).count_ones()).sum()
 }
 
@@ -271,9 +266,8 @@ impl Counting<'_> {
 /// The number of tuples in the union of all buckets, estimated (Karp and Luby): a bucket by the number of its tuples, one of
 /// them, and the reciprocal of how many buckets match it.
 fn drawn(parts: &[Part], words: usize, buckets: usize, control: &Control) -> Result<[Tuples; 3], Cancelled> {
-    let boxes: Vec<f64> = (0..buckets)
-        .map(|bucket| parts.iter().map(|part| part.of_bucket[bucket].len() as f64).product())
-        .collect();
+    let boxes: Vec<f64> =
+        (0..buckets).map(|bucket| parts.iter().map(|part| part.of_bucket[bucket].len() as f64).product()).collect();
     let mut before = 0.0;
     let sums: Vec<f64> = boxes
         .iter()
@@ -364,7 +358,8 @@ mod tests {
     fn fakes(parts: &[&[usize]]) -> (f64, f64) {
         let (table, original) = table(parts);
         let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
-        let found = members(&table, &original, AttrSet::one(Attr(3)), &Control::default()).expect("done").expect("found");
+        let found =
+            members(&table, &original, AttrSet::one(Attr(3)), &Control::default()).expect("done").expect("found");
         assert!(found.fake_full.exact && found.fake_qi.exact);
         assert_eq!((found.rows, found.originals), ([8, 0, 0], [8, 0, 0]));
         assert_eq!(found.fakes[0].value, found.fake_full.value);

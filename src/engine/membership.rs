@@ -95,7 +95,8 @@ pub fn membership(
         let read = read_published(part, parts.open(&part.file)?, &mut |_| Ok(()));
         files.push(read.map_err(Stopped::Refused)?);
     }
-    let material = Material::of(&stated, files, false).map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
+    let material =
+        Material::of(&stated, files, false).map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);
     let columns: Vec<(Attr, &Column)> = names
         .iter()
@@ -113,7 +114,8 @@ pub fn membership(
         found.push(Membership::of(table, &members));
     }
     if found.is_empty() {
-        let detail = "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";
+        let detail =
+            "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";
         return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     Ok(Attacked {

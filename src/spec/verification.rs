@@ -50,16 +50,8 @@ impl Attack {
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &[
-    "chain",
-    "exclusion",
-    "excludable",
-    "forced",
-    "corruption",
-    "negative_association",
-    "proxy",
-    "join",
-];
+const UNBUILT: &[&str] =
+    &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "proxy", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -53,7 +53,8 @@ fn columns_and_bounds_are_understood() {
 
 #[test]
 fn one_spelling_for_what_means_the_same() {
-    let normal = |document: &Value| accepted(document, &columns(&["a", "b", "c", "d", "s"])).normalized["method"].clone();
+    let normal =
+        |document: &Value| accepted(document, &columns(&["a", "b", "c", "d", "s"])).normalized["method"].clone();
     let plain = normal(&document());
     assert_eq!(
         plain,
@@ -88,7 +89,11 @@ fn every_fault_is_pointed_at() {
         ("/method/guarantee/m", json!(2), &[("/method/guarantee/m", UnknownField)]),
         ("/method/guarantee", json!({"type": "k_anonymity", "k": 2}), &[("/method/guarantee/type", Unsupported)]),
         ("/method/guarantee", json!({"type": "t_closeness", "t": "0.2"}), &[("/method/guarantee/type", Unsupported)]),
-        ("/method/guarantee", json!({"type": "alpha_k", "alpha": "0.2", "k": 2}), &[("/method/guarantee/type", Unsupported)]),
+        (
+            "/method/guarantee",
+            json!({"type": "alpha_k", "alpha": "0.2", "k": 2}),
+            &[("/method/guarantee/type", Unsupported)],
+        ),
         ("/method/diversity", json!("some"), &[("/method/diversity", Range)]),
         ("/method/split", json!("loose"), &[("/method/split", Range)]),
         ("/method/min_bucket", json!(0), &[("/method/min_bucket", Range)]),
@@ -104,7 +109,11 @@ fn every_fault_is_pointed_at() {
         ("/method/columns", json!({"count": 0}), &[("/method/columns/count", BadColumns)]),
         ("/method/columns", json!({"count": 3}), &[("/method/columns/count", BadColumns)]),
         ("/method/columns", json!({"count": 2, "sensitive_width": 2}), &[("/method/columns/count", BadColumns)]),
-        ("/method/columns", json!({"count": 1, "sensitive_width": 3}), &[("/method/columns/sensitive_width", BadColumns)]),
+        (
+            "/method/columns",
+            json!({"count": 1, "sensitive_width": 3}),
+            &[("/method/columns/sensitive_width", BadColumns)],
+        ),
         ("/method/columns", json!({"explicit": [["s"]], "more": 1}), &[("/method/columns/more", UnknownField)]),
         (
             "/method/columns/explicit",
