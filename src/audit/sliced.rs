@@ -227,10 +227,10 @@ fn a_mixture_holds_up_to_its_very_bound() {
     for (l, diversity, kept) in [
         ("2", Mixture, true),
         ("8/3", Mixture, true),
-        ("2.666666667", Mixture, false),
+        ("2.6667", Mixture, false),
         ("3", Mixture, false),
         ("2", MixtureWeighted, true),
-        ("2.000000001", MixtureWeighted, false),
+        ("2.0001", MixtureWeighted, false),
         ("8/3", MixtureWeighted, false),
     ] {
         let audit = mixture(l, diversity).audit();
