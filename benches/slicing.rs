@@ -15,7 +15,7 @@ use guardian::microdata::{Attr, AttrSet, Coarse, Column, Table, phi_squared};
 use guardian::publication::{Ground, Guarantee, Ratio};
 use guardian::publish::generalize::Generalization;
 use guardian::publish::partition::{Split, Unstated};
-use guardian::publish::slicing::{BINS, Columns, Diversity, Slicing};
+use guardian::publish::slicing::{BINS, Bins, Columns, Diversity, Slicing};
 
 /// The attributes of the paper's smaller table, occupation last.
 const OCC_7: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "occupation"];
@@ -68,7 +68,7 @@ fn slicing(table: &Table, columns: Columns, diversity: Diversity, min_bucket: Op
         max_attempts: None,
         min_bucket,
         column_k: None,
-        bins: BINS,
+        bins: Bins::default(),
     }
 }
 

@@ -20,6 +20,7 @@ mod intake;
 mod internal;
 mod jobs;
 mod life;
+mod linked;
 mod listing;
 mod openapi;
 mod originals;

@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 
 use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
+use super::linked;
 use super::listing;
 use super::places::held;
 use super::stream::{self, fault, unpacked};
@@ -24,17 +25,33 @@ use crate::report::{CountsPage, ForeignCursor, ManifestPart, PartFormat, PartRow
 pub(super) struct PartQuery {
     /// `csv`, `ndjson`, `json`, `parquet` or `arrow`; goes before the Accept header.
     format: Option<String>,
-    /// `counts`: distinct rows, with how often each occurs in a last column `count`. `linked` is not supported yet.
+    /// `counts`: distinct rows, with how often each occurs in a last column `count`. `linked`, of a table that is tied by bucket: the
+    /// table in one, without buckets.
     view: Option<String>,
     /// The most rows of a page of JSON, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u32>,
+    pub(super) limit: Option<u32>,
     /// `next` of the page before; JSON only.
     cursor: Option<String>,
 }
 
+impl PartQuery {
+    /// The row that a page begins with.
+    pub(super) fn first(&self) -> Result<u64, Problem> {
+        self.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| foreign())
+    }
+
+    /// What is streamed comes whole.
+    pub(super) fn is_whole(&self) -> Result<(), Problem> {
+        if self.limit.is_some() || self.cursor.is_some() {
+            return Err(Problem::new(Kind::MalformedRequest, "limit and cursor belong to format=json"));
+        }
+        Ok(())
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     Streamed(PartFormat),
     /// In pages.
     Json,
@@ -55,11 +72,16 @@ const FORMATS: [(&str, &str, Format); 5] = [
 /// INT64, decimals are DECIMAL with as many places as the part needs (text when that is more than 38 digits), dates are DATE,
 /// timestamps are in microseconds UTC, text has a dictionary in each row group or batch, and a missing value is null. There is
 /// no metadata beside the schema.
+///
+/// `view=linked` gives, for any part of a table that is tied by bucket, one table of all its attributes, in which the rows of a bucket
+/// stand side by side at random: of all ways to match them, which a reader cannot tell apart, it shows one. It is synthetic, as the
+/// header `Guardian-Linkage` says, and tells nothing that the parts do not tell: it is made from them alone, and the same for
+/// everybody. What its rows say of attributes in different parts is true of no person.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
     params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery,
         ("If-None-Match" = Option<String>, Header, description = "ETags that the client has: what bears one of them is answered 304.")),
     responses(
-        (status = 200, headers(("ETag" = String)), content(
+        (status = 200, headers(("ETag" = String), ("Guardian-Linkage" = String)), content(
             (String = "text/csv"),
             (String = "application/x-ndjson"),
             (serde_json::Value = "application/json"),
@@ -74,18 +96,19 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (suffix, media_type, format) = negotiate(query.format.as_deref(), &headers)?;
-    let counts = match query.view.as_deref() {
-        None => false,
-        Some("counts") => true,
-        Some("linked") => {
-            let detail = "view=linked is not supported yet; read the parts and tie them by bucket";
-            return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
-        }
-        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts")),
+    let (counts, is_linked) = match query.view.as_deref() {
+        None => (false, false),
+        Some("counts") => (true, false),
+        Some("linked") => (false, true),
+        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view may be counts or linked")),
     };
     let (release, manifest) = releases::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
-    let part = table.parts.into_iter().find(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
+    let place = table.parts.iter().position(|candidate| candidate.name == part).ok_or_else(no_such_part)?;
+    if is_linked {
+        return linked::get(&app, &caller, release, table, (suffix, media_type, format), &query, &headers).await;
+    }
+    let part = table.parts[place].clone();
     if counts && counted(&part).is_none() {
         let detail = "the part has a column named count, so that its distinct rows cannot be counted in one";
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
@@ -106,9 +129,7 @@ pub(super) async fn get(
         }
         Format::Streamed(streamed) => streamed,
     };
-    if query.limit.is_some() || query.cursor.is_some() {
-        return Err(Problem::new(Kind::MalformedRequest, "limit and cursor belong to format=json"));
-    }
+    query.is_whole()?;
     let (etag, media_type) = match streamed {
         PartFormat::Csv => (etag(&part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
         PartFormat::Ndjson => (etag(&part, &format!("ndjson{view}")), media_type),
@@ -133,7 +154,7 @@ pub(super) async fn get(
     Ok(held(response, place))
 }
 
-fn etag(part: &ManifestPart, representation: &str) -> String {
+pub(super) fn etag(part: &ManifestPart, representation: &str) -> String {
     format!("\"{}-{representation}\"", part.sha256)
 }
 
@@ -188,7 +209,7 @@ fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<(&'static s
 }
 
 /// The chunk that holds a row.
-async fn chunk_at(
+pub(super) async fn chunk_at(
     app: &App,
     release: &ReleaseRecord,
     part: &ManifestPart,
@@ -204,7 +225,7 @@ async fn chunk_at(
     }
 }
 
-fn foreign() -> Problem {
+pub(super) fn foreign() -> Problem {
     Problem::new(Kind::MalformedRequest, "cursor is not one of this list")
 }
 
@@ -217,7 +238,7 @@ async fn page_of(
     query: &PartQuery,
 ) -> Result<Response, Problem> {
     let limit = u64::from(listing::limit(query.limit)?);
-    let first: u64 = query.cursor.as_deref().map_or(Ok(0), str::parse).map_err(|_| foreign())?;
+    let first = query.first()?;
     if first > 0 && first >= part.rows {
         return Err(foreign());
     }

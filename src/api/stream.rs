@@ -24,7 +24,9 @@ pub(super) fn fault(error: &io::Error) -> Problem {
 }
 
 /// Runs work on a blocking thread.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, StoreError> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, StoreError> {
     let span = Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(done) => done.map_err(StoreError::corrupt),
@@ -33,7 +35,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 }
 
 /// Logs why an answer under way is cut, so that no client takes what it has for the whole.
-fn cut(error: StoreError) -> StoreError {
+pub(super) fn cut(error: StoreError) -> StoreError {
     let _ = problem_of(&error);
     error
 }
@@ -60,20 +62,26 @@ pub(super) async fn scales(
 }
 
 /// What comes next of a part.
-struct Place {
-    file: String,
-    number: u32,
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) number: u32,
     /// Rows that are still to come.
     left: u64,
 }
 
 impl Place {
-    fn begin(part: &ManifestPart) -> Self {
+    pub(super) fn begin(part: &ManifestPart) -> Self {
         Self { file: part.file.clone(), number: 0, left: part.rows }
     }
 
+    /// Passes over the chunks before one.
+    pub(super) fn skip_to(&mut self, chunk: &PartChunkRecord) {
+        self.number = chunk.number;
+        self.left = self.left.saturating_sub(chunk.first_row);
+    }
+
     /// Steps over a chunk. A part whose end comes too early is cut: its release was withdrawn or rejected under way.
-    fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
+    pub(super) fn step(&mut self, found: Option<&PartChunkRecord>) -> Result<(), StoreError> {
         let Some(chunk) = found else {
             return if self.left == 0 { Ok(()) } else { Err(StoreError::NotFound) };
         };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::slicing::{self, Mixture};
 use super::{CheckName, Evidence, Findings, generalized, gnf};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
@@ -19,8 +20,10 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
     if publication.suppressed != 0 && !alone {
         findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
     }
-    if !matches!(publication.particulars, Particulars::None | Particulars::Bucketize { .. }) {
-        findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check");
+    match &publication.particulars {
+        Particulars::None | Particulars::Bucketize { .. } => {}
+        Particulars::Slicing { .. } => slicing::claims(evidence, findings),
+        _ => findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check"),
     }
     names(evidence, findings);
     for table in &publication.tables {
@@ -116,9 +119,16 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
+        Standing::Unsealed if Mixture::of(evidence).is_some() => {
+            if !table.parts.iter().all(|part| part.bucketed) {
+                fail("the parts of a sliced table are tied by bucket".to_owned());
+            }
+        }
         Standing::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
         Standing::Sealed(seals) => {
-            if table.parts.len() < 2 || !table.parts.iter().all(|part| part.bucketed) {
+            // all columns of a sliced table may be one
+            let fewest = if matches!(evidence.publication.particulars, Particulars::Slicing { .. }) { 1 } else { 2 };
+            if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
                 fail("a sealed table has several parts, all tied by bucket".to_owned());
             }
             if seals.is_empty() {
@@ -178,10 +188,15 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
             Protected::Attribute(attr) => generalized::keeps_alone(evidence, known, attr, rule.guarantee),
             Protected::Joint(_) => false,
         };
+        let by_mixture = |part: Protected| match (Mixture::of(evidence), part) {
+            (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
+            _ => false,
+        };
         let promised = by_classes
             || table.is_some_and(|table| {
                 let node = gnf::Node::of(table);
-                super::rules::protections(evidence, rule.protects).any(|part| node.holds(known, part, rule.guarantee))
+                let mut parts = super::rules::protections(evidence, rule.protects);
+                parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
             });
         if !promised {
             let rule = rule.pointer.as_deref().unwrap_or("from a dependency");

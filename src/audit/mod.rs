@@ -19,10 +19,12 @@ mod guarantee;
 mod judge;
 mod keys;
 mod measure;
+mod membership;
 mod part;
 mod proxy;
 mod reading;
 mod rules;
+mod slicing;
 mod tables;
 mod thresholds;
 mod worlds;
@@ -36,6 +38,8 @@ mod mutation;
 #[cfg(test)]
 mod several;
 #[cfg(test)]
+mod sliced;
+#[cfg(test)]
 mod tests;
 
 pub use given::{Cell, GivenPart, GivenTable};
@@ -43,6 +47,7 @@ pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
 pub use proxy::{Telling, tell};
+pub use membership::{Members, Tuples, Unlisted, members};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
@@ -149,7 +154,8 @@ pub enum CheckName {
     Content,
     /// The parts of a table agree on their buckets, which together hold all rows; labels tell nothing.
     Buckets,
-    /// Every bucket keeps the guarantees of its table's seals.
+    /// Every bucket keeps the guarantees of its table's seals; what a sliced table claims over all buckets together holds of the rows of
+    /// the original. Without the original, the latter is left out.
     Guarantee,
     /// The tables are in Guardian Normal Form for all submitted rules, and the rules stand as claimed.
     Gnf,
@@ -261,7 +267,13 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     }
     thresholds::check(evidence, &tables.figures, &mut findings);
     rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
-    let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
+    // what is claimed of the rows of the original cannot be checked without them
+    let unchecked = |check| match check {
+        CheckName::Content => true,
+        CheckName::Guarantee => slicing::Mixture::of(evidence).is_some() && !findings.0.contains_key(&check),
+        _ => false,
+    };
+    let checks = CheckName::ALL.into_iter().filter(|&check| evidence.original.is_some() || !unchecked(check));
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,
         _ => Linkage::NotChecked,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::classes::Joint;
 use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
+use super::slicing::Mixture;
 use super::{CheckName, Evidence, Findings, generalized, thresholds};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
@@ -145,7 +146,13 @@ impl Search<'_> {
             Protected::Attribute(attr) if generalized::keeps_alone(self.evidence, known, attr, guarantee) => {
                 Status::Guarded(vec![(0, known)])
             }
-            Protected::Attribute(attr) => gnf::status(&self.nodes, known, attr, guarantee),
+            Protected::Attribute(attr) => match Mixture::of(self.evidence) {
+                // the one table there is
+                Some(claim) if claim.covers(known, attr, guarantee) => {
+                    Status::Guarded(vec![(0, known.intersection(claim.attributes()))])
+                }
+                _ => gnf::status(&self.nodes, known, attr, guarantee),
+            },
             Protected::Joint(attrs) => gnf::joint_status(&self.nodes, known, attrs, guarantee),
             Protected::Rows => Status::Violated(known),
         }

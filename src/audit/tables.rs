@@ -9,6 +9,7 @@ use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
+use super::slicing::{self, Mixture};
 use super::thresholds::{self, Limit};
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
@@ -98,11 +99,14 @@ fn table(
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
     let generalized = table.is_generalized();
+    let claim = Mixture::of(evidence);
     let promised = match &table.standing {
         _ if generalized => generalized::promised(evidence, table),
         Standing::Sealed(seals) => seals.clone(),
-        Standing::Plain | Standing::Unsealed => Vec::new(),
+        Standing::Unsealed => claim.iter().map(Mixture::looked_at).collect(),
+        Standing::Plain => Vec::new(),
     };
+    let mut whole: Vec<ReadPart> = Vec::new();
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
@@ -148,6 +152,12 @@ fn table(
                 }
             }
         }
+        if claim.is_some() {
+            whole.push(part);
+        }
+    }
+    if let Some(claim) = claim {
+        slicing::check(evidence, &claim, &whole, control, findings)?;
     }
     if kept.len() < promised.len() {
         findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));

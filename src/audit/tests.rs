@@ -75,7 +75,7 @@ fn only_what_is_claimed_and_accounted_is_published() {
     assert_eq!(after(|w| w.publication.tables[1].parts[0].columns[0].cells = Cells::Interval), [CheckName::Columns]);
     assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
     assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
-    let particulars = Particulars::Slicing { columns: Vec::new() };
+    let particulars = Particulars::Sequential { cuts: Vec::new() };
     assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Buckets]);
     assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
     assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::Stopped;
+use super::membership::Membership;
 use super::verification::named;
 use crate::audit::{self, Submission, Telling, Uncounted};
 use crate::control::Control;
@@ -25,7 +26,13 @@ pub struct Attacked {
     pub worst: Option<Ratio>,
     /// What was learned beyond the rules.
     pub findings: Findings,
+    /// What `membership` found, table by table; of that attack alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub membership: Option<Vec<Membership>>,
 }
+
+/// What an attack needs that needs the data.
+pub(super) const ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -73,6 +80,10 @@ pub(super) fn play(
     match attack {
         Attack::ExactPosteriors => worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
+        Attack::Membership => {
+            let detail = "membership is played on releases, by who holds the original";
+            Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
+        }
     }
 }
 
@@ -108,10 +119,11 @@ fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &
     };
     Ok(Attacked {
         attack: Attack::Proxy.word().to_owned(),
-        uses: "original".to_owned(),
+        uses: ORIGINAL.to_owned(),
         breach: breaches().next().is_some(),
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
         findings: Findings { total: breaches().count() as u64, first: breaches().take(SHOWN).map(finding).collect() },
+        membership: None,
     })
 }
 
@@ -148,6 +160,7 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, b
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),
         findings: Findings { total: exposed.total, first: first.collect() },
+        membership: None,
     };
     Ok((attacked, exposed.possible))
 }

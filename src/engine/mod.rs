@@ -5,6 +5,8 @@ mod attack;
 mod entropy;
 mod exposure;
 mod internal;
+mod linked;
+mod membership;
 mod need;
 mod plan;
 mod profile;
@@ -22,7 +24,7 @@ use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
 use crate::privacy::{self, Demand, Dependency, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::Uninformative;
+use crate::publication::{SlicedDiversity, Uninformative};
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
@@ -30,6 +32,8 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency};
 
 pub use attack::{Attacked, Finding, Findings};
+pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
+pub use membership::{Membership, MembershipClass, TupleCount, membership};
 pub use need::{ColumnSize, memory, memory_to_choose, memory_to_measure};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
@@ -373,7 +377,7 @@ fn judged(
     let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
     against.dedup();
     let mut composition = Composition { verdict: "safe".to_owned(), against, ..Composition::default() };
-    if prepared.design.decision == Decision::Undecided {
+    if prepared.design.tables.is_empty() && prepared.design.decision != Decision::ByRules {
         composition.verdict = "undecidable".to_owned();
     } else if let Err(violations) = prepared.compose() {
         composition.verdict = "violated".to_owned();
@@ -384,7 +388,7 @@ fn judged(
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
-    warnings.extend(plan::choice_in_words(&prepared.design.decision));
+    warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
     warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));
     Plan {
@@ -400,7 +404,19 @@ fn notices_of(specification: &Specification) -> Vec<Notice> {
         pointer: warning.pointer.clone(),
         detail: warning.detail.clone(),
     };
-    specification.warnings.iter().map(warning).collect()
+    specification.warnings.iter().map(warning).chain(unsealed_by_choice(specification)).collect()
+}
+
+/// What the choice of a mixture means: for the one who plans, and for readers.
+fn unsealed_by_choice(specification: &Specification) -> Option<Notice> {
+    let MethodSpec::Slicing(spec) = &specification.method else { return None };
+    (spec.diversity != SlicedDiversity::Bucket).then(|| Notice {
+        r#type: "diversity-by-mixture".to_owned(),
+        pointer: Some("/method/diversity".to_owned()),
+        detail: "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
+                 published of the same people that shares an attribute"
+            .to_owned(),
+    })
 }
 
 fn violation_in_json(violation: &Violation) -> Value {
@@ -434,6 +450,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
         MethodSpec::Generalize(_) => ("generalize", None),
+        MethodSpec::Slicing(_) => ("slicing", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());
     crate::report::MethodName { r#type: name.to_owned(), algorithm, adversary }

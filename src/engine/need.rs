@@ -59,6 +59,11 @@ const CLASSED: u64 = 72;
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
 const BOXED: u64 = 12;
 
+/// For a row of a sliced table: its place, its bucket, what it is known by and what its bucket counts.
+const SLICED: u64 = 96;
+/// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
+const SLICED_ATTRIBUTE: u64 = 12;
+
 /// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
 /// sum of what is held.
 #[must_use]
@@ -67,6 +72,10 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         MethodSpec::Versatile(spec) => spec,
         MethodSpec::Generalize(spec) => {
             return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
+        }
+        MethodSpec::Slicing(spec) => {
+            let attributes = spec.rule.known.len() as u64 + 1;
+            return rows.saturating_mul(SLICED + SLICED_ATTRIBUTE * attributes);
         }
         MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) => return 0,
     };

@@ -10,6 +10,7 @@ use crate::publication::{Guarantee, Protected, TableName};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
+use crate::spec::MethodSpec;
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -100,10 +101,10 @@ pub struct PlanRule {
 pub struct PlanTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// `marginal`, `bucketized` or `generalized`.
+    /// `marginal`, `bucketized`, `sliced` or `generalized`.
     pub kind: String,
-    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, and of generalized tables
-    /// that do not keep one whatever stands beside them.
+    /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
+    /// table do not hold it alone, and of generalized tables that do not keep one whatever stands beside them.
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
@@ -145,12 +146,7 @@ pub(super) fn in_words(
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
-        kind: match (&table.bucketized, &table.generalized) {
-            (Some(_), _) => "bucketized",
-            (None, Some(_)) => "generalized",
-            (None, None) => "marginal",
-        }
-        .to_owned(),
+        kind: table.kind().to_owned(),
         standing: match &table.bucketized {
             Some(bucketized) if bucketized.seals.iter().all(|seal| seal.guarantees.is_empty()) => "unsealed",
             _ if table.stands_alone() => "unsealed",
@@ -159,11 +155,7 @@ pub(super) fn in_words(
         }
         .to_owned(),
         attributes: named(table.attributes),
-        sensitive: match (&table.bucketized, &table.generalized) {
-            (Some(bucketized), _) => Some(named(bucketized.sensitive())),
-            (None, Some(generalized)) => Some(named(table.attributes.minus(generalized.quasi_identifiers))),
-            (None, None) => None,
-        },
+        sensitive: table.sensitive().map(named),
     });
     let dependency = |dependency: Dependency| {
         serde_json::json!({
@@ -171,7 +163,8 @@ pub(super) fn in_words(
         })
     };
     let rule = |designed: &DesignedRule| {
-        let refused = designed.is_refused();
+        let infeasible = matches!(design.decision, Decision::NotDiverse(_));
+        let refused = designed.is_refused() || infeasible;
         let (held_by, violated_by, paths) = match &designed.status {
             _ if refused || design.decision == Decision::Undecided => (None, None, Vec::new()),
             Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
@@ -202,7 +195,7 @@ pub(super) fn in_words(
                 let rule = by.pointer.as_ref().map(|pointer| serde_json::json!({ "rule": pointer }));
                 rule.or_else(|| by.follows_from.map(dependency))
             }),
-            eligible: designed.ineligible.is_none(),
+            eligible: designed.ineligible.is_none() && !infeasible,
             largest_l: designed.largest_l,
             held_by,
             violated_by,
@@ -239,7 +232,7 @@ pub(super) fn in_words(
         particulars: design
             .planned()
             .find(|planned| planned.faults.is_empty())
-            .and_then(|planned| particulars(&planned.particulars())),
+            .and_then(|planned| particulars(&planned.particulars(), names)),
         composition,
         problems,
         warnings,
@@ -268,9 +261,9 @@ pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<Notice> 
 }
 
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
-pub(super) fn choice_in_words(decision: &Decision) -> Option<Notice> {
+pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Option<Notice> {
     let (type_, detail) = match decision {
-        Decision::ByRules | Decision::ByData(None) | Decision::Empty => return None,
+        Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
@@ -280,6 +273,14 @@ pub(super) fn choice_in_words(decision: &Decision) -> Option<Notice> {
                 tried.join("; ")
             );
             ("algorithm-chosen", detail)
+        }
+        Decision::Undecided if matches!(method, MethodSpec::Slicing(_)) => {
+            return Some(Notice {
+                r#type: "not-decided".to_owned(),
+                pointer: Some("/method/columns".to_owned()),
+                detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
+                    .to_owned(),
+            });
         }
         Decision::Undecided => {
             let detail = "the tables are chosen by what the data makes of them, once its rows are looked at and every rule can be kept";

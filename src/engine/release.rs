@@ -265,9 +265,14 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
 }
 
 /// Whether every figure of a manifest is the one that the audit read from the parts.
-pub(super) fn figures(audit: &Audit, publication: &Publication, manifest: &Manifest) -> bool {
+pub(super) fn figures(
+    audit: &Audit,
+    publication: &Publication,
+    published_names: &[String],
+    manifest: &Manifest,
+) -> bool {
     manifest.utility.bucket_sizes == bucket_sizes(audit, publication)
-        && manifest.particulars == particulars(&publication.particulars)
+        && manifest.particulars == particulars(&publication.particulars, published_names)
         && manifest.rules.iter().enumerate().all(|(index, rule)| rule.achieved == achieved(audit, publication, index))
 }
 
@@ -282,5 +287,5 @@ fn stated_choices(specification: &Specification) -> Vec<Notice> {
             specification.published_names[attr.index()]
         ),
     });
-    stated.collect()
+    stated.chain(super::unsealed_by_choice(specification)).collect()
 }

@@ -94,7 +94,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     let mistyped = mistyped(claim.manifest, parts)?;
     summary.checks.push(CheckResult {
         check: "figures".to_owned(),
-        passed: figures(&audit, &publication, claim.manifest)
+        passed: figures(&audit, &publication, claim.names, claim.manifest)
             && all_listed
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,

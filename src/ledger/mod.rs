@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Protected, Publication, PublishedTable, Standing, Uninformative};
+use crate::publication::{Guarantee, Particulars, Protected, Publication, PublishedTable, Standing, Uninformative};
 use aside::{Aside, Values};
 
 pub use overview::{refused_pairs, shared};
@@ -323,13 +323,15 @@ pub fn disclosures(publication: &Publication, names: &[String], uninformative: &
                 .collect(),
         ),
     };
+    // slicing leaves no row out, whatever stands beside what it protects
+    let is_sliced = matches!(publication.particulars, Particulars::Slicing { .. });
     let tables = publication.tables.iter();
     tables
         .map(|table| Disclosure {
             table: table.name.0.clone(),
             attributes: named(table.attributes()),
             standing: keep(&table.standing),
-            partial: publication.suppressed > 0 || knows_beside(table),
+            partial: publication.suppressed > 0 || (!is_sliced && knows_beside(table)),
         })
         .collect()
 }

@@ -124,6 +124,8 @@ catalogue! {
         "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
         "ask for at most largest_l, or drop the sensitive attribute";
+    InfeasibleRoot, "infeasible-root", 422, "the whole table does not hold what every bucket is to hold",
+        "ask for less diversity, or let fewer attributes stand beside the sensitive one";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
     NotGnf, "not-gnf", 422, "the proposed tables break a rule",
@@ -163,7 +165,9 @@ impl Kind {
 }
 
 /// The members that tell a count of the data.
-const COUNTS: [&str; 2] = ["largest_l", "too_frequent"];
+const COUNTS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
+/// The faults that have them.
+const COUNTED: [Kind; 2] = [Kind::RuleIneligible, Kind::InfeasibleRoot];
 /// The detail in place of one that tells it.
 const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
 
@@ -171,7 +175,7 @@ const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:i
 pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if fault.get("type") == Some(&Kind::RuleIneligible.uri().into()) {
+        if COUNTED.iter().any(|kind| fault.get("type") == Some(&kind.uri().into())) {
             COUNTS.iter().for_each(|count| drop(fault.remove(*count)));
             fault.insert("detail".to_owned(), UNCOUNTED.into());
         }
@@ -238,7 +242,7 @@ impl Problem {
     /// The problem for a caller who may not see counts of the data.
     #[must_use]
     pub fn without_counts(mut self) -> Self {
-        for fault in self.errors.iter_mut().filter(|fault| fault.kind == Kind::RuleIneligible) {
+        for fault in self.errors.iter_mut().filter(|fault| COUNTED.contains(&fault.kind)) {
             COUNTS.iter().for_each(|count| drop(fault.members.remove(*count)));
             UNCOUNTED.clone_into(&mut fault.detail);
         }

@@ -54,11 +54,28 @@ impl PublishedTable {
         let bucketed = self.parts.iter().all(|part| part.bucketed);
         match (&self.standing, bucketed) {
             (Standing::Plain, _) => "marginal",
-            (Standing::Sealed(_), true) => "bucketized",
+            (Standing::Sealed(seals), true) => {
+                let parts = self.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
+                kind_of_sealed(parts, seals)
+            }
             (Standing::Sealed(_) | Standing::Unsealed, false) => "generalized",
             (Standing::Unsealed, true) => "sliced",
         }
     }
+}
+
+/// The word for a sealed table of parts that are tied by bucket: bucketized where one part is known and the others are protected,
+/// sliced where what is known stands in several parts, or beside what is protected.
+#[must_use]
+pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[Seal]) -> &'static str {
+    let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
+    let known = parts.into_iter().filter(|part| !part.is_subset(protected));
+    let (mut whole, mut mixed) = (0, false);
+    known.for_each(|part| {
+        whole += 1;
+        mixed |= part.meets(protected);
+    });
+    if whole > 1 || mixed { "sliced" } else { "bucketized" }
 }
 
 /// What a published table is worth when other tables are published beside it.
@@ -192,6 +209,39 @@ impl Cells {
     }
 }
 
+/// Where a sliced table holds its guarantee.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum SlicedDiversity {
+    /// In every bucket, among the rows that are alike beside the sensitive attribute.
+    #[default]
+    Bucket,
+    /// Over all buckets that a row may stand in, weighed by the share of a bucket's combinations that are the row.
+    Mixture,
+    /// The same, and also with buckets weighed by the number of copies of the row that are expected in them.
+    MixtureWeighted,
+}
+
+impl SlicedDiversity {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Bucket, Self::MixtureWeighted, Self::Mixture];
+
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bucket => "bucket",
+            Self::Mixture => "mixture",
+            Self::MixtureWeighted => "mixture_weighted",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|diversity| diversity.word() == word)
+    }
+}
+
 /// What only some methods have to say of their publication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Particulars {
@@ -209,10 +259,12 @@ pub enum Particulars {
         /// No buckets lose less, where that was asked for and proved.
         lower_bound: Option<u64>,
     },
-    /// The column groups of slicing.
+    /// The columns of slicing.
     Slicing {
-        /// The attributes of each column group.
+        /// The attributes of each column, the sensitive one last.
         columns: Vec<AttrSet>,
+        /// Where the guarantee holds.
+        diversity: SlicedDiversity,
     },
     /// What Decompose reports of several sensitive attributes.
     Decompose {

@@ -8,6 +8,7 @@ use super::assign::{Assignment, Values, assign, several};
 use super::bucketize::PlannedBuckets;
 use super::make::Maker;
 use super::partition::Split;
+use super::slicing::{Slicing, Whole};
 use super::{Input, Published, Refusal};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
@@ -45,6 +46,8 @@ pub enum Decision {
     Undecided,
     /// By the rules, and no row would be left in the table.
     Empty,
+    /// The whole table does not hold what every bucket of it is to hold.
+    NotDiverse(Whole),
 }
 
 /// The best of several.
@@ -75,10 +78,13 @@ pub struct DesignedTable {
 pub struct Bucketized {
     /// The attributes of each sensitive part, all apart from each other.
     pub parts: Vec<AttrSet>,
-    /// What every bucket keeps.
+    /// What every bucket keeps; nothing where only the table as a whole does.
     pub seals: Vec<Seal>,
     /// The buckets, where they are decided beforehand.
     pub planned: Option<Arc<PlannedBuckets>>,
+    /// How the other attributes are divided into parts and rows into buckets, in a sliced table. Its one sensitive part may
+    /// hold attributes that are known.
+    pub sliced: Option<Slicing>,
 }
 
 impl Bucketized {
@@ -87,7 +93,7 @@ impl Bucketized {
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
         let seal = Seal { known: attributes.minus(part), protects, guarantees };
-        Self { parts: vec![part], seals: vec![seal], planned: None }
+        Self { parts: vec![part], seals: vec![seal], planned: None, sliced: None }
     }
 
     /// The same with one sensitive attribute.
@@ -109,13 +115,20 @@ impl Bucketized {
             parts: vec![sensitive.iter().map(|(attr, _)| *attr).collect()],
             seals: sensitive.iter().map(seal).collect(),
             planned: None,
+            sliced: None,
         }
     }
 
     /// Whether rows may be left out: where what is protected stands beside what is known, no assignment takes all rows.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
-        self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+        self.sliced.is_none() && self.seals.iter().any(|seal| seal.known.meets(self.sensitive()))
+    }
+
+    /// Whether nothing else may be published of the same rows that shares an attribute.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        self.sliced.is_some() && self.seals.is_empty()
     }
 
     /// The attributes that seals protect, each with its diversity.
@@ -239,16 +252,7 @@ impl DesignedTable {
     #[must_use]
     pub fn stands_alone(&self) -> bool {
         self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
-    }
-
-    /// How often every row is looked at when it is made, as progress counts.
-    #[must_use]
-    pub const fn passes(&self) -> u64 {
-        match (&self.bucketized, &self.generalized) {
-            (Some(_), _) => 3,
-            (None, Some(_)) => 2,
-            (None, None) => 1,
-        }
+            || self.bucketized.as_ref().is_some_and(Bucketized::stands_alone)
     }
 
     /// The table as the Guardian Normal Form check sees it.
@@ -384,10 +388,14 @@ impl Design {
             );
             Some(fault)
         };
-        let refused = self.rules.iter().filter_map(refused).chain((self.decision == Decision::Empty).then(|| {
-            let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
-            Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail)
-        }));
+        let refused = self.rules.iter().filter_map(refused).chain(match &self.decision {
+            Decision::Empty => {
+                let detail = "no rows can stand together so that every sensitive attribute is protected from whoever knows all others";
+                Some(Fault::new("/method/algorithm", Kind::MultiSaEmpty, detail))
+            }
+            Decision::NotDiverse(whole) => Some(whole.fault(names)),
+            Decision::ByRules | Decision::ByData(_) | Decision::Undecided => None,
+        });
         let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
         let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
         let faults =
@@ -450,6 +458,7 @@ impl Design {
             let maker = Maker { table, published_names: input.published_names, control };
             let (parts, standing, witness) = match &designed.bucketized {
                 None => maker.raw(designed.attributes)?,
+                Some(Bucketized { sliced: Some(slicing), .. }) => maker.sliced(slicing, &name, streams)?,
                 Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
             let (descriptions, cells) = parts.into_iter().unzip();

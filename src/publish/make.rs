@@ -4,6 +4,7 @@ use super::arrange;
 use super::assign::{Assignment, Labels};
 use super::bucketize;
 use super::design::Bucketized;
+use super::slicing::Slicing;
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{Attr, AttrSet, Column, Table};
@@ -35,7 +36,7 @@ impl Maker<'_> {
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let Bucketized { parts: sensitive, seals, planned } = bucketized;
+        let Bucketized { parts: sensitive, seals, planned, .. } = bucketized;
         let assignment = bucketized.draw(self.table, streams, self.control)?;
         let buckets = assignment.buckets;
         let fakes = match (planned, bucketize::protected(bucketized)) {
@@ -67,6 +68,22 @@ impl Maker<'_> {
         let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
         let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
         Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
+    }
+
+    pub(super) fn sliced(&self, slicing: &Slicing, name: &TableName, streams: &Streams) -> Result<MadeTable, Cancelled> {
+        let assignment = slicing.draw(self.table, self.control)?;
+        let buckets = assignment.buckets;
+        let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
+        let labels_of_rows = labels.of_rows(assignment);
+        let groups = arrange::Groups::new(&labels_of_rows, buckets);
+        let parts = slicing.decided().iter().zip(1..).map(|(column, number)| {
+            let attrs: Vec<Attr> = column.iter().collect();
+            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
+            Ok(self.part(&format!("c{number}"), &attrs, columns, Some(Labels::column(groups.sizes()))))
+        });
+        let parts = parts.collect::<Result<_, _>>()?;
+        let standing = slicing.diversity.standing(slicing.attributes, slicing.sensitive);
+        Ok((parts, standing, TableWitness::Buckets(labels_of_rows)))
     }
 
     /// The sensitive part with values of nobody among those of the rows.

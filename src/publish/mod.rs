@@ -121,6 +121,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
         MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
         MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
+        MethodSpec::Slicing(spec) => slicing::SlicingMethod::plan(spec, input, control),
     }
 }
 
@@ -141,5 +142,6 @@ pub fn publish(
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
         MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
         MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
+        MethodSpec::Slicing(_) => slicing::SlicingMethod::publish(plan, input, table, streams, control),
     }
 }

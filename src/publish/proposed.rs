@@ -3,7 +3,7 @@
 use super::{Bucketized, Decision, Design, DesignedTable, Input, Refusal, anatomy, versatile};
 use crate::privacy::{self, Rule, Schema, Status};
 use crate::problem::{Fault, Kind};
-use crate::spec::{MethodSpec, ProposedTable};
+use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 
 /// The rules of `method` in the tables that are proposed in place of its own. A table that is to be bucketized keeps the
 /// strongest guarantees of all rules, of this job or standing, into its sensitive attribute; of none where there are none.
@@ -13,7 +13,9 @@ use crate::spec::{MethodSpec, ProposedTable};
 pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -> Result<Design, Refusal> {
     let (rules, relied_on) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
-        MethodSpec::Anatomy(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
+        MethodSpec::Anatomy(AnatomySpec { rule }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
+            (vec![anatomy::designed_rule(rule, input)], Vec::new())
+        }
         MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
         MethodSpec::Generalize(_) => {
             let detail = "tables are proposed of exact values; those of generalize are not judged as such";

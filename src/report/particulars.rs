@@ -1,9 +1,10 @@
 //! What only some methods have to say, as a manifest states it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::publication::{Particulars, Thresholds};
+use crate::microdata::{Attr, AttrSet};
+use crate::publication::{Particulars, SlicedDiversity, Thresholds};
 
 /// What `bucketize` says.
 #[derive(Serialize, Deserialize)]
@@ -24,36 +25,64 @@ struct Class {
     buckets: u64,
 }
 
-/// Particulars in JSON; null where there are none.
+/// As they stand in a manifest; null where there is nothing to say. `names` are the published names.
 #[must_use]
-pub fn particulars(particulars: &Particulars) -> Option<Value> {
-    let Particulars::Bucketize { thresholds, setting, loss, lower_bound } = particulars else { return None };
-    let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
-    let stated = OfBuckets {
-        setting: setting.iter().map(|&(size, buckets)| Class { size, buckets }).collect(),
-        loss: *loss,
-        // the loss of one bucket of all rows is (rows - 1)^2
-        mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
-        lower_bound: *lower_bound,
-        thresholds: thresholds.clone(),
-    };
-    // nothing of it can fail to be written
-    serde_json::to_value(stated).ok()
+pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value> {
+    match particulars {
+        Particulars::Bucketize { thresholds, setting, loss, lower_bound } => {
+            let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
+            let stated = OfBuckets {
+                setting: setting.iter().map(|&(size, buckets)| Class { size, buckets }).collect(),
+                loss: *loss,
+                // the loss of one bucket of all rows is (rows - 1)^2
+                mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
+                lower_bound: *lower_bound,
+                thresholds: thresholds.clone(),
+            };
+            // nothing of it can fail to be written
+            serde_json::to_value(stated).ok()
+        }
+        Particulars::Slicing { columns, diversity } => {
+            let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
+            Some(json!({"columns": columns.iter().map(named).collect::<Vec<_>>(), "diversity": diversity.word()}))
+        }
+        _ => None,
+    }
 }
 
-/// Reads them back.
+/// Reads them back, out of the manifest of a method.
 ///
 /// # Errors
 /// What cannot be understood, in words.
-pub(super) fn read(stated: Option<&Value>) -> Result<Particulars, String> {
-    let Some(stated) = stated else { return Ok(Particulars::None) };
-    let read: Option<OfBuckets> = serde_json::from_value(stated.clone()).ok();
+pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Result<Particulars, String> {
+    let read = match (method, stated) {
+        ("bucketize", Some(stated)) => of_buckets(stated),
+        ("slicing", Some(stated)) => of_slices(stated, names),
+        ("bucketize" | "slicing", None) => return Err(format!("a release by {method} without its particulars")),
+        (_, None) => Some(Particulars::None),
+        _ => None,
+    };
+    read.ok_or_else(|| "particulars of a method that this version does not have".to_owned())
+}
+
+fn of_buckets(stated: &Value) -> Option<Particulars> {
+    let OfBuckets { setting, loss, lower_bound, thresholds, .. } = serde_json::from_value(stated.clone()).ok()?;
     // a bucket has a row
-    let read = read.filter(|read| read.setting.iter().all(|class| class.size > 0 && class.size <= u64::from(u32::MAX)));
-    let OfBuckets { setting, loss, lower_bound, thresholds, .. } =
-        read.ok_or("particulars of a method that this version does not have")?;
+    if setting.iter().any(|class| class.size == 0 || class.size > u64::from(u32::MAX)) {
+        return None;
+    }
     let setting = setting.into_iter().map(|Class { size, buckets }| (size, buckets)).collect();
-    Ok(Particulars::Bucketize { thresholds, setting, loss, lower_bound })
+    Some(Particulars::Bucketize { thresholds, setting, loss, lower_bound })
+}
+
+fn of_slices(stated: &Value, names: &[String]) -> Option<Particulars> {
+    if stated.as_object()?.keys().any(|name| !["columns", "diversity"].contains(&name.as_str())) {
+        return None;
+    }
+    let attr = |name: &Value| names.iter().position(|known| name == known.as_str()).map(Attr::from);
+    let set = |names: &Value| names.as_array()?.iter().map(attr).collect::<Option<AttrSet>>();
+    let columns = stated["columns"].as_array()?.iter().map(set).collect::<Option<_>>()?;
+    Some(Particulars::Slicing { columns, diversity: SlicedDiversity::of_word(stated["diversity"].as_str()?)? })
 }
 
 #[cfg(test)]
@@ -65,12 +94,12 @@ mod tests {
         let thresholds = Thresholds::Uniform { l: 2 };
         let setting = vec![(6, 6), (7, 2)];
         let said = Particulars::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
-        let written = particulars(&said).unwrap();
+        let written = particulars(&said, &[]).unwrap();
         assert_eq!(written["mse"], serde_json::json!(222.0 / 49.0));
-        assert_eq!(read(Some(&written)), Ok(said));
-        assert_eq!(read(None), Ok(Particulars::None));
+        assert_eq!(read(Some(&written), "bucketize", &[]), Ok(said));
+        assert_eq!(read(None, "anatomy", &[]), Ok(Particulars::None));
         let mut more = written.clone();
         more["true_loss"] = 1.into();
-        assert!(read(Some(&more)).is_err());
+        assert!(read(Some(&more), "bucketize", &[]).is_err());
     }
 }

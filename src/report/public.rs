@@ -58,6 +58,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             );
         }
         match table.seals.first() {
+            _ if table.kind == "sliced" => format!(
+                "{} holds {attributes} in {} parts, tied to each other by {} buckets",
+                table.name,
+                table.parts.len(),
+                classes
+            ),
             None => format!("{} holds the exact tuples of {attributes}", table.name),
             Some(seal) => {
                 format!(

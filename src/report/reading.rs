@@ -16,7 +16,7 @@ pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publicati
     Ok(Publication {
         tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
         rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars: super::particulars::read(manifest.particulars.as_ref())?,
+        particulars: super::particulars::read(manifest.particulars.as_ref(), &manifest.method.r#type, names)?,
         suppressed: 0,
     })
 }

@@ -43,6 +43,12 @@ pub fn readme(manifest: &Manifest) -> String {
     if generalized {
         text.paragraph("", "Classes: rows whose quasi-identifiers stand in equal cells are a class. An interval is written `17..24`, also of a single value (`17..17`): the value of each of its rows lies between the ends, both included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, null for a missing value. To count, spread a row evenly over its cell.");
     }
+    if manifest.tables.iter().any(|table| table.kind == "sliced") {
+        text.paragraph("", "A sliced table has a part for each of its columns. In every bucket the rows of all its parts are the same people, each part in an order of its own: a row of one part may belong with every row of every other part.");
+    }
+    if manifest.tables.iter().any(|table| table.kind == "sliced" && table.standing == "unsealed") {
+        text.paragraph("", "What is promised of it holds over all buckets in which a person may stand, not in every bucket by itself. It does so as long as nothing else is published of the same people that shares an attribute with it.");
+    }
 
     text.heading("What must not be concluded");
     if generalized {

@@ -87,6 +87,19 @@ impl<'a> PartRows<'a> {
         Ok(())
     }
 
+    /// How many rows a chunk has.
+    ///
+    /// # Errors
+    /// When the chunk is not CSV.
+    pub fn count(&self, csv: &[u8], first: bool) -> Result<u64, ScanError> {
+        let mut scanner = self.scanner(csv);
+        let mut rows = 0;
+        while scanner.next_record()?.is_some() {
+            rows += 1;
+        }
+        Ok(rows - u64::from(first && rows > 0))
+    }
+
     /// The end of a page.
     pub fn json_tail(&self, next: Option<&str>, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("],\"next\":{}}}", Value::from(next)).as_bytes());

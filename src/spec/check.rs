@@ -10,6 +10,7 @@ use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
+use super::slicing;
 use super::types::{
     Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
@@ -83,6 +84,15 @@ pub(super) fn resolve(
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
+        DraftMethod::Slicing(draft) => {
+            if general.entropy == Some(true) {
+                faults.unsupported(
+                    "/utility/0",
+                    "the entropy of the model is not stated of sliced tables; leave utility out",
+                );
+            }
+            MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
+        }
     };
     check_uninformative(columns, &used, &uninformative, &method, faults);
     Some(Specification {

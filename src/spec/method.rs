@@ -9,13 +9,14 @@ use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
+use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize"];
-const UNSUPPORTED: &[&str] = &["slicing", "decompose", "sequential"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize", "slicing"];
+const UNSUPPORTED: &[&str] = &["decompose", "sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
@@ -23,6 +24,7 @@ pub(super) enum DraftMethod {
     Anatomy(DraftAnatomy),
     Bucketize(DraftBucketize),
     Generalize(DraftGeneralize),
+    Slicing(DraftSlicing),
 }
 
 /// Versatile publishing.
@@ -65,6 +67,7 @@ impl DraftMethod {
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Generalize(draft) => draft.mentioned(),
+            Self::Slicing(draft) => draft.mentioned(),
         }
     }
 
@@ -75,6 +78,7 @@ impl DraftMethod {
             Self::Anatomy(draft) => &draft.guessed,
             Self::Bucketize(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
+            Self::Slicing(draft) => &draft.guessed,
         }
     }
 }
@@ -103,11 +107,14 @@ pub(super) fn read(
             }
             Some(DraftMethod::Versatile(draft))
         }
-        Some("anatomy") => {
+        Some(name @ ("anatomy" | "slicing")) => {
             if no_rules.is_some() {
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
-            Some(DraftMethod::Anatomy(anatomy(members, columns, stated, faults)))
+            Some(match name {
+                "slicing" => DraftMethod::Slicing(slicing::read(members, columns, faults)),
+                _ => DraftMethod::Anatomy(anatomy(members, columns, stated, faults)),
+            })
         }
         Some("bucketize") => {
             if no_rules.is_some() {

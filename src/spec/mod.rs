@@ -24,6 +24,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod schema;
+mod slicing;
 mod types;
 mod utility;
 mod verification;
@@ -41,6 +42,7 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
+pub use slicing::{SlicedColumns, SlicingSpec};
 pub use types::{
     Algorithm, AnatomySpec, CellKind, ColumnFacts, Correlated, GeneralizeSpec, MethodSpec, Origin, ProposedTable,
     Reading, Schema, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::bucketize::BucketizeSpec;
 use super::generalize::Halving;
+use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
@@ -148,6 +149,8 @@ pub enum MethodSpec {
     Bucketize(BucketizeSpec),
     /// Classes of rows whose quasi-identifiers are published alike.
     Generalize(GeneralizeSpec),
+    /// One sensitive attribute, one table in columns that are tied by bucket.
+    Slicing(SlicingSpec),
 }
 
 impl MethodSpec {
@@ -159,6 +162,7 @@ impl MethodSpec {
             Self::Anatomy(_) => "anatomy",
             Self::Bucketize(_) => "bucketize",
             Self::Generalize(_) => "generalize",
+            Self::Slicing(_) => "slicing",
         }
     }
 
@@ -167,7 +171,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -176,7 +180,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -188,6 +192,7 @@ impl MethodSpec {
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
             Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
             Self::Generalize(spec) => &spec.rules,
+            Self::Slicing(spec) => std::slice::from_ref(&spec.rule),
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum Attack {
     ExactPosteriors,
     /// How often values of other attributes go with the sensitive ones, from half of the original, held against the other half.
     Proxy,
+    /// The tuples that a release might hold, beside those of the original.
+    Membership,
 }
 
 impl Attack {
@@ -42,19 +44,20 @@ impl Attack {
         match self {
             Self::ExactPosteriors => "exact_posteriors",
             Self::Proxy => "proxy",
+            Self::Membership => "membership",
         }
     }
 
-    /// Whether it needs the original.
+    /// Whether it needs the data.
     #[must_use]
     pub const fn uses_original(self) -> bool {
-        matches!(self, Self::Proxy)
+        matches!(self, Self::Proxy | Self::Membership)
     }
 }
 
 /// Attacks of the contract that this version does not play.
 const UNBUILT: &[&str] =
-    &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "membership", "join"];
+    &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -174,9 +177,9 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
     let mut faults = Faults::new();
     let read = Members::open(document, "", &mut faults).and_then(|mut members| {
         let attack = match members.take("attack") {
-            Some(value) => attack(value, &members.at("attack"), &mut faults),
+            Some(value) => attack(value, &members.at("attack"), &OF_RELEASES, &mut faults),
             None => {
-                faults.range(members.at("attack"), &one_of(&Attack::ALL.map(Attack::word)));
+                faults.range(members.at("attack"), &one_of(&OF_RELEASES.map(Attack::word)));
                 None
             }
         };
@@ -190,24 +193,21 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
     read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }
 
-fn attack(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Attack> {
-    let known = Attack::ALL;
-    match value.as_str() {
-        Some(name) if UNBUILT.contains(&name) => {
-            faults.unsupported(
-                pointer,
-                format!("{name} is not played by this version; ask for exact_posteriors or proxy"),
-            );
-            None
+/// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
+const OF_RELEASES: [Attack; 3] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership];
+const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
+
+fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {
+    let words: Vec<&str> = known.iter().map(|attack| attack.word()).collect();
+    let found = |attack: &&Attack| value == attack.word();
+    match (known.iter().find(found), value.as_str()) {
+        (Some(attack), _) => return Some(*attack),
+        (None, Some(name)) if UNBUILT.contains(&name) || OF_RELEASES.iter().any(|attack| attack.word() == name) => {
+            faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
         }
-        name => {
-            let found = known.into_iter().find(|attack| name == Some(attack.word()));
-            if found.is_none() {
-                faults.range(pointer, &one_of(&known.map(Attack::word)));
-            }
-            found
-        }
+        (None, _) => faults.range(pointer, &one_of(&words)),
     }
+    None
 }
 
 fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subject> {
@@ -373,7 +373,7 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
     let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
     for (index, value) in list.iter().enumerate() {
         let pointer = child(&members.at("attacks"), &index.to_string());
-        match attack(value, &pointer, faults) {
+        match attack(value, &pointer, &OF_TABLES, faults) {
             Some(found) if !attacks.contains(&found) => attacks.push(found),
             _ => {}
         }

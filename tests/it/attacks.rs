@@ -143,9 +143,7 @@ async fn releases_are_attacked_rule_by_rule() {
         assert!(worst["count"].as_u64().unwrap() * 2 <= worst["of"].as_u64().unwrap(), "{found:#}");
     }
     server.post(&path, &attack(json!("/method/rules/7"))).await.fault("/rule", "parameter-range");
-    for name in
-        ["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "membership", "join"]
-    {
+    for name in ["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"] {
         server.post(&path, &json!({"attack": name})).await.fault("/attack", "guarantee-unsupported");
     }
     let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": 2}, "more": 1});

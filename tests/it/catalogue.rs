@@ -97,11 +97,14 @@ async fn every_kind_is_reached() {
     vacuous["method"]["default_guarantee"]["l"] = 1.into();
     let overlapping = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],
         "sensitive": "age", "guarantee": {"type": "l_diversity", "l": 2}}});
+    let infeasible = json!({"unlisted": "drop", "method": {"type": "slicing", "sensitive": "gender",
+        "columns": {"explicit": [["age"], ["gender"]]}, "guarantee": {"type": "l_diversity", "l": 3}}});
     for (dataset, document) in [
         (&dataset, faulty),
         (&dataset, json!({"policy": "x-v1"})),
         (&dataset, vacuous),
         (&dataset, overlapping),
+        (&dataset, infeasible),
         (&attributes, json!({"attributes": all, "method": versatile(&["c0 -> c1"])})),
     ] {
         note(&server.job(dataset, document).await.json());

@@ -47,7 +47,7 @@ fn cell(array: &dyn Array, row: usize) -> Option<String> {
 }
 
 /// Header and rows; missing cells are `None`.
-type Cells = (Vec<String>, Vec<Vec<Option<String>>>);
+pub(crate) type Cells = (Vec<String>, Vec<Vec<Option<String>>>);
 
 fn of_batches(schema: &Schema, batches: &[RecordBatch]) -> Cells {
     let rows = batches.iter().flat_map(|batch| {
@@ -56,7 +56,7 @@ fn of_batches(schema: &Schema, batches: &[RecordBatch]) -> Cells {
     (schema.fields().iter().map(|field| field.name().clone()).collect(), rows.collect())
 }
 
-fn of_parquet(bytes: Vec<u8>) -> (Schema, Cells) {
+pub(crate) fn of_parquet(bytes: Vec<u8>) -> (Schema, Cells) {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
     let schema = builder.schema().as_ref().clone();
     let batches: Vec<RecordBatch> = builder.build().unwrap().map(Result::unwrap).collect();
@@ -64,7 +64,7 @@ fn of_parquet(bytes: Vec<u8>) -> (Schema, Cells) {
     (schema, cells)
 }
 
-fn of_arrow(bytes: Vec<u8>) -> (Schema, Cells) {
+pub(crate) fn of_arrow(bytes: Vec<u8>) -> (Schema, Cells) {
     let reader = arrow_ipc::reader::StreamReader::try_new(Cursor::new(bytes), None).unwrap();
     let schema = reader.schema().as_ref().clone();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();

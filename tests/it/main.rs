@@ -40,6 +40,7 @@ mod ledger;
 mod library;
 mod life;
 mod limits;
+mod linked;
 mod matrix;
 mod metrics;
 mod nginx;

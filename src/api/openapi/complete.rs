@@ -24,6 +24,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "median_posterior"),
     ("Achieved", "recursive_c"),
     ("Achieved", "worst_posterior"),
+    ("Attacked", "membership"),
     ("BrokenClass", "bucket"),
     ("BrokenClass", "class"),
     ("CheckResult", "detail"),
@@ -317,6 +318,9 @@ fn headers() -> Value {
         "Content-Disposition": header(
             "A name for the file; not of a page of JSON.", false, text(),
             "attachment; filename=\"t1.qi.csv\"".into()),
+        "Guardian-Linkage": header(
+            "`synthetic` where rows of different parts were put side by side at random; only of `view=linked`.", false,
+            json!({"type": "string", "enum": ["synthetic"]}), "synthetic".into()),
         "Retry-After": header("After how many seconds it is worth to try again.", true, seconds(), 5.into()),
         "Retry-After-In-Progress": header(
             "After how many seconds it is worth to try again, while the first request with the same key still runs.",

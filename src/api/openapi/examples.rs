@@ -56,6 +56,7 @@ files! {
     "releases.json", "A list of one release";
     "report.json", "The release in words";
     "series.json", "What was published of the hospital table";
+    "slicing.json", "Two columns, in which zip codes stand beside hospitals";
     "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";

@@ -4,8 +4,8 @@
 use crate::problem::Kind;
 use Kind::{
     BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
-    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, Internal,
-    InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
+    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, InfeasibleRoot,
+    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
     ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
     TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
     UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
@@ -45,6 +45,7 @@ pub(super) const FAULTS: &[Kind] = &[
     IdentifierPublished,
     RuleMalformed,
     RuleIneligible,
+    InfeasibleRoot,
     RuleImpossible,
     Kind::ThresholdMissing,
     Kind::InfeasibleSizes,
@@ -81,6 +82,7 @@ const DOCUMENTS: &[Example] = &[
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
     (JSON, "generalize.json"),
+    (JSON, "slicing.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
 ];
@@ -89,6 +91,7 @@ const PLANNED: &[Example] = &[
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
     (JSON, "generalize.json"),
+    (JSON, "slicing.json"),
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
     (JSON, "proposed.json"),
@@ -364,6 +367,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             InvalidSpecification,
             GuaranteeUnsupported,
             WorkLimit,
+            Quota,
         ],
     },
     Operation {

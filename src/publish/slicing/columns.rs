@@ -1,8 +1,31 @@
 //! The attribute partition: which attributes stand together in a column (slicing, section 4.1).
 
+use std::collections::BTreeMap;
+
 use super::medoids;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Coarse, Table, phi_squared};
+
+/// Into how many bins of equal width numbers of many values are cut to see what they go with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bins {
+    /// Where nothing is said.
+    pub otherwise: u32,
+    /// Of some attributes.
+    pub of: BTreeMap<Attr, u32>,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { otherwise: super::BINS, of: BTreeMap::new() }
+    }
+}
+
+impl Bins {
+    fn coarse(&self, table: &Table, attr: Attr) -> Coarse {
+        Coarse::of(table.column(attr), self.of.get(&attr).copied().unwrap_or(self.otherwise))
+    }
+}
 
 /// How the caller wants attributes put together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,7 +121,7 @@ impl Columns {
     }
 
     /// Puts `attributes` of `table` into columns, the sensitive one last. Looks at the data unless columns are explicit: numbers
-    /// of many values are cut into `bins` bins to see what they go with.
+    /// of many values are cut into `bins` to see what they go with.
     ///
     /// # Errors
     /// [`NoColumns`] when these columns cannot be made, or when told to stop.
@@ -107,7 +130,7 @@ impl Columns {
         table: &Table,
         attributes: AttrSet,
         sensitive: Attr,
-        bins: u32,
+        bins: &Bins,
         control: &Control,
     ) -> Result<Vec<AttrSet>, NoColumns> {
         self.check(attributes, sensitive)?;
@@ -149,7 +172,7 @@ fn clustered(
     table: &Table,
     attributes: AttrSet,
     count: usize,
-    bins: u32,
+    bins: &Bins,
     control: &Control,
 ) -> Result<Vec<AttrSet>, Cancelled> {
     if count == 1 {
@@ -159,7 +182,7 @@ fn clustered(
     if count == attrs.len() {
         return Ok(attrs.into_iter().map(AttrSet::one).collect());
     }
-    let coarse: Vec<Coarse> = attrs.iter().map(|&attr| Coarse::of(table.column(attr), bins)).collect();
+    let coarse: Vec<Coarse> = attrs.iter().map(|&attr| bins.coarse(table, attr)).collect();
     let mut distances = vec![vec![0.0; attrs.len()]; attrs.len()];
     for a in 0..attrs.len() {
         for b in 0..a {
@@ -179,17 +202,17 @@ fn companions(
     attributes: AttrSet,
     sensitive: Attr,
     others: usize,
-    bins: u32,
+    bins: &Bins,
     control: &Control,
 ) -> Result<AttrSet, Cancelled> {
     if others == 0 {
         return Ok(AttrSet::one(sensitive));
     }
-    let of_sensitive = Coarse::of(table.column(sensitive), bins);
+    let of_sensitive = bins.coarse(table, sensitive);
     let mut ranked = Vec::with_capacity(attributes.len());
     for attr in attributes.without(sensitive).iter() {
         control.check()?;
-        ranked.push((phi_squared(&Coarse::of(table.column(attr), bins), &of_sensitive), attr));
+        ranked.push((phi_squared(&bins.coarse(table, attr), &of_sensitive), attr));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))

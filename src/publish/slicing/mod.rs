@@ -11,15 +11,19 @@
 
 mod columns;
 mod counts;
+mod designed;
 mod keys;
 mod medoids;
 mod membership;
+mod method;
 mod mixture;
 mod posterior;
 
-pub use columns::{Columns, ColumnsError, NoColumns};
+pub use columns::{Bins, Columns, ColumnsError, NoColumns};
+pub use designed::Whole;
 pub use keys::Keys;
 pub use membership::Membership;
+pub use method::SlicingMethod;
 
 use self::counts::Bound;
 use self::mixture::Mixture;
@@ -93,8 +97,8 @@ pub struct Slicing {
     pub min_bucket: Option<usize>,
     /// Column generalization: every value of a column occurs so often, the sensitive attribute apart.
     pub column_k: Option<u64>,
-    /// Numbers of many values are cut into so many bins to see what they go with.
-    pub bins: u32,
+    /// Into how many bins numbers of many values are cut to see what they go with.
+    pub bins: Bins,
 }
 
 /// A table in columns and buckets.
@@ -161,7 +165,7 @@ impl Slicing {
         if table.rows() == 0 {
             return Err(Unsliced::Empty);
         }
-        let columns = self.columns.divide(table, self.attributes, self.sensitive, self.bins, control)?;
+        let columns = self.columns.divide(table, self.attributes, self.sensitive, &self.bins, control)?;
         let boxes = self.boxes(table, &columns, stated, control)?;
         let keys = keys_of(table, &columns, &boxes, self.sensitive, control)?;
         let buckets = self.buckets(table, &keys, stated, control)?;
@@ -225,6 +229,36 @@ impl Slicing {
                 Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
             }
         }
+    }
+
+    /// Whether the whole table, as one bucket in these columns, holds: without that no slicing does.
+    ///
+    /// # Errors
+    /// [`Unsliced::NotDiverse`] where it does not, or when told to stop.
+    pub fn check_whole(
+        &self,
+        table: &Table,
+        columns: &[AttrSet],
+        stated: &dyn Stated,
+        control: &Control,
+    ) -> Result<(), Unsliced> {
+        let boxes: Vec<Option<Assignment>> = columns.iter().map(|_| None).collect();
+        let keys = keys_of(table, columns, &boxes, self.sensitive, control)?;
+        let sensitive = table.column(self.sensitive);
+        let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
+        let guarantees = match &self.diversity {
+            Diversity::Bucket(guarantees) => guarantees.clone(),
+            // in one bucket no row has another to be mixed with
+            Diversity::Mixture(l) | Diversity::MixtureWeighted(l) => {
+                let alpha = Ratio::new(l.denominator(), l.numerator()).map_err(|_| Unsliced::BelowOne)?;
+                vec![Guarantee::AlphaK { alpha, k: 1 }]
+            }
+        };
+        let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
+        let groups = (keys.beside.count > 1).then_some(&keys.beside);
+        let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
+        let all: Vec<u32> = (0..table.rows() as u32).collect();
+        if judge.holds(&all) { Ok(()) } else { Err(self.worst(table, &keys)) }
     }
 
     /// Where a sensitive value takes the largest share of the rows that are alike beside it.

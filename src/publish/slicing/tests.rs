@@ -41,7 +41,7 @@ fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversi
         max_attempts: None,
         min_bucket: Some(1),
         column_k: None,
-        bins: BINS,
+        bins: Bins::default(),
     }
 }
 
@@ -375,7 +375,7 @@ proptest! {
             ..slicing(&table, &columns, sensitive, diversity, split)
         };
         let stated = Aside(aside.clone());
-        let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), BINS, &Control::default()).unwrap();
+        let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &Bins::default(), &Control::default()).unwrap();
         let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
         let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
         let known = Known::of(&table, sensitive, &keys);

@@ -213,6 +213,7 @@ impl Contraction {
             parts: bucketized.parts.into_iter().map(|part| self.expand(part)).collect(),
             seals: bucketized.seals.into_iter().map(seal).collect(),
             planned: bucketized.planned,
+            sliced: bucketized.sliced,
         });
         DesignedTable::of(self.expand(table.attributes), bucketized)
     }

@@ -1,0 +1,301 @@
+//! Sliced tables: what they claim to be, and the definition by which a table holds its guarantee over all buckets together
+//! (slicing, section 2), literally.
+//!
+//! For a row q of the original, known in every attribute but the sensitive one, the buckets of the published table that q may
+//! stand in are weighed by `g(q,B) = n_1 ... n_(c-1) / size^c`, with `n_i` the rows of the bucket's column i that are q's; value
+//! s then has the weight `w(q,s)`, the sum of `g(q,B) n(u,s)`, and no value may have more than 1/l of the sum of all weights.
+
+use ahash::AHashMap;
+use num_bigint::BigUint;
+
+use super::guarantee::at_least;
+use super::part::ReadPart;
+use super::{AuditStopped, CheckName, Evidence, Findings, gnf};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::publication::{
+    Guarantee, HeldBy, Particulars, Protected, PublishedTable, Ratio, Seal, SlicedDiversity, Standing,
+};
+
+/// A table that claims its guarantee over all buckets together.
+#[derive(Clone, Copy)]
+pub(super) struct Mixture {
+    /// All its attributes.
+    attributes: AttrSet,
+    sensitive: Attr,
+    guarantee: Guarantee,
+    l: Ratio,
+    /// Whether it is claimed also of buckets weighed by their size.
+    weighted: bool,
+}
+
+impl Mixture {
+    /// The claim, where the publication is one sliced table with one rule, and makes it.
+    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let publication = evidence.publication;
+        let Particulars::Slicing { diversity, .. } = &publication.particulars else { return None };
+        let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
+        let Protected::Attribute(sensitive) = rule.protects else { return None };
+        let l = match rule.guarantee {
+            Guarantee::LDiversity { l } => Ratio::new(l, 1).ok()?,
+            Guarantee::AlphaK { alpha, k: 0 | 1 } => Ratio::new(alpha.denominator(), alpha.numerator()).ok()?,
+            _ => return None,
+        };
+        let attributes = gnf::Node::of(table).attributes;
+        let fits = *diversity != SlicedDiversity::Bucket
+            && table.standing == Standing::Unsealed
+            && rule.held_by == HeldBy::Table(table.name.clone())
+            && attributes.contains(sensitive)
+            && rule.known == attributes.without(sensitive);
+        let weighted = *diversity == SlicedDiversity::MixtureWeighted;
+        fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, weighted })
+    }
+
+    /// Whether the claim is what a rule asks for.
+    pub(super) fn covers(&self, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
+        sensitive == self.sensitive && known.is_subset(self.attributes) && at_least(self.guarantee, guarantee)
+    }
+
+    /// The attributes of the table.
+    pub(super) const fn attributes(&self) -> AttrSet {
+        self.attributes
+    }
+
+    /// What its buckets are looked at for: figures of each by itself, which promise nothing.
+    pub(super) fn looked_at(&self) -> Seal {
+        Seal {
+            known: self.attributes.without(self.sensitive),
+            protects: Protected::Attribute(self.sensitive),
+            guarantees: Vec::new(),
+        }
+    }
+}
+
+/// Checks what a publication claims of its columns.
+pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
+    let Particulars::Slicing { columns, diversity } = &evidence.publication.particulars else { return };
+    let [table] = &evidence.publication.tables[..] else {
+        return findings.fail(CheckName::Columns, "a sliced publication has one table");
+    };
+    if !parts(table).eq(columns.iter().copied()) || !table.parts.iter().all(|part| part.bucketed) {
+        findings
+            .fail(CheckName::Columns, format!("table {}: its parts are not the columns that are stated", table.name));
+    }
+    let protected = evidence.publication.rules.iter().map(|rule| rule.protects.attributes());
+    let protected = protected.fold(AttrSet::EMPTY, AttrSet::union);
+    if columns.last().is_none_or(|last| !protected.is_subset(*last)) {
+        findings.fail(
+            CheckName::Columns,
+            format!("table {}: the sensitive attribute is not in the last column", table.name),
+        );
+    }
+    let sealed = matches!(table.standing, Standing::Sealed(_));
+    if sealed != (*diversity == SlicedDiversity::Bucket) || (!sealed && Mixture::of(evidence).is_none()) {
+        let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
+        findings.fail(CheckName::Seals, detail);
+    }
+}
+
+fn parts(table: &PublishedTable) -> impl Iterator<Item = AttrSet> {
+    table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect())
+}
+
+/// Rows of each column by their values and their bucket, the sensitive attribute apart.
+struct Column {
+    attributes: Vec<Attr>,
+    /// The number of each tuple that occurs.
+    tuples: AHashMap<Vec<u32>, u32>,
+    /// Per tuple: the buckets that have it, rising, each with how many rows.
+    buckets: Vec<Vec<(u32, u64)>>,
+}
+
+impl Column {
+    fn of(part: &ReadPart, sensitive: Attr) -> Option<Self> {
+        let labels = part.labels.as_ref()?;
+        let used: Vec<_> = part.columns.iter().filter(|column| column.attribute != sensitive).collect();
+        let mut tuples: AHashMap<Vec<u32>, u32> = AHashMap::new();
+        let mut found: Vec<AHashMap<u32, u64>> = Vec::new();
+        for (row, &label) in labels.iter().enumerate() {
+            let tuple: Vec<u32> = used.iter().map(|column| column.codes.get(row)).collect();
+            let next = tuples.len() as u32;
+            let number = *tuples.entry(tuple).or_insert(next);
+            if number == next {
+                found.push(AHashMap::new());
+            }
+            *found[number as usize].entry(label).or_default() += 1;
+        }
+        let sorted = |buckets: AHashMap<u32, u64>| {
+            let mut buckets: Vec<(u32, u64)> = buckets.into_iter().collect();
+            buckets.sort_unstable();
+            buckets
+        };
+        let attributes = used.iter().map(|column| column.attribute).collect();
+        Some(Self { attributes, tuples, buckets: found.into_iter().map(sorted).collect() })
+    }
+
+    /// The tuple of a row of the original.
+    fn tuple(&self, original: &Table, row: usize) -> Option<u32> {
+        let codes = self.attributes.iter().map(|&attr| original.column(attr).codes.get(row));
+        self.tuples.get(&codes.collect::<Vec<u32>>()).copied()
+    }
+
+    fn rows(&self, tuple: u32, bucket: u32) -> u64 {
+        let buckets = &self.buckets[tuple as usize];
+        buckets.binary_search_by_key(&bucket, |(label, _)| *label).map_or(0, |at| buckets[at].1)
+    }
+}
+
+/// A bucket that a row may stand in: its size, the rows of each column that are the row's, and how often each sensitive value
+/// stands beside what the row has in the last one.
+struct Matching<'a> {
+    size: u64,
+    rows: Vec<u64>,
+    values: &'a [(u32, u64)],
+}
+
+/// Checks the claim against the rows of the original, in what the parts show; `read` are all parts of the table.
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    claim: &Mixture,
+    read: &[ReadPart],
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let Some(original) = evidence.original else { return Ok(()) };
+    let unread = "a sliced table could not be read whole";
+    if evidence.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
+        findings.fail(CheckName::Guarantee, unread);
+        return Ok(());
+    }
+    let columns: Option<Vec<Column>> = read.iter().map(|part| Column::of(part, claim.sensitive)).collect();
+    let (Some(columns), Some((last, before))) = (columns, read.split_last()) else {
+        findings.fail(CheckName::Guarantee, unread);
+        return Ok(());
+    };
+    let protected = last.columns.iter().find(|column| column.attribute == claim.sensitive);
+    let (Some(protected), Some(labels)) = (protected, &last.labels) else {
+        findings.fail(CheckName::Guarantee, unread);
+        return Ok(());
+    };
+    let mut sizes: AHashMap<u32, u64> = AHashMap::new();
+    labels.iter().for_each(|&label| *sizes.entry(label).or_default() += 1);
+    let beside = &columns[before.len()];
+    let mut values: AHashMap<(u32, u32), Vec<(u32, u64)>> = AHashMap::new();
+    for (row, &label) in labels.iter().enumerate() {
+        let tuple: Vec<u32> = last
+            .columns
+            .iter()
+            .filter(|column| column.attribute != claim.sensitive)
+            .map(|column| column.codes.get(row))
+            .collect();
+        let value = protected.codes.get(row);
+        let counts = values.entry((beside.tuples[&tuple], label)).or_default();
+        match counts.iter_mut().find(|(of, _)| *of == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    let mut judged: AHashMap<Vec<u32>, bool> = AHashMap::new();
+    let mut broken = 0_u64;
+    for row in 0..original.rows() {
+        if row % 256 == 0 {
+            control.check()?;
+        }
+        let identity: Option<Vec<u32>> = columns.iter().map(|column| column.tuple(original, row)).collect();
+        let Some(identity) = identity else {
+            findings.fail(CheckName::Guarantee, "a row of the original stands in no bucket");
+            return Ok(());
+        };
+        if judged.contains_key(&identity) {
+            continue;
+        }
+        let (rarest, tuple) = columns
+            .iter()
+            .zip(&identity)
+            .min_by_key(|(column, tuple)| column.buckets[**tuple as usize].len())
+            .map_or((beside, identity[before.len()]), |(column, tuple)| (column, *tuple));
+        let matching = rarest.buckets[tuple as usize].iter().filter_map(|&(bucket, _)| {
+            let rows: Vec<u64> =
+                columns.iter().zip(&identity).map(|(column, &tuple)| column.rows(tuple, bucket)).collect();
+            let values = values.get(&(identity[before.len()], bucket))?;
+            rows.iter().all(|rows| *rows > 0).then_some(Matching { size: sizes[&bucket], rows, values })
+        });
+        let matching: Vec<Matching<'_>> = matching.collect();
+        let kept = (0..=u32::from(claim.weighted)).all(|power| keeps(&matching, claim.l, power, &protected.ruled_out));
+        broken += u64::from(!kept);
+        judged.insert(identity, kept);
+    }
+    if broken > 0 {
+        let detail = format!("{broken} kinds of rows do not keep l over the buckets that they may stand in");
+        findings.fail(CheckName::Guarantee, detail);
+    }
+    Ok(())
+}
+
+/// Sums that are so near to the bound, relatively, are computed without rounding.
+const NEAR: f64 = 1e-9;
+
+/// Whether no value has more than 1/l of the weights of a row, buckets weighed once more by their size to this power.
+fn keeps(matching: &[Matching<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+    let mut weights: Vec<(u32, f64)> = Vec::new();
+    let mut small = false;
+    for bucket in matching {
+        let size = bucket.size as f64;
+        // of the last column each value has its own rows
+        let columns = &bucket.rows[..bucket.rows.len() - 1];
+        let share: f64 = columns.iter().map(|&rows| rows as f64 / size).product::<f64>() / size;
+        small |= share < f64::MIN_POSITIVE.sqrt();
+        for &(value, rows) in bucket.values {
+            let weight = share * rows as f64 * if power == 1 { size } else { 1.0 };
+            match weights.iter_mut().find(|(of, _)| *of == value) {
+                Some((_, sum)) => *sum += weight,
+                None => weights.push((value, weight)),
+            }
+        }
+    }
+    let out = |value: u32| ruled_out.contains(&value);
+    let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let left: f64 = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
+    let l_near = l.to_f64();
+    let mut kept = true;
+    for &(value, weight) in &weights {
+        let among = if out(value) { all } else { left };
+        if small || (l_near * weight - among).abs() <= NEAR * all {
+            return keeps_exactly(matching, l, power, ruled_out);
+        }
+        kept &= l_near * weight < among;
+    }
+    kept && left > 0.0
+}
+
+/// The same in integers: all weights times the product of the sizes, to the power of the number of columns.
+fn keeps_exactly(matching: &[Matching<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+    let mut sizes: Vec<u64> = matching.iter().map(|bucket| bucket.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let product: BigUint = sizes.iter().map(|&size| BigUint::from(size)).product();
+    let mut weights: Vec<(u32, BigUint)> = Vec::new();
+    for bucket in matching {
+        let columns = &bucket.rows[..bucket.rows.len() - 1];
+        let mut share = (&product / bucket.size).pow(bucket.rows.len() as u32);
+        columns.iter().for_each(|&rows| share *= rows);
+        if power == 1 {
+            share *= bucket.size;
+        }
+        for &(value, rows) in bucket.values {
+            let weight = &share * rows;
+            match weights.iter_mut().find(|(of, _)| *of == value) {
+                Some((_, sum)) => *sum += weight,
+                None => weights.push((value, weight)),
+            }
+        }
+    }
+    let out = |value: u32| ruled_out.contains(&value);
+    let all: BigUint = weights.iter().map(|(_, weight)| weight).sum();
+    let left: BigUint = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
+    left > BigUint::ZERO
+        && weights.iter().all(|(value, weight)| {
+            let among = if out(*value) { &all } else { &left };
+            weight * l.numerator() <= among * l.denominator()
+        })
+}

@@ -1,0 +1,140 @@
+//! The attack `membership`: of the tuples that a release might hold, how many are rows of the original. For whoever may know
+//! what the original says.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::attack::{Attacked, Findings};
+use super::verification::{Material, read_published, stated_by};
+use super::{Stopped, attack};
+use crate::audit::{self, Members, Unlisted};
+use crate::control::{Control, Phase};
+use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::problem::{Kind, Problem};
+use crate::publication::PublishedBytes;
+use crate::report::{Manifest, ManifestTable};
+
+/// How well a table that is tied by bucket hides who is in it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Membership {
+    /// The table.
+    pub table: String,
+    /// Tuples of all attributes that some bucket matches in every part, and that no row of the original is.
+    pub fake_full: TupleCount,
+    /// The same of the attributes that are not protected.
+    pub fake_qi: TupleCount,
+    /// By how many buckets match all attributes.
+    pub histogram: Vec<MembershipClass>,
+}
+
+/// Tuples that so many buckets match.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MembershipClass {
+    /// `1..10`, `11..20` or `21..`.
+    pub buckets: String,
+    /// Rows of the original.
+    pub rows: u64,
+    /// Different rows of the original.
+    pub originals: u64,
+    /// Tuples that are no row of the original.
+    pub fakes: TupleCount,
+}
+
+/// A number of tuples, or an estimate of it.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct TupleCount {
+    /// How many.
+    pub value: f64,
+    /// The standard error of an estimate; 0 of a count.
+    pub standard_error: f64,
+    /// Whether they were counted; where there are too many they are estimated from a sample.
+    pub exact: bool,
+}
+
+impl From<audit::Tuples> for TupleCount {
+    fn from(tuples: audit::Tuples) -> Self {
+        let audit::Tuples { value, standard_error, exact } = tuples;
+        Self { value, standard_error, exact }
+    }
+}
+
+impl Membership {
+    fn of(table: &ManifestTable, members: &Members) -> Self {
+        let class = |(at, name): (usize, &&str)| MembershipClass {
+            buckets: (*name).to_owned(),
+            rows: members.rows[at],
+            originals: members.originals[at],
+            fakes: members.fakes[at].into(),
+        };
+        Self {
+            table: table.name.clone(),
+            fake_full: members.fake_full.into(),
+            fake_qi: members.fake_qi.into(),
+            histogram: ["1..10", "11..20", "21.."].iter().enumerate().map(class).collect(),
+        }
+    }
+}
+
+/// Plays the attack on every table of a release that is tied by bucket. `original` has the attributes of the release under their
+/// published `names`.
+///
+/// # Errors
+/// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where parts cannot be read or are not made from it.
+pub fn membership(
+    manifest: &Manifest,
+    names: &[String],
+    original: &Table,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<Attacked, Stopped> {
+    control.begin(Phase::Audit, manifest.tables.len() as u64)?;
+    let stated = stated_by(manifest).map_err(Stopped::Refused)?;
+    let mut files = Vec::new();
+    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
+        control.check()?;
+        let read = read_published(part, parts.open(&part.file)?, &mut |_| Ok(()));
+        files.push(read.map_err(Stopped::Refused)?);
+    }
+    let material =
+        Material::of(&stated, files, false).map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
+    let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);
+    let columns: Vec<(Attr, &Column)> = names
+        .iter()
+        .zip(original.attributes().iter())
+        .filter_map(|(name, of)| Some((attr(name)?, original.column(of))))
+        .collect();
+    let protected: AttrSet = manifest.rules.iter().flat_map(|rule| &rule.sensitive).filter_map(attr).collect();
+    let mut found = Vec::new();
+    for (table, given) in manifest.tables.iter().zip(material.tables()) {
+        if !table.parts.iter().all(|part| part.bucketed && part.row_meaning == "tuples" && part.cells.is_empty()) {
+            continue;
+        }
+        let members = audit::members(given, &columns, protected, control).map_err(unlisted)?;
+        let members = members.ok_or_else(|| Stopped::bug("a release is not made from its original"))?;
+        found.push(Membership::of(table, &members));
+    }
+    if found.is_empty() {
+        let detail =
+            "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";
+        return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
+    }
+    Ok(Attacked {
+        attack: crate::spec::Attack::Membership.word().to_owned(),
+        uses: attack::ORIGINAL.to_owned(),
+        // no rule bounds it
+        breach: false,
+        worst: None,
+        findings: Findings { total: 0, first: Vec::new() },
+        membership: Some(found),
+    })
+}
+
+fn unlisted(why: Unlisted) -> Stopped {
+    match why {
+        Unlisted::Cancelled => Stopped::Cancelled,
+        Unlisted::TooMany { limit, found } => {
+            let detail = "the table has too many rows in too many buckets to tell its members from others";
+            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+        }
+    }
+}

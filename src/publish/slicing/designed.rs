@@ -1,0 +1,77 @@
+//! Sliced tables in a design, and why there is none.
+
+use super::Slicing;
+use crate::microdata::{Attr, AttrSet};
+use crate::problem::{Fault, Kind};
+use crate::publication::kind_of_sealed;
+use crate::publish::DesignedTable;
+
+/// Rows of the whole table among which a sensitive value is too frequent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// The attributes in which the rows are alike.
+    pub beside: AttrSet,
+    /// The sensitive attribute.
+    pub sensitive: Attr,
+    /// Rows with its most frequent value, where its share is largest.
+    pub most: u64,
+    /// The rows among which they are.
+    pub of: u64,
+}
+
+impl Whole {
+    /// Why nothing can be sliced, with the proof; `names` are those of the attributes.
+    pub(in crate::publish) fn fault(&self, names: &[String]) -> Fault {
+        let Self { beside, sensitive, most, of } = *self;
+        let sensitive = names[sensitive.index()].as_str();
+        let beside: Vec<&str> = beside.iter().map(|attr| names[attr.index()].as_str()).collect();
+        let among = if beside.is_empty() { String::new() } else { format!(" that are alike in {}", beside.join(", ")) };
+        let largest = of / most.max(1);
+        let detail = format!(
+            "not even the whole table as one bucket holds: of {of} rows{among} {most} have one value of {sensitive}, so that l is at most {largest}"
+        );
+        let proof = serde_json::json!({
+            "quasi_identifiers": beside, "sensitive": [sensitive], "posterior": {"count": most, "of": of}, "largest_l": largest,
+        });
+        Fault::new("/method/guarantee", Kind::InfeasibleRoot, detail).with("proof", proof)
+    }
+}
+
+impl DesignedTable {
+    /// How it is sliced, if it is.
+    #[must_use]
+    pub fn sliced(&self) -> Option<&Slicing> {
+        self.bucketized.as_ref().and_then(|bucketized| bucketized.sliced.as_ref())
+    }
+
+    /// The word for readers: what kind of table this is.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match (&self.bucketized, self.sliced()) {
+            (None, _) if self.generalized.is_some() => "generalized",
+            (None, _) => "marginal",
+            (Some(_), None) => "bucketized",
+            (Some(bucketized), Some(_)) if bucketized.seals.is_empty() => "sliced",
+            (Some(bucketized), Some(slicing)) => kind_of_sealed(slicing.decided().iter().copied(), &bucketized.seals),
+        }
+    }
+
+    /// The attributes that stand apart from what is known.
+    #[must_use]
+    pub fn sensitive(&self) -> Option<AttrSet> {
+        let Some(bucketized) = &self.bucketized else {
+            return self.generalized.as_ref().map(|generalized| self.attributes.minus(generalized.quasi_identifiers));
+        };
+        Some(self.sliced().map_or(bucketized.sensitive(), |slicing| AttrSet::one(slicing.sensitive)))
+    }
+
+    /// How often each row is looked at when it is made.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        match (&self.bucketized, self.sliced()) {
+            (None, _) => 1 + u64::from(self.generalized.is_some()),
+            (Some(_), None) => 3,
+            (Some(_), Some(slicing)) => 1 + slicing.decided().len() as u64,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The method `slicing`: what is read, what is said of what cannot be, and its one spelling.
+
+use Kind::{BadColumns, GuaranteeUnsupported as Unsupported, ParameterRange as Range, UnknownAttribute, UnknownField};
+use serde_json::{Value, json};
+
+use super::{accepted, columns, kinds, read_on, set, with};
+use crate::microdata::Attr;
+use crate::problem::Kind;
+use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity};
+use crate::spec::{MethodSpec, SlicedColumns, SlicingSpec};
+
+fn document() -> Value {
+    json!({
+        "dataset": super::ID,
+        "unlisted": "drop",
+        "attributes": {"a": {"publish": true, "discretize": {"equal_width": 4}}},
+        "method": {
+            "type": "slicing",
+            "sensitive": "s",
+            "columns": {"explicit": [["s", "b"], ["c", "a"]]},
+            "guarantee": {"type": "l_diversity", "l": 2},
+        },
+    })
+}
+
+fn of(document: &Value) -> SlicingSpec {
+    match accepted(document, &columns(&["a", "b", "c", "d", "s"])).method {
+        MethodSpec::Slicing(spec) => spec,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn columns_and_bounds_are_understood() {
+    let spec = of(&document());
+    assert_eq!((spec.rule.pointer.as_str(), spec.rule.known), ("/method", set(&[0, 1, 2])));
+    assert_eq!((spec.rule.protects, spec.sensitive()), (Protected::Attribute(Attr(3)), Attr(3)));
+    assert_eq!(spec.columns, SlicedColumns::Explicit(vec![set(&[1, 3]), set(&[0, 2])]));
+    assert_eq!((spec.diversity, spec.min_bucket, spec.strict, spec.max_attempts), Default::default());
+    assert_eq!(spec.bins.into_iter().collect::<Vec<_>>(), [(Attr(0), 4)]);
+    let fraction = of(&with(document(), "/method/guarantee/l", json!("5/2")));
+    let ratio = |a, b| Ratio::new(a, b).expect("a ratio");
+    assert_eq!(fraction.rule.guarantee, Guarantee::AlphaK { alpha: ratio(2, 5), k: 1 });
+    assert_eq!(fraction.l, Some(ratio(5, 2)));
+    let whole = of(&with(document(), "/method/guarantee/l", json!("3")));
+    assert_eq!((whole.rule.guarantee, whole.l), (Guarantee::LDiversity { l: 3 }, Some(ratio(3, 1))));
+    let mut counted = with(document(), "/method/columns", json!({"count": 2, "sensitive_width": 1}));
+    counted["method"]["diversity"] = json!("mixture_weighted");
+    let counted = of(&counted);
+    assert_eq!(counted.columns, SlicedColumns::SensitiveWidth { count: 2, width: 1 });
+    assert_eq!((counted.diversity, counted.rule.known), (SlicedDiversity::MixtureWeighted, set(&[0])));
+}
+
+#[test]
+fn one_spelling_for_what_means_the_same() {
+    let normal =
+        |document: &Value| accepted(document, &columns(&["a", "b", "c", "d", "s"])).normalized["method"].clone();
+    let plain = normal(&document());
+    assert_eq!(
+        plain,
+        json!({"type": "slicing", "sensitive": "s", "columns": {"explicit": [["b", "s"], ["a", "c"]]},
+            "guarantee": {"type": "l_diversity", "l": 2}, "diversity": "bucket", "min_bucket": null, "split": "relaxed",
+            "max_attempts": null, "column_k": null})
+    );
+    let mut said = document();
+    for (member, value) in [("diversity", json!("bucket")), ("split", json!("relaxed")), ("column_k", Value::Null)] {
+        said["method"][member] = value;
+    }
+    said["method"]["guarantee"]["l"] = json!("2.0");
+    assert_eq!(normal(&said), plain);
+    assert_eq!(normal(&with(document(), "/method/guarantee/l", json!("10/4")))["guarantee"]["l"], "2.5");
+    // what is written is read back
+    let specification = accepted(&document(), &columns(&["a", "b", "c", "d", "s"]));
+    let again = accepted(&specification.normalized, &columns(&["a", "b", "c", "d", "s"]));
+    assert_eq!((again.normalized, again.method), (specification.normalized, specification.method));
+}
+
+#[test]
+fn every_fault_is_pointed_at() {
+    let cases: &[(&str, Value, &[(&str, Kind)])] = &[
+        ("/method/sensitive", json!(null), &[("/method/sensitive", Range)]),
+        ("/method/sensitive", json!("x"), &[("/method/sensitive", UnknownAttribute)]),
+        ("/method/guarantee", json!(null), &[("/method/guarantee", Range)]),
+        ("/method/guarantee/l", json!(1), &[("/method/guarantee/l", Kind::VacuousGuarantee)]),
+        ("/method/guarantee/l", json!("1/2"), &[("/method/guarantee/l", Kind::VacuousGuarantee)]),
+        ("/method/guarantee/l", json!(0), &[("/method/guarantee/l", Range)]),
+        ("/method/guarantee/l", json!(2.5), &[("/method/guarantee/l", Range)]),
+        ("/method/guarantee/l", json!("two"), &[("/method/guarantee/l", Range)]),
+        ("/method/guarantee/m", json!(2), &[("/method/guarantee/m", UnknownField)]),
+        ("/method/guarantee", json!({"type": "k_anonymity", "k": 2}), &[("/method/guarantee/type", Unsupported)]),
+        ("/method/guarantee", json!({"type": "t_closeness", "t": "0.2"}), &[("/method/guarantee/type", Unsupported)]),
+        (
+            "/method/guarantee",
+            json!({"type": "alpha_k", "alpha": "0.2", "k": 2}),
+            &[("/method/guarantee/type", Unsupported)],
+        ),
+        ("/method/diversity", json!("some"), &[("/method/diversity", Range)]),
+        ("/method/split", json!("loose"), &[("/method/split", Range)]),
+        ("/method/min_bucket", json!(0), &[("/method/min_bucket", Range)]),
+        ("/method/max_attempts", json!("all"), &[("/method/max_attempts", Range)]),
+        ("/method/column_k", json!(2), &[("/method/column_k", Unsupported)]),
+        ("/method/quasi_identifiers", json!(["a"]), &[("/method/quasi_identifiers", UnknownField)]),
+        ("/method/columns", json!(null), &[("/method/columns", Range)]),
+        ("/method/columns", json!(3), &[("/method/columns", Range)]),
+        ("/method/columns", json!({}), &[("/method/columns", Range)]),
+        ("/method/columns", json!({"sensitive_width": 2}), &[("/method/columns", Range)]),
+        ("/method/columns/count", json!(2), &[("/method/columns", Range)]),
+        ("/method/columns", json!({"count": "2"}), &[("/method/columns/count", Range)]),
+        ("/method/columns", json!({"count": 0}), &[("/method/columns/count", BadColumns)]),
+        ("/method/columns", json!({"count": 3}), &[("/method/columns/count", BadColumns)]),
+        ("/method/columns", json!({"count": 2, "sensitive_width": 2}), &[("/method/columns/count", BadColumns)]),
+        (
+            "/method/columns",
+            json!({"count": 1, "sensitive_width": 3}),
+            &[("/method/columns/sensitive_width", BadColumns)],
+        ),
+        ("/method/columns", json!({"explicit": [["s"]], "more": 1}), &[("/method/columns/more", UnknownField)]),
+        (
+            "/method/columns/explicit",
+            json!([["s", "b"], ["c", "s", 3], "a", []]),
+            &[
+                ("/method/columns/explicit", BadColumns),
+                ("/method/columns/explicit/1/1", BadColumns),
+                ("/method/columns/explicit/1/2", Range),
+                ("/method/columns/explicit/2", Range),
+                ("/method/columns/explicit/3", BadColumns),
+            ],
+        ),
+    ];
+    for (pointer, value, expected) in cases {
+        let changed = with(document(), pointer, value.clone());
+        let found = read_on(&changed, &columns(&["a", "b", "c", "d", "s"])).faults;
+        assert_eq!(kinds(&found), *expected, "{changed}");
+    }
+    let alone = json!({"dataset": super::ID, "unlisted": "drop", "method": {"type": "slicing", "sensitive": "s",
+        "columns": {"count": 1}, "guarantee": {"type": "l_diversity", "l": 2}}});
+    let found = read_on(&alone, &columns(&["a", "s"])).faults;
+    assert_eq!(kinds(&found), [("/method/columns", BadColumns)]);
+}
