@@ -84,6 +84,10 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/policies", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}", Needs(Scope::Jobs)),
     ("GET", "/v1/policies/{name}/versions", Needs(Scope::Jobs)),
+    ("PUT", "/v1/taxonomies/{name}", Needs(Scope::TaxonomiesWrite)),
+    ("DELETE", "/v1/taxonomies/{name}", Needs(Scope::TaxonomiesWrite)),
+    ("GET", "/v1/taxonomies", Needs(Scope::Jobs)),
+    ("GET", "/v1/taxonomies/{name}", Needs(Scope::Jobs)),
     ("POST", "/v1/verifications", Needs(Scope::Jobs)),
     // whoever answers for releases sees who did what, and so does whoever runs the service
     ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),

@@ -29,6 +29,7 @@ mod queries;
 mod releases;
 mod respond;
 mod stream;
+mod taxonomies;
 mod upload;
 mod verifications;
 mod watch;

@@ -22,6 +22,7 @@ mod part;
 mod reading;
 mod rules;
 mod tables;
+mod tree;
 mod worlds;
 
 #[cfg(test)]
@@ -41,12 +42,14 @@ pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Publication, PublishedBytes, SubmittedRule, Uninformative, Witness};
+use crate::publication::{Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
+use tree::{Stated, Ways};
 
 /// What an audit is given.
 #[derive(Clone, Copy)]
@@ -73,6 +76,8 @@ pub struct Evidence<'a> {
     pub accounted: AttrSet,
     /// Values that an insider can rule out, as the caller stated them.
     pub uninformative: &'a [Uninformative],
+    /// The taxonomies of attributes, as the caller stated them.
+    pub taxonomies: &'a [StatedTaxonomy],
 }
 
 impl Evidence<'_> {
@@ -81,7 +86,21 @@ impl Evidence<'_> {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
     }
 
-    /// The codes of values that an insider can rule out, of an attribute with these values in the order of their codes.
+    /// The type of an attribute's values, as far as it is known.
+    fn kind(&self, attr: Attr) -> Option<AttributeType> {
+        let original = self.original.filter(|original| attr.index() < original.attributes().len());
+        let kind = original.map(|original| original.column(attr).domain.kind());
+        kind.or_else(|| self.kinds.get(attr.index()).copied().flatten())
+    }
+
+    /// What is stated of an attribute with these values in the order of their codes.
+    fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
+        let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
+        let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
+        Stated { ruled_out: self.ruled_out(attr, values), ways }
+    }
+
+    /// The codes of values that an insider can rule out.
     fn ruled_out<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
         let stated: Vec<&Option<String>> = self
             .uninformative
@@ -92,9 +111,7 @@ impl Evidence<'_> {
         if stated.is_empty() {
             return Vec::new();
         }
-        let original = self.original.filter(|original| attr.index() < original.attributes().len());
-        let kind = original.map(|original| original.column(attr).domain.kind());
-        let kind = kind.or_else(|| self.kinds.get(attr.index()).copied().flatten());
+        let kind = self.kind(attr);
         let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
         let same = |stated: &str, value: &[u8]| match kind {
             // one number may be spelled in several ways
@@ -248,7 +265,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
-    rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
+    rules::check(evidence, (tables.counts, tables.stated), tables.combined, &mut findings);
     let checks = CheckName::ALL.into_iter().filter(|&check| check != CheckName::Content || evidence.original.is_some());
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,

@@ -3,6 +3,7 @@
 use super::dictionary::Dictionary;
 use super::keys::{Buckets, Keys, Layout};
 use super::reading::{PartReader, ReadError};
+use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
@@ -32,8 +33,8 @@ pub(super) struct ReadColumn {
     pub(super) size: usize,
     /// The canonical place of each code, where it is not the code.
     pub(super) ranks: Option<Vec<u32>>,
-    /// The codes of values that an insider can rule out.
-    pub(super) ruled_out: Vec<u32>,
+    /// What is stated of its values.
+    pub(super) stated: Stated,
 }
 
 impl ReadPart {
@@ -199,10 +200,8 @@ fn rows(
         attribute: claimed.attribute,
         size: column.dictionary.len(),
         ranks: column.dictionary.ranks(),
-        ruled_out: evidence.ruled_out(
-            claimed.attribute,
-            (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code)),
-        ),
+        stated: evidence
+            .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
         codes: column.codes,
     });
     let buckets = labels.as_deref().and_then(Buckets::count);

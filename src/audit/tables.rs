@@ -9,6 +9,7 @@ use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
+use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
@@ -20,8 +21,8 @@ pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) counts: Vec<Option<Counts>>,
-    /// Per attribute, the codes behind these counts that an insider can rule out.
-    pub(super) ruled_out: Vec<Vec<u32>>,
+    /// Per attribute, what is stated of the values behind these counts.
+    pub(super) stated: Vec<Stated>,
     /// The same per combination that a rule or seal speaks of and that stands in one part.
     pub(super) combined: BTreeMap<AttrSet, Counts>,
 }
@@ -35,7 +36,7 @@ pub(super) fn check(
     let mut tables = Tables {
         figures: Vec::new(),
         counts: vec![None; MAX_ATTRIBUTES],
-        ruled_out: vec![Vec::new(); MAX_ATTRIBUTES],
+        stated: vec![Stated::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
     };
     for index in 0..evidence.publication.tables.len() {
@@ -55,7 +56,7 @@ impl Tables {
             let known = &mut self.counts[column.attribute.index()];
             if known.as_ref().is_none_or(|known| more(known, &shown)) {
                 *known = Some(shown);
-                self.ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
+                self.stated[column.attribute.index()].clone_from(&column.stated);
             }
         }
         for attrs in rules::combinations(evidence) {
@@ -179,10 +180,11 @@ fn promises(
         let measured: Vec<(usize, Guarantee)> =
             rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
         kept.insert(number);
-        // what can be ruled out is stated of single attributes
+        // it is stated of single attributes
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
-        let ruled_out = column.map_or(&[][..], |column| &column.ruled_out);
-        let seen = Seen::read(&classes, ruled_out, &seal.guarantees, &measured, control)?;
+        let nothing = Stated::default();
+        let stated = column.map_or(&nothing, |column| &column.stated);
+        let seen = Seen::read(&classes, stated, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
@@ -214,7 +216,7 @@ struct Seen {
 impl Seen {
     fn read(
         classes: &Classes<'_>,
-        ruled_out: &[u32],
+        stated: &Stated,
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
@@ -223,7 +225,8 @@ impl Seen {
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
-        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
+        let plain =
+            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
         classes.each(|class| {
@@ -244,7 +247,7 @@ impl Seen {
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = Shares::of(&kind, &overall, ruled_out);
+            let shares = Shares::of(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 *broken += if shares.keep(*guarantee) { 0 } else { number };
             }

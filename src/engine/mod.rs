@@ -11,6 +11,7 @@ mod profile;
 mod proposal;
 mod query;
 mod release;
+mod terrain;
 mod verification;
 mod verify;
 mod write;
@@ -19,10 +20,9 @@ use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, Counts, Table};
 use crate::privacy::{self, Demand, Dependency};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::Uninformative;
 use crate::publish::{self, Bucketized, Decision, Design, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
@@ -35,6 +35,7 @@ pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
+pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
     VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
@@ -122,7 +123,7 @@ fn prepare(
         ])
     })?;
     union.assume(&dependencies.all);
-    union.set_aside(&specification.uninformative);
+    union.set_aside(&specification.uninformative, &specification.taxonomies);
     let input = Input {
         counts,
         published_names: &specification.published_names,
@@ -162,27 +163,6 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
             feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
         }
     }
-}
-
-/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
-/// occur.
-#[must_use]
-pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
-    let mut faults = Vec::new();
-    for Uninformative { attribute, values } in &specification.uninformative {
-        let codes = table.column(*attribute).domain.codes_of(values);
-        let name = &specification.names[attribute.index()];
-        // nobody is surprised that no value is missing
-        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
-        let pointer = child(&child("/attributes", name), "uninformative");
-        faults.extend(strange.map(|(at, _)| {
-            let fault =
-                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
-            fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str())
-        }));
-        table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
-    }
-    (table, faults)
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -269,13 +249,13 @@ pub fn dry_run(
     table: &Table,
     streams: &Streams,
     earlier: &Earlier,
-    mut faults: Vec<Fault>,
+    faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
     let (permuted, strange) = on_terrain(specification, permuted);
-    faults.extend(strange);
+    let mut faults = with_strange(faults, strange);
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());

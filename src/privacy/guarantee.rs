@@ -176,6 +176,9 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
         }
         Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
         Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),
+        Guarantee::TCloseness { t, distance: Ground::Hierarchical } => {
+            hierarchical_distance(bucket, size, population, t)
+        }
         Guarantee::Rho { rho1, rho2, mode } => match mode {
             RhoMode::Single => bucket.iter().all(|&value| !breaches(&[value], size, population, rho1, rho2)),
             RhoMode::Exact => no_event_breaches(bucket, size, population, rho1, rho2),
@@ -257,6 +260,31 @@ fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, b
         }
     }
     is_within(work, occurring - 1, size, population, bound)
+}
+
+/// Earth mover's distance where two leaves are as far from each other as the lowest node above both is high (GNF, section 2): what
+/// the leaves below a node have too much and too little is evened out there, and only the rest goes up. Without a taxonomy
+/// nothing is close.
+fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
+    let Some(taxonomy) = population.terrain.taxonomy() else { return false };
+    let tree = taxonomy.tree();
+    let mut extra = vec![0i128; tree.len()];
+    for (difference, code) in differences(bucket, size, population).zip(0..) {
+        extra[taxonomy.leaf(code) as usize] += difference;
+    }
+    let (mut gained, mut lost, mut work) = (vec![0u128; tree.len()], vec![0u128; tree.len()], 0u128);
+    // children come behind their parents
+    for node in (0..tree.len() as u32).rev() {
+        let at = node as usize;
+        let evened = gained[at].min(lost[at]);
+        work = work.saturating_add(evened.saturating_mul(tree.height(node) as u128));
+        if let Some(parent) = tree.parent(node) {
+            let side = if extra[at] > 0 { &mut gained } else { &mut lost };
+            side[parent as usize] += extra[at].unsigned_abs();
+            extra[parent as usize] += extra[at];
+        }
+    }
+    is_within(work, tree.height(0) as u64, size, population, bound)
 }
 
 /// Whether an event of some values is at most `rho1` likely in the table and more than `rho2` in the bucket.

@@ -21,6 +21,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod schema;
+mod taxonomy;
 mod types;
 mod utility;
 mod verification;
@@ -28,6 +29,7 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
+pub use check::{at_values, values_missing};
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use guarantee::guarantee;
@@ -35,6 +37,7 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
+pub use taxonomy::{TaxonomyName, read_levels, read_taxonomy, taxonomies_named, taxonomy, write_out};
 pub use types::{
     Algorithm, AnatomySpec, ColumnFacts, Correlated, MethodSpec, Origin, ProposedTable, Reading, Schema, Score,
     SpecWarning, Specification, StatedDependency, VersatileSpec,

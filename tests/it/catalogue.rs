@@ -94,9 +94,13 @@ async fn every_kind_is_reached() {
     vacuous["method"]["default_guarantee"]["l"] = 1.into();
     let overlapping = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],
         "sensitive": "age", "guarantee": {"type": "l_diversity", "l": 2}}});
+    let on_race = |tree: Value| json!({"attributes": {"race": {"taxonomy": tree}}, "method": hospital_method()});
     for (dataset, document) in [
         (&dataset, faulty),
         (&dataset, json!({"policy": "x-v1"})),
+        (&dataset, json!({"attributes": {"age": {"taxonomy": "none"}}, "method": hospital_method()})),
+        (&dataset, on_race(json!({"Any": ["asian", "asian"]}))),
+        (&dataset, on_race(json!({"Any": ["asian"]}))),
         (&dataset, vacuous),
         (&dataset, overlapping),
         (&attributes, json!({"attributes": all, "method": versatile(&["c0 -> c1"])})),

@@ -54,6 +54,7 @@ mod several_sensitive;
 mod slicing;
 mod source;
 mod stores;
+mod taxonomies;
 mod telemetry;
 mod torture;
 mod uninformative;

@@ -51,6 +51,11 @@ files! {
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
+    "taxonomies.json", "A list of one taxonomy";
+    "taxonomy.csv", "Jobs, as rows of levels";
+    "taxonomy.json", "The first version of a taxonomy";
+    "taxonomy_deleted.json", "A taxonomy that is not there any more";
+    "taxonomy_document.json", "Jobs, in two branches";
     "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";

@@ -2,6 +2,7 @@
 
 mod bound;
 mod grow;
+mod written;
 
 pub use bound::{BoundTaxonomy, Holes};
 pub use grow::{Growing, Ungrown};

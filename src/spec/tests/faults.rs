@@ -86,7 +86,8 @@ fn attributes() {
         ("/attributes/age/discretize", json!({}), &[("/attributes/age/discretize/equal_width", Range)]),
         ("/attributes/age/discretize/equal_width", json!(0), &[("/attributes/age/discretize/equal_width", Range)]),
         ("/attributes/age/discretize", json!(10), &[("/attributes/age/discretize", Range)]),
-        ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy", Unsupported)]),
+        ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy/Any", Range)]),
+        ("/attributes/age/taxonomy", json!("A name"), &[("/attributes/age/taxonomy", Range)]),
         ("/attributes/age/uninformative", json!(["none", "none"]), &[("/attributes/age/uninformative/1", Range)]),
         ("/attributes/age/uninformative", json!("none"), &[("/attributes/age/uninformative", Range)]),
         (

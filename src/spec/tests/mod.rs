@@ -4,6 +4,7 @@ mod arbitrary;
 mod columns;
 mod faults;
 mod normal;
+mod taxonomies;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ fn columns(names: &[&str]) -> Vec<ColumnFacts> {
         identifier: false,
         mostly_distinct: false,
         overflow: false,
+        distinct: None,
     };
     names.iter().map(plain).collect()
 }
