@@ -30,9 +30,8 @@ impl Shares {
         let all = values.into_iter().zip(0u32..);
         // a value that does not occur is none
         let occurring = all.filter(|((_, rows), _)| *rows > 0);
-        let (values, codes): (Vec<_>, Vec<_>) = occurring.unzip();
+        let (values, codes): (Vec<(u64, u64)>, Vec<u32>) = occurring.unzip();
         let ruled_out = codes.iter().map(|code| stated.ruled_out.binary_search(code).is_ok()).collect();
-        let values: Vec<(u64, u64)> = values;
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
         Self { values, ruled_out, codes, ways: stated.ways.clone(), size, rows }

@@ -1,7 +1,7 @@
 //! Values as leaves of a taxonomy, by this audit's own search: the way of each from its leaf up to the root.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::microdata::{AttributeType, Taxonomy};
@@ -19,7 +19,7 @@ pub(super) struct Stated {
 pub(super) struct Ways {
     /// Per code, the nodes from its leaf to the root.
     way: Vec<Vec<u32>>,
-    /// Per node, the one above, and how many steps lead to the farthest leaf below.
+    /// Per node of a way, the one above, and how many steps lead to the farthest leaf below.
     nodes: Vec<(Option<u32>, u64)>,
 }
 
@@ -44,7 +44,19 @@ impl Ways {
         let of_label = Leaves::of(tree, kind, &leaves);
         let up = |leaf: u32| std::iter::successors(Some(leaf), |node| tree.parent(*node)).collect::<Vec<u32>>();
         let way: Option<Vec<Vec<u32>>> = values.map(|value| of_label.find(value).map(up)).collect();
-        Some(Self { way: way?, nodes })
+        Some(Self::within(way?, &nodes))
+    }
+
+    /// The ways with the nodes that are on one: each comparison looks at all of these.
+    fn within(mut way: Vec<Vec<u32>>, nodes: &[(Option<u32>, u64)]) -> Self {
+        let met: BTreeSet<u32> = way.iter().flatten().copied().collect();
+        let number: BTreeMap<u32, u32> = met.iter().copied().zip(0..).collect();
+        way.iter_mut().flatten().for_each(|node| *node = number[node]);
+        let renumbered = |node: &u32| {
+            let (above, height) = nodes[*node as usize];
+            (above.map(|above| number[&above]), height)
+        };
+        Self { way, nodes: met.iter().map(renumbered).collect() }
     }
 
     /// Earth mover's distance of shares, as a fraction, from how much each value has too much: two leaves are as far from each other

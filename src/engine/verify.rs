@@ -83,9 +83,8 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     };
     let all_trees = claim.taxonomies.is_none_or(|stated| {
         let named = |stated: &StatedTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
-        let published = |(name, _): &(String, Value)| {
-            claim.manifest.tables.iter().any(|table| table.attributes.contains(name))
-        };
+        let published =
+            |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
         stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
     });
     let evidence = Evidence {
@@ -125,7 +124,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
 pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<StatedTaxonomy>, String> {
     let read = |(name, tree): (&String, &Value)| {
         let unread = || format!("the taxonomy of {name} cannot be read");
-        let attribute = claim.names.iter().position(|known| known == name).ok_or_else(unread)?;
+        let attribute = names.iter().position(|known| known == name).ok_or_else(unread)?;
         let tree = spec::taxonomy(tree, "", &mut Faults::new()).ok_or_else(unread)?;
         Ok(StatedTaxonomy { attribute: Attr::from(attribute), tree })
     };

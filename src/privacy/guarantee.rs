@@ -267,24 +267,24 @@ fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, b
 /// nothing is close.
 fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
     let Some(taxonomy) = population.terrain.taxonomy() else { return false };
-    let tree = taxonomy.tree();
-    let mut extra = vec![0i128; tree.len()];
+    let branches = taxonomy.branches();
+    let mut extra = vec![0i128; branches.len()];
     for (difference, code) in differences(bucket, size, population).zip(0..) {
-        extra[taxonomy.leaf(code) as usize] += difference;
+        extra[taxonomy.branch(code) as usize] += difference;
     }
-    let (mut gained, mut lost, mut work) = (vec![0u128; tree.len()], vec![0u128; tree.len()], 0u128);
+    let (mut gained, mut lost, mut work) = (vec![0u128; branches.len()], vec![0u128; branches.len()], 0u128);
     // children come behind their parents
-    for node in (0..tree.len() as u32).rev() {
-        let at = node as usize;
+    for (at, branch) in branches.iter().enumerate().rev() {
         let evened = gained[at].min(lost[at]);
-        work = work.saturating_add(evened.saturating_mul(tree.height(node) as u128));
-        if let Some(parent) = tree.parent(node) {
+        work = work.saturating_add(evened.saturating_mul(u128::from(branch.height)));
+        let parent = branch.parent as usize;
+        if parent != at {
             let side = if extra[at] > 0 { &mut gained } else { &mut lost };
-            side[parent as usize] += extra[at].unsigned_abs();
-            extra[parent as usize] += extra[at];
+            side[parent] += extra[at].unsigned_abs();
+            extra[parent] += extra[at];
         }
     }
-    is_within(work, tree.height(0) as u64, size, population, bound)
+    is_within(work, u64::from(branches[0].height), size, population, bound)
 }
 
 /// Whether an event of some values is at most `rho1` likely in the table and more than `rho2` in the bucket.

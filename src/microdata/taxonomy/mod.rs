@@ -4,7 +4,7 @@ mod bound;
 mod grow;
 mod written;
 
-pub use bound::{BoundTaxonomy, Holes};
+pub use bound::{BoundTaxonomy, Branch, Holes};
 pub use grow::{Growing, Ungrown};
 
 use std::ops::Range;
