@@ -232,7 +232,7 @@ fn guarantees_of_every_family() {
         (
             at,
             json!({"type": "t_closeness", "t": "0.1", "distance": "hierarchical"}),
-            &[("/method/default_guarantee/distance", Unsupported)],
+            &[("/method/rules/0", Unsupported), ("/method/rules/1", Unsupported), ("/method/rules/2", Unsupported)],
         ),
         (
             at,
