@@ -19,7 +19,9 @@ const MAX_FAULTS: usize = 100;
 const TREE: &str = "an object with one member: the root, which is an object of nodes or an array of values";
 const NODE: &str = "an object of nodes, or an array of values and of objects of nodes, with at least one member";
 const VALUE: &str = "a value as text, a number, true, false or null, or an object of nodes";
-const LABEL: &str = "a name that is not empty";
+const LABEL: &str = "a name of 1 to 200 characters";
+/// The most characters of the label of a node that is no leaf: pointers name all of them on the way.
+const MAX_LABEL: usize = 200;
 /// The root of rows that end in several nodes.
 const TOP: &str = "*";
 
@@ -30,6 +32,10 @@ pub fn taxonomy(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Arc
         faults.range(pointer, TREE);
         return None;
     };
+    if is_long(root) {
+        faults.range(pointer, LABEL);
+        return None;
+    }
     let mut reader =
         Reader { growing: Growing::from_root(root), faults, first: String::new(), found: 0, too_large: false };
     let at = child(pointer, root);
@@ -49,6 +55,10 @@ pub fn taxonomy(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Arc
         faults.push(conflict(pointer, growing.repeated(), detail));
     }
     growing.finish().filter(|_| found == 0 && !too_large).map(Arc::new)
+}
+
+fn is_long(label: &str) -> bool {
+    label.chars().count() > MAX_LABEL
 }
 
 fn conflict(pointer: &str, count: usize, detail: String) -> Fault {
@@ -99,6 +109,10 @@ impl Reader<'_> {
 
     fn nodes(&mut self, node: usize, nodes: &Map<String, Value>, pointer: &str) {
         for (label, value) in nodes {
+            if is_long(label) {
+                self.range(pointer.to_owned(), LABEL);
+                continue;
+            }
             let at = child(pointer, label);
             if label.is_empty() {
                 self.range(at.clone(), LABEL);
@@ -191,6 +205,11 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
     if one && header.len() > 1 && header.last() == Some(&top) {
         let detail = "the first row is a header, and names levels; this one ends in the root, as a row of a value does";
         faults.push(Fault::new("", Kind::ParameterRange, detail).with("allowed", "a header in the first row"));
+    }
+    let long = |way: &Way| way.iter().skip(1).flatten().any(|label| is_long(label));
+    if let Some(row) = ways.iter().position(long).map(|before| before + 1) {
+        let fault = Fault::new("", Kind::ParameterRange, format!("row {row}: the label of a node is too long"));
+        faults.push(fault.with("allowed", LABEL).with("row", row));
     }
     let mut growing = Growing::from_root(top.as_deref().filter(|_| one).unwrap_or(TOP));
     let (mut leaves, mut first) = (HashSet::new(), None);

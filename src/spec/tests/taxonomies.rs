@@ -76,6 +76,14 @@ fn every_fault_of_a_tree_is_named() {
     assert!(conflict.detail.ends_with("/t/a/b/1"), "{}", conflict.detail);
     let deep = (0..40).fold(json!(["leaf"]), |below, level| json!({format!("n{level}"): below}));
     assert_eq!(kinds_of(&read_tree(&deep).unwrap_err()).len(), 1);
+    let long = "x".repeat(201);
+    let pointed = |tree: Value| {
+        kinds_of(&read_tree(&tree).unwrap_err()).iter().map(|fault| fault.0.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(pointed(json!({"r": {long.clone(): ["a"], "b": ["c"]}})), ["/t/r"]);
+    assert_eq!(pointed(json!({long.clone(): ["a"]})), ["/t"]);
+    assert!(read_levels(format!("v,a,b\nx,{long},r\ny,p,r\n").as_bytes()).is_err());
+    assert!(read_tree(&json!({"r": [long]})).is_ok(), "values may be long");
     let wide: Vec<String> = (0..70_000).map(|leaf| leaf.to_string()).collect();
     assert_eq!(kinds_of(&read_tree(&json!({"r": wide})).unwrap_err()), [("/t", Range)]);
 }
