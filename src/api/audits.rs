@@ -60,7 +60,7 @@ pub(super) async fn create(
     let attacked = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
-        engine::attack_tables(&material, attack, &rules, &|_| 0, control)
+        engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
     });
     attacked.await.map(Json)
 }

@@ -124,6 +124,26 @@ impl FromRequest<App> for Document {
     }
 }
 
+/// A JSON document, or the bytes of a CSV file.
+pub(super) enum DocumentOrCsv {
+    Document(Value),
+    Csv(Vec<u8>),
+}
+
+impl FromRequest<App> for DocumentOrCsv {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        match essence(request.headers()).as_deref() {
+            Some("text/csv") => document_bytes(request.into_body(), &app.bounds).await.map(Self::Csv),
+            _ if !is_json(request.headers()) => {
+                Err(Problem::new(Kind::UnsupportedMediaType, "send application/json or text/csv"))
+            }
+            _ => Document::from_request(request, app).await.map(|Document(document)| Self::Document(document)),
+        }
+    }
+}
+
 async fn document_bytes(body: Body, bounds: &Bounds) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut body = body.into_data_stream();
@@ -174,7 +194,11 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json") || essence.to_ascii_lowercase().ends_with("+json")
+    essence(headers).is_none_or(|essence| essence == "application/json" || essence.ends_with("+json"))
+}
+
+/// The media type of a body without its parameters, where one is stated.
+fn essence(headers: &HeaderMap) -> Option<String> {
+    let stated = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
+    Some(stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }

@@ -33,6 +33,7 @@ mod releases;
 mod respond;
 mod series;
 mod stream;
+mod taxonomies;
 mod upload;
 mod verifications;
 mod watch;

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::access::{Access, access, either};
 use super::{
     App, analyses, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans,
-    policies, queries, releases, series, upload, verifications,
+    policies, queries, releases, series, taxonomies, upload, verifications,
 };
 use crate::identity::Scope;
 use crate::problem::{FaultDocument, ProblemDocument};
@@ -42,6 +42,7 @@ use crate::problem::{FaultDocument, ProblemDocument};
         (name = "jobs", description = "Publishing"),
         (name = "releases", description = "What was published"),
         (name = "policies", description = "Specifications under a name"),
+        (name = "taxonomies", description = "Trees over the values of attributes"),
         (name = "verifications", description = "What tables keep, whoever published them"),
         (name = "ledger", description = "What was published before"),
         (name = "operation", description = "Health, and who did what"),
@@ -116,6 +117,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(policies::list))
         .routes(routes!(policies::put, policies::get))
         .routes(routes!(policies::versions))
+        .routes(routes!(taxonomies::list))
+        .routes(routes!(taxonomies::put, taxonomies::get, taxonomies::delete))
         .routes(routes!(verifications::create))
         .routes(routes!(audits::create))
         .routes(routes!(analyses::differential_inference))

@@ -8,8 +8,8 @@ use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
 use crate::publication::{
     Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedBytes, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, SubmittedRule, TableName, TableWitness, Uninformative,
-    Witness,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, StatedTaxonomy, SubmittedRule, TableName, TableWitness,
+    Uninformative, Witness,
 };
 
 pub(super) type Cell = Option<String>;
@@ -32,6 +32,7 @@ pub(super) struct World {
     pub(super) witness: Vec<Option<Vec<u32>>>,
     pub(super) accounted: AttrSet,
     pub(super) uninformative: Vec<Uninformative>,
+    pub(super) taxonomies: Vec<StatedTaxonomy>,
 }
 
 /// Serves files from memory.
@@ -112,6 +113,7 @@ impl World {
             files: BTreeMap::new(),
             witness: Vec::new(),
             uninformative: Vec::new(),
+            taxonomies: Vec::new(),
         }
     }
 
@@ -255,6 +257,7 @@ impl World {
             kinds: &[],
             accounted: self.accounted,
             uninformative: &self.uninformative,
+            taxonomies: &self.taxonomies,
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

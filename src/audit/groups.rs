@@ -1,13 +1,16 @@
 //! The classes of a part: rows that an adversary who knows some attributes, and the bucket, cannot tell apart; and what their
 //! sensitive values show, by the definitions.
 
+use std::sync::Arc;
+
 use ahash::{AHashMap, AHashSet};
 
 use super::given::{Cell, GivenPart};
 use super::guarantee::Shares;
+use super::tree::{Stated, Ways};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes};
-use crate::publication::{Ground, Guarantee, RowMeaning};
+use crate::publication::{Ground, Guarantee, RowMeaning, StatedTaxonomy};
 
 /// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
 const MAX_COMPARISONS: u64 = 1 << 28;
@@ -36,6 +39,8 @@ pub struct Measured {
     pub t_equal: Option<f64>,
     /// The same over the order of values.
     pub t_ordered: Option<f64>,
+    /// The same along the taxonomy, where one is stated that has all values.
+    pub t_hierarchical: Option<f64>,
 }
 
 /// A class that breaks a guarantee.
@@ -86,6 +91,8 @@ pub(super) struct Classes<'a> {
     counts: Vec<(u32, u64)>,
     /// How often each value occurs in the whole part.
     overall: Vec<u64>,
+    /// What is stated of the values.
+    stated: Stated,
 }
 
 /// Refines an id per row by a column; ids rise in the order of rows.
@@ -156,7 +163,18 @@ impl<'a> Classes<'a> {
             class.values.end = counts.len();
             class.size += run.len() as u64;
         }
-        Ok(Self { part, by, by_bucket, classes, counts, overall })
+        Ok(Self { part, by, by_bucket, classes, counts, overall, stated: Stated::default() })
+    }
+
+    /// The same classes, with the taxonomy of what is protected in them, where one is stated.
+    pub(super) fn along(mut self, taxonomies: &[StatedTaxonomy], target: AttrSet) -> Self {
+        let stated = taxonomies.iter().find(|stated| AttrSet::one(stated.attribute) == target);
+        let column = stated.and_then(|stated| self.part.column(stated.attribute));
+        if let (Some(StatedTaxonomy { tree, .. }), Some(column)) = (stated, column) {
+            let domain = &column.domain;
+            self.stated.ways = Ways::of(tree, Some(domain.kind()), domain.iter()).map(Arc::new);
+        }
+        self
     }
 
     fn values(&self, class: &Class) -> &[(u32, u64)] {
@@ -195,10 +213,15 @@ impl<'a> Classes<'a> {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
             }
             if compared {
-                let shares = Shares::of(kind, &self.overall, &[]);
-                let real = |(work, unit): (u128, u128)| work as f64 / unit as f64;
-                seen.t_equal = most(seen.t_equal, real(shares.distance(Ground::Equal)));
-                seen.t_ordered = most(seen.t_ordered, real(shares.distance(Ground::Ordered)));
+                let shares = Shares::of(kind, &self.overall, &self.stated);
+                let farther = |seen: &mut Option<f64>, ground: Ground| {
+                    if let Some((work, unit)) = shares.distance(ground) {
+                        *seen = most(*seen, work as f64 / unit as f64);
+                    }
+                };
+                farther(&mut seen.t_equal, Ground::Equal);
+                farther(&mut seen.t_ordered, Ground::Ordered);
+                farther(&mut seen.t_hierarchical, Ground::Hierarchical);
             }
         }
         if kinds.is_empty() {
@@ -223,7 +246,7 @@ impl<'a> Classes<'a> {
             let keeps = match guarantee {
                 Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
                 _ if self.listed_only() => false,
-                _ if needs_column(guarantee) => Shares::of(kind, &self.overall, &[]).keep(guarantee),
+                _ if needs_column(guarantee) => Shares::of(kind, &self.overall, &self.stated).keep(guarantee),
                 _ => Shares::alone(kind).keep(guarantee),
             };
             kept.insert(kind, keeps);

@@ -1,5 +1,8 @@
 //! What a guarantee demands of a bucket, by its definition, and which guarantee bounds more than another.
 
+use std::sync::Arc;
+
+use super::tree::{Stated, Ways};
 use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
 
 /// Rounding of computed logarithms, which is no breach.
@@ -10,13 +13,16 @@ pub(super) struct Shares {
     values: Vec<(u64, u64)>,
     /// Which of the values an insider can rule out.
     ruled_out: Vec<bool>,
+    /// The code of each value, and where it stands in a tree.
+    codes: Vec<u32>,
+    ways: Option<Arc<Ways>>,
     size: u64,
     rows: u64,
 }
 
 impl Shares {
-    /// A bucket with `counts` of each code, in a column that has `overall` of it. An insider can rule out the codes `ruled_out`, which rise.
-    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64], ruled_out: &[u32]) -> Self {
+    /// A bucket with `counts` of each code, in a column that has `overall` of it.
+    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64], stated: &Stated) -> Self {
         let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
         for &(code, count) in counts {
             values[code as usize].0 = count;
@@ -24,11 +30,11 @@ impl Shares {
         let all = values.into_iter().zip(0u32..);
         // a value that does not occur is none
         let occurring = all.filter(|((_, rows), _)| *rows > 0);
-        let (values, ruled_out): (Vec<_>, Vec<_>) =
-            occurring.map(|(value, code)| (value, ruled_out.binary_search(&code).is_ok())).unzip();
+        let (values, codes): (Vec<(u64, u64)>, Vec<u32>) = occurring.unzip();
+        let ruled_out = codes.iter().map(|code| stated.ruled_out.binary_search(code).is_ok()).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        Self { values, ruled_out, size, rows }
+        Self { values, ruled_out, codes, ways: stated.ways.clone(), size, rows }
     }
 
     /// What is left of the bucket, and of the column, for whoever rules values out.
@@ -37,7 +43,7 @@ impl Shares {
         let values: Vec<(u64, u64)> = values.collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        Self { ruled_out: vec![false; values.len()], values, size, rows }
+        Self { ruled_out: vec![false; values.len()], values, codes: Vec::new(), ways: None, size, rows }
     }
 
     /// Whether the bucket keeps `guarantee`, also for whoever rules values out: of n rows of which m hold such a value, every
@@ -74,7 +80,7 @@ impl Shares {
         let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let ruled_out = vec![false; values.len()];
-        Self { values, ruled_out, size, rows: size }
+        Self { values, ruled_out, codes: Vec::new(), ways: None, size, rows: size }
     }
 
     /// The count of the most frequent value, and that of all.
@@ -121,20 +127,34 @@ impl Shares {
         self.values.iter().map(gap)
     }
 
-    /// Earth mover's distance from the column, as a fraction.
-    pub(super) fn distance(&self, ground: Ground) -> (u128, u128) {
+    /// Earth mover's distance from the column, as a fraction; `None` along a taxonomy where there is none.
+    pub(super) fn distance(&self, ground: Ground) -> Option<(u128, u128)> {
         let unit = u128::from(self.size) * u128::from(self.rows);
         match ground {
-            Ground::Equal => (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit),
-            Ground::Ordered => {
-                let mut carried = 0;
-                let work = self.gaps().map(|gap| {
-                    carried += gap;
-                    carried.unsigned_abs()
-                });
-                (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
+            Ground::Equal => Some(self.apart()),
+            Ground::Ordered => Some(self.ordered()),
+            Ground::Hierarchical => {
+                let (work, height) = self.ways.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
+                Some((work, unit.checked_mul(height)?))
             }
         }
+    }
+
+    /// All values being equally far.
+    fn apart(&self) -> (u128, u128) {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        (self.gaps().map(i128::unsigned_abs).sum(), 2 * unit)
+    }
+
+    /// By the steps in the order of values.
+    fn ordered(&self) -> (u128, u128) {
+        let unit = u128::from(self.size) * u128::from(self.rows);
+        let mut carried = 0;
+        let work = self.gaps().map(|gap| {
+            carried += gap;
+            carried.unsigned_abs()
+        });
+        (work.sum(), unit * (self.values.len().max(2) - 1) as u128)
     }
 
     /// The largest difference of a share in the bucket and in the column, as a fraction.
@@ -146,8 +166,8 @@ impl Shares {
     pub(super) fn divergence(&self, divergence: Divergence) -> f64 {
         let mut shares = self.values.iter().map(|&(count, rows)| (self.share(count), self.prior(rows)));
         match divergence {
-            Divergence::TotalVariation => real(self.distance(Ground::Equal)),
-            Divergence::Emd => real(self.distance(Ground::Ordered)),
+            Divergence::TotalVariation => real(self.apart()),
+            Divergence::Emd => real(self.ordered()),
             Divergence::Max => real(self.largest_gap()),
             Divergence::Kl => {
                 shares.filter(|(share, _)| *share > 0.0).map(|(share, prior)| share * (share / prior).ln()).sum()
@@ -185,10 +205,12 @@ impl Shares {
                 let (most, size) = (u128::from(self.most()), u128::from(self.size));
                 most * u128::from(alpha.denominator()) <= size * u128::from(alpha.numerator()) && self.size >= k
             }
-            Guarantee::TCloseness { t, distance } => at_most(self.distance(distance), t),
+            Guarantee::TCloseness { t, distance } => {
+                self.distance(distance).is_some_and(|distance| at_most(distance, t))
+            }
             Guarantee::Delta { distance, b, .. } => match distance {
-                Divergence::TotalVariation => at_most(self.distance(Ground::Equal), b),
-                Divergence::Emd => at_most(self.distance(Ground::Ordered), b),
+                Divergence::TotalVariation => at_most(self.apart(), b),
+                Divergence::Emd => at_most(self.ordered(), b),
                 Divergence::Max => at_most(self.largest_gap(), b),
                 Divergence::Kl | Divergence::LogRatio => {
                     self.divergence(distance) <= b.to_f64() * (1.0 + ROUNDING) + ROUNDING

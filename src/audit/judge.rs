@@ -15,7 +15,7 @@ use super::rules::followed;
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
+use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
 
 /// What is to be judged.
 #[derive(Clone, Copy)]
@@ -30,6 +30,8 @@ pub struct Submission<'a> {
     pub dependencies: &'a [(AttrSet, AttrSet)],
     /// What the tables are said to have been made from.
     pub original: Option<&'a GivenPart>,
+    /// The taxonomies of attributes.
+    pub taxonomies: &'a [StatedTaxonomy],
 }
 
 impl Submission<'_> {
@@ -295,6 +297,7 @@ impl Bench<'_> {
             return Ok(Ok(()));
         }
         let classes = Classes::of(part, entered, by_bucket, target, self.control)?;
+        let classes = classes.along(self.submission.taxonomies, target);
         let place = (table, entered.intersection(part.attributes()).minus(target), target);
         if by_bucket && !self.seen.contains_key(&place) {
             self.seen.insert(place, classes.measure(self.control)?);

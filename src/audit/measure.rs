@@ -48,7 +48,7 @@ impl Measure {
                 Self::RecursiveC(most as f64 / tail as f64)
             }
             Guarantee::TCloseness { distance, .. } => {
-                let (work, unit) = bucket.distance(distance);
+                let (work, unit) = bucket.distance(distance)?;
                 Self::Distance(work as f64 / unit as f64)
             }
             Guarantee::Rho { .. } => Self::Gain(bucket.gain()),

@@ -27,6 +27,7 @@ mod rules;
 mod slicing;
 mod tables;
 mod thresholds;
+mod tree;
 mod worlds;
 
 #[cfg(test)]
@@ -46,18 +47,20 @@ pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
-pub use proxy::{Telling, tell};
 pub use membership::{Members, Tuples, Unlisted, members};
+pub use proxy::{Telling, tell};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Publication, PublishedBytes, SubmittedRule, Uninformative, Witness};
+use crate::publication::{Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
+use tree::{Stated, Ways};
 
 /// What an audit is given.
 #[derive(Clone, Copy)]
@@ -84,6 +87,8 @@ pub struct Evidence<'a> {
     pub accounted: AttrSet,
     /// Values that an insider can rule out, as the caller stated them.
     pub uninformative: &'a [Uninformative],
+    /// The taxonomies of attributes, as the caller stated them.
+    pub taxonomies: &'a [StatedTaxonomy],
 }
 
 impl Evidence<'_> {
@@ -92,14 +97,21 @@ impl Evidence<'_> {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))
     }
 
-    /// The type of an attribute: that of the original, or the stated one.
+    /// The type of an attribute's values, as far as it is known.
     fn kind(&self, attr: Attr) -> Option<AttributeType> {
         let original = self.original.filter(|original| attr.index() < original.attributes().len());
         let kind = original.map(|original| original.column(attr).domain.kind());
         kind.or_else(|| self.kinds.get(attr.index()).copied().flatten())
     }
 
-    /// The codes of values that an insider can rule out, of an attribute with these values in the order of their codes.
+    /// What is stated of an attribute with these values in the order of their codes.
+    fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
+        let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
+        let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
+        Stated { ruled_out: self.ruled_out(attr, values), ways }
+    }
+
+    /// The codes of values that an insider can rule out.
     fn ruled_out<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u32> {
         let stated: Vec<&Option<String>> = self
             .uninformative
@@ -266,7 +278,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
         content::check_labels(evidence, control, &mut findings)?;
     }
     thresholds::check(evidence, &tables.figures, &mut findings);
-    rules::check(evidence, (tables.counts, tables.ruled_out), tables.combined, &mut findings);
+    rules::check(evidence, (tables.counts, tables.stated), tables.combined, &mut findings);
     // what is claimed of the rows of the original cannot be checked without them
     let unchecked = |check| match check {
         CheckName::Content => true,

@@ -3,6 +3,7 @@
 use super::dictionary::Dictionary;
 use super::keys::{Buckets, Keys, Layout};
 use super::reading::{PartReader, ReadError};
+use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
@@ -34,8 +35,8 @@ pub(super) struct ReadColumn {
     pub(super) size: usize,
     /// The canonical place of each code, where it is not the code.
     pub(super) ranks: Option<Vec<u32>>,
-    /// The codes of values that an insider can rule out.
-    pub(super) ruled_out: Vec<u32>,
+    /// What is stated of its values.
+    pub(super) stated: Stated,
     /// Where the release states thresholds of the attribute: the one that is stated of each code by itself.
     pub(super) thresholds: Vec<Option<Ratio>>,
     /// The text of each code, where cells stand for several values; codes are then those of the cells alone.
@@ -213,10 +214,8 @@ fn rows(
         attribute: claimed.attribute,
         size: column.dictionary.len(),
         ranks: column.dictionary.ranks(),
-        ruled_out: evidence.ruled_out(
-            claimed.attribute,
-            (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code)),
-        ),
+        stated: evidence
+            .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
         thresholds: super::thresholds::of(evidence, claimed.attribute).map_or_else(Vec::new, |stated| {
             let values = (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code));
             super::thresholds::stated(stated, evidence.kind(claimed.attribute), values)

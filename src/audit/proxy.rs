@@ -443,6 +443,7 @@ mod tests {
             rules: std::slice::from_ref(&rule),
             dependencies: &[],
             original: Some(&original),
+            taxonomies: &[],
         };
         let hash = |row: usize| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         tell(&submission, &hash, &Control::default()).unwrap()
@@ -462,7 +463,8 @@ mod tests {
 
     #[test]
     fn without_the_original_nothing_is_known_to_go_together() {
-        let submission = Submission { tables: &[], names: &[], rules: &[], dependencies: &[], original: None };
+        let submission =
+            Submission { tables: &[], names: &[], rules: &[], dependencies: &[], original: None, taxonomies: &[] };
         assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(Uncounted::NotExact)));
     }
 }

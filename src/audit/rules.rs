@@ -7,6 +7,7 @@ use super::classes::Joint;
 use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
 use super::slicing::Mixture;
+use super::tree::Stated;
 use super::{CheckName, Evidence, Findings, generalized, thresholds};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
@@ -40,7 +41,7 @@ pub(super) fn protections(evidence: &Evidence<'_>, protects: Protected) -> impl 
 /// of each combination.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    (counts, ruled_out): (Vec<Option<Counts>>, Vec<Vec<u32>>),
+    (counts, stated): (Vec<Option<Counts>>, Vec<Stated>),
     combined: BTreeMap<AttrSet, Counts>,
     findings: &mut Findings,
 ) {
@@ -48,13 +49,14 @@ pub(super) fn check(
     let search = Search {
         evidence,
         nodes: publication.tables.iter().map(Node::of).collect(),
-        ruled_out: ruled_out
+        stated: stated
             .into_iter()
             .enumerate()
             .map(|(index, shown)| match evidence.original {
                 Some(original) if index < original.attributes().len() => {
                     let attr = Attr::from(index);
-                    evidence.ruled_out(attr, original.column(attr).domain.iter())
+                    let domain = &original.column(attr).domain;
+                    evidence.stated(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
                 }
                 _ => shown,
             })
@@ -88,8 +90,8 @@ struct Search<'a> {
     evidence: &'a Evidence<'a>,
     nodes: Vec<Node<'a>>,
     counts: Vec<Option<Counts>>,
-    /// The codes behind the counts that an insider can rule out.
-    ruled_out: Vec<Vec<u32>>,
+    /// What is stated of the values behind the counts.
+    stated: Vec<Stated>,
     /// Of combinations, as far as they were asked for.
     combined: RefCell<BTreeMap<AttrSet, Counts>>,
 }
@@ -164,15 +166,15 @@ impl Search<'_> {
         if let (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) = (guarantee, sensitive) {
             return self.within_thresholds(attr);
         }
-        let keeps = |counts: &Counts, ruled_out: &[u32]| {
+        let keeps = |counts: &Counts, stated: &Stated| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-            Shares::of(&whole, counts, ruled_out).keep(guarantee)
+            Shares::of(&whole, counts, stated).keep(guarantee)
         };
         let attributes = sensitive.attributes();
         let found = match sensitive {
             Protected::Attribute(attr) => {
                 let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
-                counts.map(|counts| keeps(counts, &self.ruled_out[attr.index()]))
+                counts.map(|counts| keeps(counts, &self.stated[attr.index()]))
             }
             Protected::Joint(attrs) => {
                 let mut combined = self.combined.borrow_mut();
@@ -181,7 +183,7 @@ impl Search<'_> {
                 {
                     combined.insert(attrs, joint_counts(original, attrs));
                 }
-                combined.get(&attrs).map(|counts| keeps(counts, &[]))
+                combined.get(&attrs).map(|counts| keeps(counts, &Stated::default()))
             }
             Protected::Rows => None,
         };

@@ -221,7 +221,8 @@ pub(super) fn check(
             rows.iter().all(|rows| *rows > 0).then_some(Matching { size: sizes[&bucket], rows, values })
         });
         let matching: Vec<Matching<'_>> = matching.collect();
-        let kept = (0..=u32::from(claim.weighted)).all(|power| keeps(&matching, claim.l, power, &protected.ruled_out));
+        let kept =
+            (0..=u32::from(claim.weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.ruled_out));
         broken += u64::from(!kept);
         judged.insert(identity, kept);
     }

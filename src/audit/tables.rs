@@ -11,6 +11,7 @@ use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
 use super::slicing::{self, Mixture};
 use super::thresholds::{self, Limit};
+use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
@@ -22,8 +23,8 @@ pub(super) struct Tables {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
     pub(super) counts: Vec<Option<Counts>>,
-    /// Per attribute, the codes behind these counts that an insider can rule out.
-    pub(super) ruled_out: Vec<Vec<u32>>,
+    /// Per attribute, what is stated of the values behind these counts.
+    pub(super) stated: Vec<Stated>,
     /// The same per combination that a rule or seal speaks of and that stands in one part.
     pub(super) combined: BTreeMap<AttrSet, Counts>,
 }
@@ -37,7 +38,7 @@ pub(super) fn check(
     let mut tables = Tables {
         figures: Vec::new(),
         counts: vec![None; MAX_ATTRIBUTES],
-        ruled_out: vec![Vec::new(); MAX_ATTRIBUTES],
+        stated: vec![Stated::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
     };
     for index in 0..evidence.publication.tables.len() {
@@ -57,7 +58,7 @@ impl Tables {
             let known = &mut self.counts[column.attribute.index()];
             if known.as_ref().is_none_or(|known| more(known, &shown)) {
                 *known = Some(shown);
-                self.ruled_out[column.attribute.index()].clone_from(&column.ruled_out);
+                self.stated[column.attribute.index()].clone_from(&column.stated);
             }
         }
         for attrs in rules::combinations(evidence) {
@@ -204,15 +205,16 @@ fn promises(
         let measured: Vec<(usize, Guarantee)> =
             rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
         kept.insert(number);
-        // what can be ruled out is stated of single attributes
+        // it is stated of single attributes
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
-        let ruled_out = column.map_or(&[][..], |column| &column.ruled_out);
+        let nothing = Stated::default();
+        let stated = column.map_or(&nothing, |column| &column.stated);
         let limits = column.and_then(|column| {
             let stated = thresholds::of(evidence, column.attribute)?;
             Some(thresholds::limits(stated, &column.thresholds, &classes.protected.counts()))
         });
         let kept_by =
-            KeptBy { ruled_out, limits: limits.as_deref(), counterfeits: thresholds::counterfeits(claimed.rows) };
+            KeptBy { stated, limits: limits.as_deref(), counterfeits: thresholds::counterfeits(claimed.rows) };
         let seen = Seen::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
@@ -237,8 +239,8 @@ type Tallies = AHashMap<(u64, u64), u64>;
 
 /// What buckets are held against beside guarantees.
 struct KeptBy<'a> {
-    /// The codes that an insider can rule out.
-    ruled_out: &'a [u32],
+    /// What is stated of the values.
+    stated: &'a Stated,
     /// What each code may take of a bucket, where thresholds are stated.
     limits: Option<&'a [Option<Limit>]>,
     /// So many rows of each bucket are of nobody.
@@ -270,12 +272,13 @@ impl Seen {
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, AuditStopped> {
-        let KeptBy { ruled_out, limits, counterfeits } = *kept_by;
+        let KeptBy { stated, limits, counterfeits } = *kept_by;
         let overall = classes.protected.counts();
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
-        let plain = |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && ruled_out.is_empty();
+        let plain =
+            |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
         let mut shown = Tallies::new();
@@ -300,7 +303,7 @@ impl Seen {
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = Shares::of(&kind, &overall, ruled_out);
+            let shares = Shares::of(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 let kept = match guarantee {
                     Guarantee::Thresholds { .. } => limits.is_some_and(|limits| thresholds::keep(limits, &kind)),

@@ -1,14 +1,19 @@
 //! Each check on the hospital example of versatile publishing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fixture::{World, detail, failed, guardian, hospital, rule, standing};
+use super::guarantee::Shares;
+use super::tree::{Stated, Ways};
 use super::{AuditStopped, CheckName, Evidence, Linkage, Posteriors, verify};
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::taxonomy::Growing;
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Domain, Taxonomy, Terrain};
+use crate::privacy::{Population, holds};
 use crate::publication::{
     Because, Cells, Ground, Guarantee, HeldBy, Origin, Particulars, Protected, Ratio, RowMeaning, Standing,
-    SubmittedRule, TableName, Uninformative,
+    StatedTaxonomy, SubmittedRule, TableName, Uninformative,
 };
 
 fn seals(world: &mut World) -> &mut Vec<crate::publication::Seal> {
@@ -248,6 +253,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         kinds: &[],
         accounted: world.accounted,
         uninformative: &[],
+        taxonomies: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
@@ -274,6 +280,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             kinds: &[],
             accounted: world.accounted,
             uninformative: &[],
+            taxonomies: &[],
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
         let failed = failed(&audit);
@@ -340,6 +347,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         kinds: &[],
         accounted: world.accounted,
         uninformative: &[],
+        taxonomies: &[],
     };
     assert!(verify(&evidence, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
@@ -409,4 +417,92 @@ fn what_can_be_ruled_out_is_ruled_out() {
     assert_eq!(failed(&world(["none", "a", "b", "none", "a", "c"], close, &[]).audit()), []);
     let failed = failed(&world(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).audit());
     assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
+}
+
+/// Office workers and field workers, in buckets of two.
+fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> World {
+    let jobs = ["banker", "clerk", "driver", "engineer"];
+    let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
+    let mut world = World::new(&["p", "s"], rows);
+    world.sealed(&[0], 1, 2, labels);
+    let guarantee = Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: Ground::Hierarchical };
+    seals(&mut world)[0].guarantees = vec![guarantee];
+    world.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
+    world.taxonomies.extend(tree.map(|tree| StatedTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
+    world
+}
+
+fn branches(of: [&[&str]; 2]) -> Taxonomy {
+    let mut growing = Growing::from_root("any");
+    for (branch, leaves) in ["office", "field"].into_iter().zip(of) {
+        let node = growing.add(0, Some(branch)).expect("a branch");
+        for leaf in leaves {
+            growing.add(node, Some(leaf)).expect("a leaf");
+        }
+    }
+    growing.finish().expect("a tree")
+}
+
+#[test]
+fn distances_go_by_the_stated_taxonomy() {
+    let tree = || Some(branches([&["clerk", "banker", "baker"], &["driver", "engineer"]]));
+    let across = || vec![1, 2, 1, 2, 3, 4, 3, 4];
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let fails = |labels, tree| failed(&workers(labels, tree).audit_with(original, witness));
+        // one of each branch: a quarter goes one step in each, of two steps
+        assert_eq!(fails(across(), tree()), []);
+        let world = workers(across(), tree()).audit_with(original, witness);
+        assert_eq!(world.tables[0].measures[&0], super::Measure::Distance(0.25));
+        // two of one branch: half goes through the root
+        assert_eq!(fails(vec![1, 1, 2, 2, 3, 3, 4, 4], tree()), [CheckName::Guarantee]);
+        // the same buckets under other trees, or none
+        let crossed = branches([&["banker", "driver"], &["clerk", "engineer"]]);
+        assert_eq!(fails(across(), Some(crossed)), [CheckName::Guarantee]);
+        let hole = branches([&["banker", "clerk"], &["driver"]]);
+        for unfit in [Some(hole), None] {
+            let failed = fails(across(), unfit);
+            assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
+        }
+    }
+    // a seal by another ground promises nothing of this one
+    let mut world = workers(across(), tree());
+    let t = Ratio::new(1, 4).expect("a distance");
+    seals(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: Ground::Ordered }];
+    assert!(failed(&world.audit()).contains(&CheckName::Seals));
+}
+
+proptest::proptest! {
+    /// What goes up each edge of a tree is what carrying costs: the fast form of `privacy`, which a test there holds against least
+    /// costs, bounds by the very same number.
+    #[test]
+    fn both_forms_of_the_distance_are_one(
+        parents in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 2..12),
+        counts in proptest::collection::vec((0u64..4, 0u64..4), 12),
+    ) {
+        let mut growing = Growing::from_root("0");
+        for (node, parent) in (1usize..).zip(&parents) {
+            growing.add(parent.index(node), Some(&format!("n{node:02}"))).expect("a node");
+        }
+        let tree = Arc::new(growing.finish().expect("a tree"));
+        let mut values = Arena::default();
+        let mut leaves: Vec<&str> = tree.leaves().iter().filter_map(|leaf| tree.label(*leaf)).collect();
+        leaves.sort_unstable();
+        leaves.iter().for_each(|leaf| values.push(leaf.as_bytes()));
+        let domain = Domain::from_sorted(AttributeType::Text, false, values);
+        let overall: Vec<u64> = counts[..leaves.len()].iter().map(|(count, more)| count + more).collect();
+        let bucket = (0..).zip(&counts[..leaves.len()]).map(|(code, (count, _))| (code, *count));
+        let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
+        proptest::prop_assume!(!bucket.is_empty());
+        let ways = Ways::of(&tree, None, domain.iter()).map(Arc::new);
+        let shares = Shares::of(&bucket, &overall, &Stated { ruled_out: Vec::new(), ways });
+        let (work, unit) = shares.distance(Ground::Hierarchical).expect("a distance");
+        let terrain = Terrain::default().along(tree.bind(&domain).expect("leaves"));
+        let population = Population::new(overall).on(terrain);
+        let close = |work: u128| {
+            let t = Ratio::new(work as u64, unit as u64).expect("a distance");
+            holds(Guarantee::TCloseness { t, distance: Ground::Hierarchical }, &bucket, &population)
+        };
+        proptest::prop_assert!(close(work));
+        proptest::prop_assert!(work == 0 || !close(work - 1));
+    }
 }

@@ -6,12 +6,14 @@
 //! counted as often as there are of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ahash::AHashMap;
 
 use super::given::{Cell, GivenPart, GivenTable};
 use super::guarantee::Shares;
 use super::judge::Submission;
+use super::tree::{Stated, Ways};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning};
@@ -259,6 +261,16 @@ impl Search<'_> {
     }
 }
 
+/// The taxonomy of what a rule protects, over the values that worlds have.
+fn along(submission: &Submission<'_>, sensitive: &[usize], overall: &[(Vec<u32>, u128)], values: &[Values]) -> Stated {
+    let [attr] = *sensitive else { return Stated::default() };
+    let tree = submission.taxonomies.iter().find(|stated| stated.attribute == Attr::from(attr));
+    let cells = overall.iter().filter_map(|(value, _)| values[attr].cells.get(*value.first()? as usize));
+    let kind = cells.clone().map(|cell| cell.kind).next();
+    let ways = tree.and_then(|stated| Ways::of(&stated.tree, kind, cells.map(|cell| cell.value.as_deref())));
+    Stated { ways: ways.map(Arc::new), ..Stated::default() }
+}
+
 fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -> Exposed {
     let mut exposed = Exposed { possible: search.posteriors.iter().any(|of| !of.is_empty()), ..Exposed::default() };
     let mut all: Vec<Exposure> = Vec::new();
@@ -288,6 +300,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
             let each = sensitive.iter().zip(a.iter().zip(b)).map(compare);
             each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
         });
+        let stated = along(submission, sensitive, &overall, values);
         for (q, seen) in posterior {
             let total: u128 = seen.values().fold(0, |sum, ways| sum.saturating_add(*ways));
             let mut exceeding: Vec<(&Vec<u32>, u128)> = Vec::new();
@@ -313,7 +326,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
                         .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
                     let counts: Vec<(u32, u64)> = counts.collect();
                     let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    if !Shares::of(&counts, &prior, &[]).keep(other) {
+                    if !Shares::of(&counts, &prior, &stated).keep(other) {
                         exceeding.push(likeliest);
                     }
                 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::End;
 use crate::control::{Control, Phase};
+use crate::engine::with_strange;
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, IngestError, InputFormat, Limits, TableReader};
@@ -105,7 +106,7 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
             let names = specification.names.clone();
             let table = Table::new(names, built.into_iter().map(|(_, column)| column).collect());
             let (table, strange) = crate::engine::on_terrain(&specification, table);
-            let faults = [faults, strange, crate::engine::check(&specification, &table)].concat();
+            let faults = [with_strange(faults, strange), crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
                 return Ok(Job { specification, table });
             }

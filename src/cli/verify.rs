@@ -74,6 +74,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         names: job.as_ref().map_or(&listed, |job| &job.specification.published_names),
         rules: job.as_ref().map(|job| job.specification.method.rules()),
         uninformative: job.as_ref().map(|job| job.specification.uninformative.as_slice()),
+        taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
         original: job.as_ref().map(|job| &job.table),
     };
     let summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {

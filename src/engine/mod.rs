@@ -13,6 +13,7 @@ mod profile;
 mod proposal;
 mod query;
 mod release;
+mod terrain;
 mod verification;
 mod verify;
 mod write;
@@ -21,15 +22,15 @@ use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{Attr, AttrSet, Counts, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, Counts, Table};
 use crate::privacy::{self, Demand, Dependency, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{SlicedDiversity, Uninformative};
+use crate::publication::SlicedDiversity;
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
-use crate::spec::{MethodSpec, Specification, StatedDependency};
+use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
@@ -39,6 +40,7 @@ pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
 pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
+pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
     VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
@@ -126,7 +128,7 @@ fn prepare(
         ])
     })?;
     union.assume(&dependencies.all);
-    union.set_aside(&specification.uninformative);
+    union.set_aside(&specification.uninformative, &specification.taxonomies);
     let input = Input {
         counts,
         published_names: &specification.published_names,
@@ -183,43 +185,15 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
 
 /// The faults for which nothing is published; where values have to be looked at, they say where.
 fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusal> {
-    let Err(Refusal(mut faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+    let Err(Refusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(Refusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(Refusal(faults)) };
-    let name = &specification.names[attr.index()];
-    let url = specification.normalized.get("dataset").and_then(Value::as_str).map(|dataset| {
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-        let escape = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-        format!("/v1/datasets/{dataset}/attributes/{}/values", name.bytes().map(escape).collect::<String>())
-    });
-    for fault in faults.iter_mut().filter(|fault| matches!(fault.kind, Kind::ThresholdMissing | Kind::RuleIneligible)) {
-        fault.members.insert("attribute".to_owned(), name.as_str().into());
-        if let Some(url) = &url {
-            fault.members.insert("values_url".to_owned(), url.as_str().into());
-        }
-    }
-    Err(Refusal(faults))
-}
-
-/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
-/// occur.
-#[must_use]
-pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
-    let mut faults = Vec::new();
-    for Uninformative { attribute, values } in &specification.uninformative {
-        let codes = table.column(*attribute).domain.codes_of(values);
-        let name = &specification.names[attribute.index()];
-        // nobody is surprised that no value is missing
-        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
-        let pointer = child(&child("/attributes", name), "uninformative");
-        faults.extend(strange.map(|(at, _)| {
-            let fault =
-                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
-            fault.with("allowed", format!("a value of {name}, or null")).with("attribute", name.as_str())
-        }));
-        table = table.on(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
-    }
-    (table, faults)
+    let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
+    let shown = |fault: Fault| match fault.kind {
+        Kind::ThresholdMissing | Kind::RuleIneligible => at_values(fault, &specification.names[attr.index()], dataset),
+        _ => fault,
+    };
+    Err(Refusal(faults.into_iter().map(shown).collect()))
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -306,13 +280,13 @@ pub fn dry_run(
     table: &Table,
     streams: &Streams,
     earlier: &Earlier,
-    mut faults: Vec<Fault>,
+    faults: Vec<Fault>,
     control: &Control,
 ) -> Result<Plan, Stopped> {
     let dependencies = Known::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
     let (permuted, strange) = on_terrain(specification, permuted);
-    faults.extend(strange);
+    let mut faults = with_strange(faults, strange);
     let rows = Some(Rows { table: &permuted, streams });
     let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());

@@ -85,6 +85,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         kinds: &[],
         accounted: AttrSet::first(specification.names.len()),
         uninformative: &specification.uninformative,
+        taxonomies: &specification.taxonomies,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -114,7 +115,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        &specification.uninformative,
+        (&specification.uninformative, &specification.taxonomies),
         warnings,
     );
     if specification.entropy {
@@ -128,7 +129,11 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     Ok(Released {
         internal,
         manifest,
-        disclosures: ledger::disclosures(&publication, &specification.names, &specification.uninformative),
+        disclosures: ledger::disclosures(
+            &publication,
+            &specification.names,
+            (&specification.uninformative, &specification.taxonomies),
+        ),
         rules: standing_rules(&prepared.design, specification),
     })
 }
@@ -221,6 +226,7 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
         },
         guarantee: designed.rule.guarantee,
         uninformative: aside(designed.rule.sensitive),
+        taxonomy: ledger::taxonomy_of(designed.rule.sensitive, designed.rule.guarantee, &specification.taxonomies),
     });
     standing.collect()
 }

@@ -174,12 +174,13 @@ pub fn attack_tables(
     attack: Attack,
     rules: &[SubmittedRule],
     hash: &dyn Fn(usize) -> u64,
+    manifest: &Manifest,
     control: &Control,
 ) -> Result<super::attack::Attacked, Stopped> {
     control.begin(Phase::Audit, rules.len() as u64)?;
-    let original = material.original.as_ref();
-    let submission =
-        Submission { tables: &material.tables, names: &material.names, rules, dependencies: &[], original };
+    let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
+    let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
+    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies: &taxonomies };
     super::attack::play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }
 
@@ -390,14 +391,27 @@ pub struct TableMeasures {
     pub t_equal: Option<f64>,
     /// The same over the order of values.
     pub t_ordered: Option<f64>,
+    /// The same along the taxonomy, where the request states one that has all values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
     pub worst_posterior: Option<Ratio>,
 }
 
 impl TableMeasures {
     fn of(sensitive: &[String], quasi_identifiers: Vec<String>, measured: &Measured) -> Self {
-        let Measures { classes, k, l, distinct_l, entropy_l, recursive_c, t_equal, t_ordered, worst_posterior } =
-            Measures::of(measured);
+        let Measures {
+            classes,
+            k,
+            l,
+            distinct_l,
+            entropy_l,
+            recursive_c,
+            t_equal,
+            t_ordered,
+            t_hierarchical,
+            worst_posterior,
+        } = Measures::of(measured);
         Self {
             sensitive: sensitive.join(" & "),
             quasi_identifiers,
@@ -409,6 +423,7 @@ impl TableMeasures {
             recursive_c,
             t_equal,
             t_ordered,
+            t_hierarchical,
             worst_posterior,
         }
     }
@@ -434,6 +449,9 @@ pub struct Measures {
     pub t_equal: Option<f64>,
     /// The same over the order of values.
     pub t_ordered: Option<f64>,
+    /// The same along the taxonomy, where the request states one that has all values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
     pub worst_posterior: Option<Ratio>,
 }
@@ -459,6 +477,7 @@ impl Measures {
             recursive_c: measured.recursive_c.iter().map(|&(l, c)| RecursiveC { l, c }).collect(),
             t_equal: measured.t_equal,
             t_ordered: measured.t_ordered,
+            t_hierarchical: measured.t_hierarchical,
             worst_posterior: measured.worst.map(ratio),
         }
     }
@@ -498,6 +517,7 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         rules: &asked.rules,
         dependencies: &asked.dependencies,
         original: material.original.as_ref(),
+        taxonomies: &asked.taxonomies,
     };
     let verdict = audit::judge(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);

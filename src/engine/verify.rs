@@ -13,8 +13,10 @@ use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
-use crate::publication::{Origin, PublishedBytes, SubmittedRule, Uninformative};
+use crate::publication::{Origin, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative};
 use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of};
+use crate::spec;
+use crate::spec::reader::Faults;
 
 /// What a release is verified against.
 pub struct Claim<'a> {
@@ -26,6 +28,8 @@ pub struct Claim<'a> {
     pub rules: Option<&'a [SubmittedRule]>,
     /// The values that the specification says an insider can rule out; `None`: as the manifest does.
     pub uninformative: Option<&'a [Uninformative]>,
+    /// The taxonomies that the specification states; `None`: as the manifest does.
+    pub taxonomies: Option<&'a [StatedTaxonomy]>,
     /// The table it was made from, in any row order.
     pub original: Option<&'a Table>,
 }
@@ -65,13 +69,23 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         .uninformative
         .iter()
         .filter_map(|(name, values)| {
-            let attribute = claim.names.iter().position(|known| known == name)?;
+            let attribute = names.iter().position(|known| known == name)?;
             Some(Uninformative { attribute: Attr::from(attribute), values: values.clone() })
         })
         .collect();
     let all_listed = claim.uninformative.is_none_or(|stated| {
         let named = |stated: &Uninformative| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
         stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.uninformative
+    });
+    let trees = match taxonomies_of(claim.manifest, claim.names) {
+        Ok(trees) => trees,
+        Err(detail) => return Ok(refuted("columns", detail)),
+    };
+    let all_trees = claim.taxonomies.is_none_or(|stated| {
+        let named = |stated: &StatedTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
+        let published =
+            |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
+        stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
     });
     let evidence = Evidence {
         publication: &publication,
@@ -84,6 +98,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         kinds: &kinds,
         accounted: AttrSet::first(claim.names.len()),
         uninformative: claim.uninformative.unwrap_or(&listed),
+        taxonomies: claim.taxonomies.unwrap_or(&trees),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -96,12 +111,24 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         check: "figures".to_owned(),
         passed: figures(&audit, &publication, claim.names, claim.manifest)
             && all_listed
+            && all_trees
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
         detail: mistyped,
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
+}
+
+/// The taxonomies that a manifest states.
+pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<StatedTaxonomy>, String> {
+    let read = |(name, tree): (&String, &Value)| {
+        let unread = || format!("the taxonomy of {name} cannot be read");
+        let attribute = names.iter().position(|known| known == name).ok_or_else(unread)?;
+        let tree = spec::taxonomy(tree, "", &mut Faults::new()).ok_or_else(unread)?;
+        Ok(StatedTaxonomy { attribute: Attr::from(attribute), tree })
+    };
+    manifest.taxonomies.iter().map(read).collect()
 }
 
 /// Whether the method of a release leaves rows out.

@@ -188,6 +188,8 @@ impl Desk {
     async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
+        let on_taxonomies = self.on_taxonomies(caller, document).await?;
+        let document = on_taxonomies.as_ref().unwrap_or(document);
         let id = spec::dataset_of(document).map_err(Problem::of_faults)?;
         let dataset = self.dataset(caller, id).await?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;

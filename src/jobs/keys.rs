@@ -38,6 +38,10 @@ pub enum Action {
     ReadInternal,
     /// A version of a policy was written.
     PutPolicy,
+    /// A version of a taxonomy was written.
+    PutTaxonomy,
+    /// A taxonomy was deleted.
+    DeleteTaxonomy,
     /// A tenant's settings were decided.
     SetTenant,
     /// A key was made.
@@ -48,7 +52,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Upload,
         Self::Purge,
         Self::ReadProfile,
@@ -62,6 +66,8 @@ impl Action {
         Self::ReadHeld,
         Self::ReadInternal,
         Self::PutPolicy,
+        Self::PutTaxonomy,
+        Self::DeleteTaxonomy,
         Self::SetTenant,
         Self::CreateKey,
         Self::RevokeKey,
@@ -84,6 +90,8 @@ impl Action {
             Self::ReadHeld => "release.read_held",
             Self::ReadInternal => "release.read_internal",
             Self::PutPolicy => "policy.put",
+            Self::PutTaxonomy => "taxonomy.put",
+            Self::DeleteTaxonomy => "taxonomy.delete",
             Self::SetTenant => "tenant.set",
             Self::CreateKey => "key.create",
             Self::RevokeKey => "key.revoke",

@@ -30,6 +30,7 @@ mod seal;
 mod series;
 mod shelf;
 mod signals;
+mod taxonomies;
 mod tenants;
 mod upload;
 mod worker;
@@ -68,18 +69,43 @@ pub use repeats::{NewRepeat, RepeatRecord, Repeats};
 pub use seal::seal_datasets;
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
+pub use taxonomies::{NewTaxonomy, Taxonomies, TaxonomyRecord, TaxonomyVersion};
 pub use tenants::{TenantSettings, Tenants};
 pub use upload::{UploadRequest, upload};
 pub use worker::{Assignment, Completion, MemoryBudget, Runner, Stop, Taken, WorkerConfig, Workers, WorkersHandle};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
-    Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
+    Datasets
+    + Queue
+    + Releases
+    + Disclosures
+    + Ledgers
+    + Keys
+    + Repeats
+    + Lives
+    + Policies
+    + Taxonomies
+    + Tenants
+    + Pulse
+    + Pins
 {
 }
 
 impl<T> Store for T where
-    T: Datasets + Queue + Releases + Disclosures + Ledgers + Keys + Repeats + Lives + Policies + Tenants + Pulse + Pins
+    T: Datasets
+        + Queue
+        + Releases
+        + Disclosures
+        + Ledgers
+        + Keys
+        + Repeats
+        + Lives
+        + Policies
+        + Taxonomies
+        + Tenants
+        + Pulse
+        + Pins
 {
 }
 

@@ -1,14 +1,38 @@
-//! Values that insiders can rule out, as rules and seals of several releases have them. They may differ from release to release.
+//! What rules and seals of several releases have stated of values: which of them insiders can rule out, and along which taxonomy
+//! distances go. They may differ from release to release.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{Demand, Guard, Schema};
-use crate::publication::Guarantee;
+use crate::publication::{Ground, Guarantee};
 
-/// Values that can be ruled out; `None` is the missing one.
-pub(super) type Values = BTreeSet<Option<String>>;
+/// What is stated of values.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Values {
+    /// Those that can be ruled out; `None` is the missing one.
+    pub(super) ruled_out: BTreeSet<Option<String>>,
+    /// The digest of the taxonomy.
+    pub(super) taxonomy: Option<String>,
+}
+
+/// Whether a guarantee goes by the taxonomy of what it protects.
+pub(super) const fn goes_along(guarantee: Guarantee) -> bool {
+    matches!(guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. })
+}
+
+impl Values {
+    fn is_empty(&self) -> bool {
+        self.ruled_out.is_empty() && self.taxonomy.is_none()
+    }
+
+    /// What of it counts under a guarantee.
+    pub(super) fn under(&self, guarantee: Guarantee) -> Self {
+        let taxonomy = self.taxonomy.clone().filter(|_| goes_along(guarantee));
+        Self { ruled_out: self.ruled_out.clone(), taxonomy }
+    }
+}
 
 /// What can be ruled out, beside the tables and rules it belongs to.
 #[derive(Clone, Debug, Default)]
@@ -21,13 +45,11 @@ pub(super) struct Aside {
     pub(super) new: BTreeMap<Attr, Values>,
 }
 
-static NOTHING: Values = Values::new();
-
 impl Aside {
-    /// What can be ruled out of what is protected in the new release; nothing of combinations.
-    pub(super) fn of_new(&self, protects: AttrSet) -> &Values {
+    /// What is stated of what is protected in the new release; nothing of combinations.
+    pub(super) fn of_new(&self, protects: AttrSet, guarantee: Guarantee) -> Values {
         let single = protects.iter().next().filter(|_| protects.len() == 1);
-        single.and_then(|attr| self.new.get(&attr)).unwrap_or(&NOTHING)
+        single.and_then(|attr| self.new.get(&attr)).map(|stated| stated.under(guarantee)).unwrap_or_default()
     }
 
     /// The tables, new ones first, with the guards that can serve a rule under which `aside` can be ruled out: those that reckon
@@ -46,9 +68,10 @@ impl Aside {
         let seen = tables.iter().enumerate().map(|(index, table)| {
             let earlier = index.checked_sub(first_earlier).map(|index| &self.guards[index]);
             let of = |at: usize, guard: &Guard| {
-                earlier.map_or_else(|| self.of_new(guard.protects.attributes()), |all| &all[at])
+                let new = || Cow::Owned(self.of_new(guard.protects.attributes(), guard.guarantee));
+                earlier.map_or_else(new, |all| Cow::Borrowed(&all[at]))
             };
-            let guards = table.guards.iter().enumerate().filter(|(at, guard)| serves(guard, of(*at, guard)));
+            let guards = table.guards.iter().enumerate().filter(|(at, guard)| serves(guard, &of(*at, guard)));
             Schema { attributes: table.attributes, guards: guards.map(|(_, guard)| *guard).collect() }
         });
         Cow::Owned(seen.collect())
@@ -62,7 +85,10 @@ mod tests {
 
     #[test]
     fn guards_serve_rules_under_which_as_much_can_be_ruled_out() {
-        let values = |list: &[&str]| list.iter().map(|value| Some((*value).to_owned())).collect::<Values>();
+        let values = |list: &[&str]| Values {
+            ruled_out: list.iter().map(|value| Some((*value).to_owned())).collect(),
+            taxonomy: None,
+        };
         let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
         let diverse = Guarantee::LDiversity { l: 2 };
         let entropy = Guarantee::EntropyLDiversity { l: Ratio::new(2, 1).unwrap() };
@@ -85,6 +111,34 @@ mod tests {
                 assert!(!seen(guarantee, &[], new, &["none"]) && !seen(guarantee, &["none", "x"], new, &["x"]));
             }
             assert!(seen(diverse, &["none"], new, &[]) && !seen(entropy, &["none"], new, &[]));
+        }
+    }
+
+    #[test]
+    fn guards_serve_rules_along_the_same_taxonomy() {
+        let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
+        let t = Ratio::new(1, 5).unwrap();
+        let along = Guarantee::TCloseness { t, distance: Ground::Hierarchical };
+        let stated = |taxonomy: Option<&str>| Values { taxonomy: taxonomy.map(str::to_owned), ..Values::default() };
+        let seen = |guarantee: Guarantee, guarded: Option<&str>, new: bool, asked: Option<&str>| {
+            let table = Schema {
+                attributes: known.with(sensitive),
+                guards: vec![Guard { known, protects: Protected::Attribute(sensitive), guarantee }],
+            };
+            let mut aside = Aside::default();
+            match new {
+                true => drop(aside.new.insert(sensitive, stated(guarded))),
+                false => aside.guards.push(vec![stated(guarded).under(guarantee)]),
+            }
+            let demand = Demand { known, protects: AttrSet::one(sensitive), guarantee };
+            !aside.seen(&[table], &demand, &stated(asked).under(guarantee))[0].guards.is_empty()
+        };
+        for new in [false, true] {
+            assert!(seen(along, Some("x"), new, Some("x")));
+            assert!(!seen(along, Some("x"), new, Some("y")) && !seen(along, None, new, Some("y")));
+            // what goes by no taxonomy is the same under all
+            let diverse = Guarantee::LDiversity { l: 2 };
+            assert!(seen(diverse, Some("x"), new, Some("y")) && seen(diverse, None, new, Some("y")));
         }
     }
 }

@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, Taxonomy};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Guarantee, Particulars, Protected, Publication, PublishedTable, Standing, Uninformative};
+use crate::publication::{
+    Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy, Uninformative,
+};
 use aside::{Aside, Values};
 
 pub use overview::{refused_pairs, shared};
@@ -62,6 +64,9 @@ pub struct KeptSeal {
     /// Values of protected attributes that an insider can rule out without harm.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uninformative: BTreeMap<String, Vec<Option<String>>>,
+    /// Of protected attributes with a guarantee that goes by a taxonomy, which one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taxonomies: BTreeMap<String, String>,
 }
 
 /// A rule that a release promised.
@@ -81,6 +86,9 @@ pub struct StandingRule {
     /// Values of the sensitive attribute that an insider can rule out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uninformative: Vec<Option<String>>,
+    /// The taxonomy that the bound goes by, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taxonomy: Option<String>,
 }
 
 /// Everything the ledger holds of the same people.
@@ -147,12 +155,16 @@ impl Union {
                         false => sensitive.iter().map(Protected::Attribute).collect(),
                     };
                     for protects in protected {
-                        let aside = match protects {
-                            Protected::Attribute(attr) => seal.uninformative.get(&union.names[attr.index()]),
+                        let name = match protects {
+                            Protected::Attribute(attr) => Some(&union.names[attr.index()]),
                             Protected::Joint(_) | Protected::Rows => None,
                         };
-                        let aside: Values = aside.into_iter().flatten().cloned().collect();
-                        of_guards.extend(seal.guarantees.iter().map(|_| aside.clone()));
+                        let ruled_out = name.and_then(|name| seal.uninformative.get(name)).into_iter().flatten();
+                        let aside = Values {
+                            ruled_out: ruled_out.cloned().collect(),
+                            taxonomy: name.and_then(|name| seal.taxonomies.get(name)).cloned(),
+                        };
+                        of_guards.extend(seal.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
                         guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
                     }
                 }
@@ -176,15 +188,20 @@ impl Union {
             }
             let demand = Demand { known, protects, guarantee: rule.guarantee };
             union.standing.push((*release, rule.pointer.clone(), demand));
-            union.aside.rules.push(rule.uninformative.iter().cloned().collect());
+            let ruled_out = rule.uninformative.iter().cloned().collect();
+            union.aside.rules.push(Values { ruled_out, taxonomy: rule.taxonomy.clone() });
         }
         Ok(union)
     }
 
-    /// Takes into account what an insider can rule out of the new release's values.
-    pub fn set_aside(&mut self, uninformative: &[Uninformative]) {
-        let values = |stated: &Uninformative| (stated.attribute, stated.values.iter().cloned().collect());
-        self.aside.new = uninformative.iter().map(values).collect();
+    /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
+    pub fn set_aside(&mut self, uninformative: &[Uninformative], taxonomies: &[StatedTaxonomy]) {
+        for Uninformative { attribute, values } in uninformative {
+            self.aside.new.entry(*attribute).or_default().ruled_out = values.iter().cloned().collect();
+        }
+        for StatedTaxonomy { attribute, tree } in taxonomies {
+            self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
+        }
     }
 
     /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
@@ -255,7 +272,7 @@ impl Union {
             }
         }
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let nothing = Values::new();
+        let nothing = Values::default();
         let judge =
             |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
         let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
@@ -265,10 +282,12 @@ impl Union {
             violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
         });
         let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
-        let earlier = earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside));
-        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, self.aside.of_new(demand.protects)));
+        let earlier =
+            earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
+        let aside = |demand: &Demand| self.aside.of_new(demand.protects, demand.guarantee);
+        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
         for (release, pointer, demand, aside) in earlier.chain(new) {
-            let Status::Violated(violation) = judge(&demand, aside) else { continue };
+            let Status::Violated(violation) = judge(&demand, &aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.named(via)),
                 Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
@@ -299,12 +318,35 @@ impl Union {
     }
 }
 
+/// What the ledger keeps of the taxonomy of an attribute, where a bound goes by it.
+#[must_use]
+pub fn taxonomy_of(attribute: Attr, guarantee: Guarantee, taxonomies: &[StatedTaxonomy]) -> Option<String> {
+    let stated =
+        taxonomies.iter().find(|stated| stated.attribute == attribute).filter(|_| aside::goes_along(guarantee));
+    stated.map(|stated| digest(&stated.tree))
+}
+
+fn digest(tree: &Taxonomy) -> String {
+    tree.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What the ledger will keep of a publication, `names` being the dataset's names of its attributes.
 #[must_use]
-pub fn disclosures(publication: &Publication, names: &[String], uninformative: &[Uninformative]) -> Vec<Disclosure> {
+pub fn disclosures(
+    publication: &Publication,
+    names: &[String],
+    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
+) -> Vec<Disclosure> {
     let aside = |protected: AttrSet| {
         let of = uninformative.iter().filter(move |stated| protected.contains(stated.attribute));
         of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
+    };
+    let along = |seal: &Seal| {
+        let of = |attr: Attr| {
+            let digest = seal.guarantees.iter().find_map(|guarantee| taxonomy_of(attr, *guarantee, taxonomies));
+            digest.map(|digest| (names[attr.index()].clone(), digest))
+        };
+        seal.protects.attributes().iter().filter_map(of).collect()
     };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
     let keep = |standing: &Standing| match standing {
@@ -319,6 +361,7 @@ pub fn disclosures(publication: &Publication, names: &[String], uninformative: &
                     joint: matches!(seal.protects, Protected::Joint(_)),
                     guarantees: seal.guarantees.clone(),
                     uninformative: aside(seal.protects.attributes()),
+                    taxonomies: along(seal),
                 })
                 .collect(),
         ),
@@ -368,6 +411,7 @@ mod tests {
             joint: false,
             guarantees: vec![Guarantee::LDiversity { l: 2 }],
             uninformative: BTreeMap::new(),
+            taxonomies: BTreeMap::new(),
         };
         Disclosure {
             table: table.into(),
@@ -385,6 +429,7 @@ mod tests {
             combination: Vec::new(),
             guarantee: Guarantee::LDiversity { l: 2 },
             uninformative: Vec::new(),
+            taxonomy: None,
         }
     }
 

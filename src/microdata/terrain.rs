@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::domain::Domain;
+use super::taxonomy::BoundTaxonomy;
 use super::value::AttributeType;
 
 /// What a guarantee has to know of the values of a column.
@@ -11,6 +12,8 @@ use super::value::AttributeType;
 pub struct Terrain {
     /// The codes of values that an insider can rule out, rising.
     uninformative: Vec<u32>,
+    /// The tree of which all values are leaves.
+    taxonomy: Option<BoundTaxonomy>,
 }
 
 impl Terrain {
@@ -19,7 +22,19 @@ impl Terrain {
     pub fn without(mut uninformative: Vec<u32>) -> Self {
         uninformative.sort_unstable();
         uninformative.dedup();
-        Self { uninformative }
+        Self { uninformative, taxonomy: None }
+    }
+
+    /// The same column, its values being leaves of a tree.
+    #[must_use]
+    pub fn along(self, taxonomy: BoundTaxonomy) -> Self {
+        Self { taxonomy: Some(taxonomy), ..self }
+    }
+
+    /// The tree of which all values are leaves, where one is stated.
+    #[must_use]
+    pub const fn taxonomy(&self) -> Option<&BoundTaxonomy> {
+        self.taxonomy.as_ref()
     }
 
     /// The codes of values that an insider can rule out, rising.

@@ -4,7 +4,7 @@
 use super::guarantee::{Population, holds};
 use super::rule::Rule;
 use crate::microdata::{Attr, Counts};
-use crate::publication::{Guarantee, Ratio};
+use crate::publication::{Ground, Guarantee, Ratio};
 
 /// Why a rule cannot be satisfied, and what could be asked for instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,12 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
         // whoever has the thresholds asks
         (Guarantee::Thresholds { .. }, _) => true,
+        // values that are no leaves of it are a fault of their own
+        (Guarantee::TCloseness { distance: Ground::Hierarchical, .. }, Some(_))
+            if counts.terrain(rule.sensitive).taxonomy().is_none() =>
+        {
+            true
+        }
         (guarantee, Some(values)) => {
             let population = Population::new(values).on(counts.terrain(rule.sensitive));
             holds(guarantee, &population.as_bucket(), &population)

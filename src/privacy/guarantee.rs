@@ -207,6 +207,9 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
         }
         Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
         Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),
+        Guarantee::TCloseness { t, distance: Ground::Hierarchical } => {
+            hierarchical_distance(bucket, size, population, t)
+        }
         Guarantee::Rho { rho1, rho2, mode } => match mode {
             RhoMode::Single => bucket.iter().all(|&value| !breaches(&[value], size, population, rho1, rho2)),
             RhoMode::Exact => no_event_breaches(bucket, size, population, rho1, rho2),
@@ -288,6 +291,31 @@ fn ordered_distance(bucket: &[(u32, u64)], size: u64, population: &Population, b
         }
     }
     is_within(work, occurring - 1, size, population, bound)
+}
+
+/// Earth mover's distance where two leaves are as far from each other as the lowest node above both is high (GNF, section 2): what
+/// the leaves below a node have too much and too little is evened out there, and only the rest goes up. Without a taxonomy
+/// nothing is close.
+fn hierarchical_distance(bucket: &[(u32, u64)], size: u64, population: &Population, bound: Ratio) -> bool {
+    let Some(taxonomy) = population.terrain.taxonomy() else { return false };
+    let branches = taxonomy.branches();
+    let mut extra = vec![0i128; branches.len()];
+    for (difference, code) in differences(bucket, size, population).zip(0..) {
+        extra[taxonomy.branch(code) as usize] += difference;
+    }
+    let (mut gained, mut lost, mut work) = (vec![0u128; branches.len()], vec![0u128; branches.len()], 0u128);
+    // children come behind their parents
+    for (at, branch) in branches.iter().enumerate().rev() {
+        let evened = gained[at].min(lost[at]);
+        work = work.saturating_add(evened.saturating_mul(u128::from(branch.height)));
+        let parent = branch.parent as usize;
+        if parent != at {
+            let side = if extra[at] > 0 { &mut gained } else { &mut lost };
+            side[parent] += extra[at].unsigned_abs();
+            extra[parent] += extra[at];
+        }
+    }
+    is_within(work, u64::from(branches[0].height), size, population, bound)
 }
 
 /// Whether an event of some values is at most `rho1` likely in the table and more than `rho2` in the bucket.

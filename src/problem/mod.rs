@@ -108,6 +108,12 @@ catalogue! {
         "name an attribute of the dataset";
     UnknownPolicy, "unknown-policy", 422, "unknown policy",
         "name a policy and a version that GET /v1/policies/NAME/versions lists, as \"NAME-v3\"";
+    UnknownTaxonomy, "unknown-taxonomy", 422, "unknown taxonomy",
+        "name a taxonomy that GET /v1/taxonomies lists, as \"NAME\" or \"NAME-v3\", or state the tree itself";
+    TaxonomyConflict, "taxonomy-conflict", 422, "a label stands for more than one node of a taxonomy",
+        "give every value and every node of the tree a label of its own, and every value one place";
+    TaxonomyValueMissing, "taxonomy-value-missing", 422, "values of an attribute are no leaves of its taxonomy",
+        "add the values to the tree; values_url lists what the attribute holds";
     UnclassifiedAttributes, "unclassified-attributes", 422, "attributes that the specification does not account for",
         "let each occur in a rule, or give it publish or drop, or set unlisted to drop";
     IdentifierPublished, "identifier-published", 422, "an identifier would be published",

@@ -130,6 +130,8 @@ pub enum Ground {
     Equal,
     /// By the number of values between, in the order of values.
     Ordered,
+    /// By how high the lowest node above both is in the taxonomy of the attribute, as a part of the height of the whole tree.
+    Hierarchical,
 }
 
 /// Which events a bound on posteriors covers.

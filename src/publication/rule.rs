@@ -1,8 +1,10 @@
 //! How privacy rules stand in a publication.
 
+use std::sync::Arc;
+
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, Taxonomy};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +27,15 @@ pub struct Uninformative {
     pub attribute: Attr,
     /// The values, in the order of the document; `None` is the missing one.
     pub values: Vec<Option<String>>,
+}
+
+/// The taxonomy of an attribute, as the caller states it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatedTaxonomy {
+    /// The attribute.
+    pub attribute: Attr,
+    /// The tree.
+    pub tree: Arc<Taxonomy>,
 }
 
 /// Why a rule is among those that are enforced.

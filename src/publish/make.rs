@@ -70,7 +70,12 @@ impl Maker<'_> {
         Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
     }
 
-    pub(super) fn sliced(&self, slicing: &Slicing, name: &TableName, streams: &Streams) -> Result<MadeTable, Cancelled> {
+    pub(super) fn sliced(
+        &self,
+        slicing: &Slicing,
+        name: &TableName,
+        streams: &Streams,
+    ) -> Result<MadeTable, Cancelled> {
         let assignment = slicing.draw(self.table, self.control)?;
         let buckets = assignment.buckets;
         let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedTable, RowMeaning, RuleStanding,
-    Seal, Standing, Uninformative,
+    Seal, Standing, StatedTaxonomy, Uninformative,
 };
 
 /// The manifest of a release.
@@ -57,6 +57,10 @@ pub struct Manifest {
     /// value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uninformative: BTreeMap<String, Vec<Option<String>>>,
+    /// The taxonomies of attributes, as trees over their values: distances go by them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, Object>)]
+    pub taxonomies: BTreeMap<String, Value>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
 }
@@ -361,7 +365,7 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
-    uninformative: &[Uninformative],
+    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
     warnings: Vec<Notice>,
 ) -> Manifest {
     let writer = Writer { names, achieved };
@@ -385,6 +389,11 @@ pub fn manifest(
         uninformative: uninformative
             .iter()
             .map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone()))
+            .collect(),
+        taxonomies: taxonomies
+            .iter()
+            .filter(|stated| publication.tables.iter().any(|table| table.attributes().contains(stated.attribute)))
+            .map(|stated| (names[stated.attribute.index()].clone(), stated.tree.written()))
             .collect(),
         warnings,
     }

@@ -1,11 +1,14 @@
 //! What a document states of single attributes.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::reader::{Faults, Members, child, integer};
-use super::types::{ColumnFacts, Schema};
+use super::taxonomy::{self, TaxonomyName};
+use super::types::{ColumnFacts, Origin, Schema};
+use crate::microdata::Taxonomy;
 use crate::problem::{Fault, Kind};
 
 /// How many values of an attribute may be uninformative.
@@ -52,6 +55,16 @@ pub(super) struct Stated {
     pub(super) equal_width: Option<i128>,
     /// Values that an insider can rule out, `None` being the missing one; each once.
     pub(super) uninformative: Vec<Option<String>>,
+    pub(super) taxonomy: Option<Along>,
+}
+
+/// The taxonomy of an attribute.
+#[derive(Clone, Debug)]
+pub(super) enum Along {
+    /// The tree itself.
+    Tree(Arc<Taxonomy>),
+    /// One that is stored, which a policy names.
+    Named,
 }
 
 impl Stated {
@@ -62,7 +75,12 @@ impl Stated {
 }
 
 /// Reads `attributes`; what is stated of each column.
-pub(super) fn read(document: &mut Members<'_>, columns: &Columns<'_>, faults: &mut Faults) -> Vec<Stated> {
+pub(super) fn read(
+    document: &mut Members<'_>,
+    columns: &Columns<'_>,
+    origin: Origin,
+    faults: &mut Faults,
+) -> Vec<Stated> {
     let mut stated = vec![Stated::default(); columns.facts.len()];
     let Some(attributes) = document.object("attributes", faults) else { return stated };
     for (name, pointer, value) in attributes.entries() {
@@ -71,7 +89,7 @@ pub(super) fn read(document: &mut Members<'_>, columns: &Columns<'_>, faults: &m
             continue;
         }
         let Some(members) = Members::open(value, pointer, faults) else { continue };
-        let read = read_one(members, faults);
+        let read = read_one(members, name, origin, faults);
         if let Some(column) = column {
             stated[column] = read;
         }
@@ -79,7 +97,7 @@ pub(super) fn read(document: &mut Members<'_>, columns: &Columns<'_>, faults: &m
     stated
 }
 
-fn read_one(mut members: Members<'_>, faults: &mut Faults) -> Stated {
+fn read_one(mut members: Members<'_>, name: &str, origin: Origin, faults: &mut Faults) -> Stated {
     let drop = members.flag("drop", faults).unwrap_or(false);
     let publish = members.flag("publish", faults).unwrap_or(false);
     let identifier = members.flag("identifier", faults);
@@ -96,12 +114,35 @@ fn read_one(mut members: Members<'_>, faults: &mut Faults) -> Stated {
         discretize.finish(faults);
         width
     });
-    if members.take("taxonomy").is_some() {
-        faults.unsupported(members.at("taxonomy"), "this version has no method that generalizes along a taxonomy");
-    }
+    let taxonomy =
+        members.take("taxonomy").and_then(|stated| along(stated, &members.at("taxonomy"), name, origin, faults));
     let uninformative = read_values(&mut members, faults);
     members.finish(faults);
-    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width, uninformative }
+    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width, uninformative, taxonomy }
+}
+
+/// A tree, or the name of a stored one where that is still to be written out.
+fn along(stated: &Value, pointer: &str, name: &str, origin: Origin, faults: &mut Faults) -> Option<Along> {
+    match stated {
+        Value::String(_) if matches!(origin, Origin::CommandLine | Origin::Reproduction) => {
+            faults.unsupported(pointer, "stored taxonomies are those of a service; state the tree itself");
+            None
+        }
+        Value::String(text) if origin == Origin::Policy && TaxonomyName::parse(text).is_some() => Some(Along::Named),
+        Value::String(_) => {
+            faults.range(pointer, "a tree, or the name of a stored taxonomy, such as \"job\" or \"job-v3\"");
+            None
+        }
+        tree => {
+            let mut of_tree = Faults::new();
+            let read = taxonomy::taxonomy(tree, pointer, &mut of_tree);
+            for fault in of_tree.into_sorted() {
+                let conflicts = fault.kind == Kind::TaxonomyConflict;
+                faults.push(if conflicts { fault.with("attribute", name) } else { fault });
+            }
+            read.map(Along::Tree)
+        }
+    }
 }
 
 /// The values of `uninformative`.

@@ -1,8 +1,11 @@
 //! The specification against the columns: each is accounted for, and nothing is published by oversight.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use super::attributes::{Columns, Stated};
+use uuid::Uuid;
+
+use super::attributes::{Along, Columns, Stated};
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
@@ -14,9 +17,9 @@ use super::slicing;
 use super::types::{
     Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
 };
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, SubmittedRule, Uninformative};
+use crate::publication::{Ground, Guarantee, Protected, StatedTaxonomy, SubmittedRule, Uninformative};
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
@@ -95,6 +98,14 @@ pub(super) fn resolve(
         }
     };
     check_uninformative(columns, &used, &uninformative, &method, faults);
+    let along = used.iter().filter(|column| stated[**column].taxonomy.is_some()).map(|column| attrs[column]);
+    check_grounds(columns, &used, along.collect(), &method, faults);
+    let tree = |column: &usize| match &stated[*column].taxonomy {
+        Some(Along::Tree(tree)) => Some(StatedTaxonomy { attribute: attrs[column], tree: Arc::clone(tree) }),
+        Some(Along::Named) | None => None,
+    };
+    let taxonomies: Vec<StatedTaxonomy> = used.iter().filter_map(tree).collect();
+    check_leaves(columns, &used, &taxonomies, general.dataset, faults);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
@@ -103,6 +114,7 @@ pub(super) fn resolve(
         overridden_identifiers: overridden.map(|column| attrs[column]).collect(),
         method,
         uninformative,
+        taxonomies,
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
@@ -200,6 +212,71 @@ fn check_uninformative(
             faults.unsupported(pointer, format!("{what} says nothing of {name} once some of its values are ruled out"));
         }
     }
+}
+
+/// Distances along a taxonomy need one.
+fn check_grounds(columns: &Columns<'_>, used: &[usize], along: AttrSet, method: &MethodSpec, faults: &mut Faults) {
+    for rule in method.rules() {
+        if !matches!(rule.guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. }) {
+            continue;
+        }
+        for attr in rule.protects.attributes().minus(along).iter() {
+            let name = columns.name(used[attr.index()]);
+            let place = child(&child("/attributes", name), "taxonomy");
+            let detail = format!("the hierarchical distance goes by a taxonomy of {name}: state one in {place}");
+            let fault = Fault::new(rule.pointer.as_str(), Kind::GuaranteeUnsupported, detail);
+            faults.push(fault.with("attribute", name));
+        }
+    }
+}
+
+/// What the numbers of values alone show: with fewer leaves than values, some are missing.
+fn check_leaves(
+    columns: &Columns<'_>,
+    used: &[usize],
+    taxonomies: &[StatedTaxonomy],
+    dataset: Option<Uuid>,
+    faults: &mut Faults,
+) {
+    for StatedTaxonomy { attribute, tree } in taxonomies {
+        let facts = &columns.facts[used[attribute.index()]];
+        // one decimal may be spelled in several ways
+        let distinct = facts.distinct.filter(|_| facts.kind != AttributeType::Decimal).unwrap_or(0);
+        let missing = distinct.saturating_sub(tree.leaves().len() as u64);
+        if missing > 0 {
+            let dataset = dataset.map(|dataset| dataset.to_string());
+            let detail = format!("at least {missing} values of {} are no leaves of its taxonomy", facts.name);
+            faults.push(values_missing(&facts.name, missing, detail, dataset.as_deref()));
+        }
+    }
+}
+
+/// The fault of values that are no leaves of the taxonomy of their attribute.
+#[must_use]
+pub fn values_missing(attribute: &str, missing: u64, detail: String, dataset: Option<&str>) -> Fault {
+    let pointer = child(&child("/attributes", attribute), "taxonomy");
+    let fault = Fault::new(pointer, Kind::TaxonomyValueMissing, detail).with("missing", missing);
+    at_values(fault, attribute, dataset)
+}
+
+/// The fault with where the values of its attribute are listed, for those who may see them.
+#[must_use]
+pub fn at_values(fault: Fault, attribute: &str, dataset: Option<&str>) -> Fault {
+    let fault = fault.with("attribute", attribute);
+    match dataset {
+        Some(dataset) => fault.with("values_url", values_url(dataset, attribute)),
+        None => fault,
+    }
+}
+
+/// Where the values of an attribute are listed.
+fn values_url(dataset: &str, attribute: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let name: String = attribute
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    format!("/v1/datasets/{dataset}/attributes/{name}/values")
 }
 
 /// The published names, by attribute; none is taken twice.

@@ -46,7 +46,7 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
     let specification = Members::open(document, "", &mut faults).and_then(|mut members| {
         let columns = Columns::of(schema);
         let general = read_general(&mut members, origin, &mut faults);
-        let stated = attributes::read(&mut members, &columns, &mut faults);
+        let stated = attributes::read(&mut members, &columns, origin, &mut faults);
         let method = method::read(&mut members, &columns, &stated, origin, &mut faults);
         let proposed = match origin {
             Origin::Plan => schema::read(&mut members, &columns, &mut faults),

@@ -159,16 +159,9 @@ impl Reader<'_, '_> {
     fn t_closeness(&mut self) -> Option<Guarantee> {
         let t = self.ratio("t", "a number of at least 0, such as \"0.2\"", |_| true);
         let ground = self.members.choice("distance", &["equal", "ordered", "hierarchical"], self.faults);
-        if ground == Some("hierarchical") {
-            let pointer = self.members.at("distance");
-            self.faults.unsupported(
-                pointer,
-                "distances over a taxonomy are not enforced by this version; use equal or ordered",
-            );
-            return None;
-        }
         let distance = match (ground, self.members.take("distance")) {
             (Some("ordered"), _) => Ground::Ordered,
+            (Some("hierarchical"), _) => Ground::Hierarchical,
             (Some(_), _) => Ground::Equal,
             (None, None) => Ground::Equal,
             (None, Some(_)) => return None,

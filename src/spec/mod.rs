@@ -25,6 +25,7 @@ pub mod reader;
 mod rules;
 mod schema;
 mod slicing;
+mod taxonomy;
 mod types;
 mod utility;
 mod verification;
@@ -34,6 +35,7 @@ mod tests;
 
 pub use analysis::{DifferentialInference, read_differential_inference};
 pub use bucketize::{BucketizeSpec, Sizes};
+pub use check::{at_values, values_missing};
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use generalize::Halving;
@@ -43,6 +45,7 @@ pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
 pub use slicing::{SlicedColumns, SlicingSpec};
+pub use taxonomy::{TaxonomyName, read_levels, read_taxonomy, taxonomies_named, taxonomy, write_out};
 pub use types::{
     Algorithm, AnatomySpec, CellKind, ColumnFacts, Correlated, GeneralizeSpec, MethodSpec, Origin, ProposedTable,
     Reading, Schema, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::attributes::{Columns, Stated};
+use super::attributes::{Along, Columns, Stated};
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::duration;
@@ -89,6 +89,9 @@ fn attribute(parts: &Parts<'_>, column: usize, mentioned: bool) -> Map<String, V
     }
     if !stated.uninformative.is_empty() {
         members.insert("uninformative".into(), json!(stated.uninformative));
+    }
+    if let Some(Along::Tree(tree)) = &stated.taxonomy {
+        members.insert("taxonomy".into(), tree.written());
     }
     members
 }

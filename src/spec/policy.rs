@@ -47,7 +47,7 @@ impl fmt::Display for PolicyPin {
 }
 
 impl PolicyPin {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (name, version) = text.rsplit_once("-v")?;
         // versions have one spelling
         let digits = version.bytes().all(|byte| byte.is_ascii_digit()) && !version.starts_with('0');

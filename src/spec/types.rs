@@ -11,7 +11,7 @@ use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{SubmittedRule, Uninformative};
+use crate::publication::{StatedTaxonomy, SubmittedRule, Uninformative};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +50,8 @@ pub struct ColumnFacts {
     pub mostly_distinct: bool,
     /// Whether it has more distinct values than a job can load.
     pub overflow: bool,
+    /// How many distinct values it has, a missing one counted as one, where that is known.
+    pub distinct: Option<u64>,
 }
 
 impl ColumnFacts {
@@ -62,6 +64,7 @@ impl ColumnFacts {
             identifier: false,
             mostly_distinct: false,
             overflow: false,
+            distinct: None,
         }
     }
 }
@@ -74,6 +77,7 @@ impl From<&ColumnProfile> for ColumnFacts {
             identifier: profile.identifier,
             mostly_distinct: profile.mostly_distinct,
             overflow: profile.overflow(),
+            distinct: profile.codes(),
         }
     }
 }
@@ -120,6 +124,8 @@ pub struct Specification {
     pub overridden_identifiers: Vec<Attr>,
     /// Values that an insider can rule out, per attribute that has some.
     pub uninformative: Vec<Uninformative>,
+    /// The taxonomies of attributes that have one, in the order of attributes.
+    pub taxonomies: Vec<StatedTaxonomy>,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.

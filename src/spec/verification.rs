@@ -12,11 +12,12 @@ use super::grammar;
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use super::taxonomy::taxonomy;
 use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, RowMeaning, SubmittedRule};
+use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -56,8 +57,7 @@ impl Attack {
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] =
-    &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
+const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +127,8 @@ pub struct Asked {
     pub dependencies: Vec<(AttrSet, AttrSet)>,
     /// The attacks to be played, each once.
     pub attacks: Vec<Attack>,
+    /// The taxonomies of attributes.
+    pub taxonomies: Vec<StatedTaxonomy>,
 }
 
 /// What a request speaks of, before any file is read.
@@ -364,11 +366,7 @@ fn distinct(subject: &Subject, faults: &mut Faults) {
 }
 
 fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) -> Option<Asked> {
-    if members.object("taxonomies", faults).is_some_and(|taxonomies| taxonomies.entries().next().is_some()) {
-        let detail =
-            "cells are not read along taxonomies yet: state cells of nodes, which are compared as they are written";
-        faults.unsupported(members.at("taxonomies"), detail);
-    }
+    let taxonomies = read_taxonomies(members, given, faults);
     let mut attacks = Vec::new();
     let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
     for (index, value) in list.iter().enumerate() {
@@ -428,12 +426,44 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
     let mut reader =
         RuleReader { columns: &published, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new() };
     let rules = reader.read_all(&rules, &pointer);
+    let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
+    let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
+    for rule in &rules {
+        if matches!(rule.guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. })
+            && let Some(without) = rule.protects.attributes().minus(along).iter().next()
+        {
+            let name = &names[without.index()];
+            let detail = format!(
+                "the hierarchical distance goes by a taxonomy of {name}: state one in {}",
+                child("/taxonomies", name)
+            );
+            let fault = Fault::new(rule.pointer.as_str(), Kind::GuaranteeUnsupported, detail);
+            faults.push(fault.with("attribute", name.as_str()));
+        }
+    }
     Some(Asked {
-        rules: rules.iter().flat_map(submitted).collect(),
+        rules,
+        taxonomies,
         dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
         attacks,
         names,
     })
+}
+
+/// The trees of attributes, by their names.
+fn read_taxonomies(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) -> Vec<StatedTaxonomy> {
+    let mut read = Vec::new();
+    let Some(taxonomies) = members.object("taxonomies", faults) else { return read };
+    for (name, pointer, value) in taxonomies.entries() {
+        let attribute = given.iter().position(|known| *known == name).filter(|at| *at < MAX_ATTRIBUTES);
+        if attribute.is_none() {
+            let fault = Fault::new(pointer.as_str(), Kind::UnknownAttribute, "");
+            faults.push(fault.with("attribute", name));
+        }
+        let tree = taxonomy(value, &pointer, faults);
+        read.extend(attribute.zip(tree).map(|(at, tree)| StatedTaxonomy { attribute: Attr::from(at), tree }));
+    }
+    read
 }
 
 const RULES: &str = "an array of 1 to 1000 rules";
@@ -489,6 +519,7 @@ fn named(document: &Value) -> Vec<String> {
             }
         }
     }
+    names.extend(document["taxonomies"].as_object().into_iter().flatten().map(|(name, _)| name.clone()));
     names.sort();
     names.dedup();
     names

@@ -11,7 +11,8 @@ use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, PartChunkRecord,
     PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
-    ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StoreError, TenantSettings,
+    ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StoreError, TaxonomyRecord,
+    TaxonomyVersion, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
 
@@ -469,6 +470,38 @@ impl TryFrom<PolicyRow> for PolicyRecord {
 
     fn try_from(row: PolicyRow) -> Result<Self, StoreError> {
         Ok(Self { of: row.of.try_into()?, specification: row.specification })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct TaxonomyVersionRow {
+    id: Uuid,
+    name: String,
+    version: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl TryFrom<TaxonomyVersionRow> for TaxonomyVersion {
+    type Error = StoreError;
+
+    fn try_from(row: TaxonomyVersionRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.id, name: row.name, version: number(row.version)?, created_at: row.created_at })
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct TaxonomyRow {
+    #[sqlx(flatten)]
+    of: TaxonomyVersionRow,
+    #[sqlx(json)]
+    tree: Value,
+}
+
+impl TryFrom<TaxonomyRow> for TaxonomyRecord {
+    type Error = StoreError;
+
+    fn try_from(row: TaxonomyRow) -> Result<Self, StoreError> {
+        Ok(Self { of: row.of.try_into()?, tree: row.tree })
     }
 }
 

@@ -99,9 +99,13 @@ async fn every_kind_is_reached() {
         "sensitive": "age", "guarantee": {"type": "l_diversity", "l": 2}}});
     let infeasible = json!({"unlisted": "drop", "method": {"type": "slicing", "sensitive": "gender",
         "columns": {"explicit": [["age"], ["gender"]]}, "guarantee": {"type": "l_diversity", "l": 3}}});
+    let on_race = |tree: Value| json!({"attributes": {"race": {"taxonomy": tree}}, "method": hospital_method()});
     for (dataset, document) in [
         (&dataset, faulty),
         (&dataset, json!({"policy": "x-v1"})),
+        (&dataset, json!({"attributes": {"age": {"taxonomy": "none"}}, "method": hospital_method()})),
+        (&dataset, on_race(json!({"Any": ["asian", "asian"]}))),
+        (&dataset, on_race(json!({"Any": ["asian"]}))),
         (&dataset, vacuous),
         (&dataset, overlapping),
         (&dataset, infeasible),

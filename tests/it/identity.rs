@@ -124,7 +124,12 @@ pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/verifications", Some(Scope::Jobs), SUBMITTERS, 200, 404),
     ("POST", "/v1/analyses/differential-inference", Some(Scope::ReleasesRead), READERS, 200, 200),
     ("GET", "/v1/series/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
+    ("GET", "/v1/taxonomies", Some(Scope::Jobs), SUBMITTERS, 200, 200),
+    ("GET", "/v1/taxonomies/{name}", Some(Scope::Jobs), SUBMITTERS, 200, 404),
+    // it is made anew each time, and none for the stranger
+    ("DELETE", "/v1/taxonomies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 200, 404),
     // last of these: from then on the stranger has one of the same name
+    ("PUT", "/v1/taxonomies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
     ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
@@ -142,6 +147,11 @@ pub(crate) struct Things {
 /// Makes anew what a call of a route uses up.
 pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut Things) {
     match (method, path.strip_prefix("/v1/releases/{id}/")) {
+        ("DELETE", _) if path == "/v1/taxonomies/{name}" => {
+            // what was not deleted is there still, and equal
+            let made = admin.put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await;
+            assert!([200, 201].contains(&made.status));
+        }
         ("DELETE", _) if path == "/v1/datasets/{id}" => things.dataset = admin.dataset(HOSPITAL).await,
         // use nothing up
         ("POST", Some("audits" | "queries")) => {}
@@ -157,6 +167,11 @@ pub(crate) async fn renew(admin: &Client, method: &str, path: &str, things: &mut
 /// A policy like none before.
 pub(crate) fn specification() -> Value {
     json!({"specification": {"reason": Uuid::now_v7(), "method": hospital_method()}})
+}
+
+/// A taxonomy with this leaf.
+pub(crate) fn tree(leaf: &str) -> Value {
+    json!({"taxonomy": {"Any": [leaf]}})
 }
 
 /// Calls a route with what it needs to be answered well.
@@ -190,6 +205,9 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         ("POST", act) if act.starts_with("/v1/releases/") => client.post(act, &json!({"reason": "why"})).await,
         ("POST", _) => client.post(&path, &document).await,
         ("DELETE", _) => client.delete(&path).await,
+        ("PUT", kept) if kept.starts_with("/v1/taxonomies") => {
+            client.put(&path, &tree(&Uuid::now_v7().to_string())).await
+        }
         ("PUT", _) => client.put(&path, &specification()).await,
         _ => client.get(&path).await,
     }
@@ -202,6 +220,7 @@ async fn every_route_asks_every_caller_for_its_scope() {
     let dataset = admin.dataset(HOSPITAL).await;
     let job = admin.job(&dataset, json!({"method": hospital_method()})).await.ok(200);
     admin.put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
+    admin.put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
     let mut things = Things { dataset, job: text(&job["id"]), release: text(&job["release"]) };
 
     let document = guarded.server.get("/openapi.json").await.ok(200);

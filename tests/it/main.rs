@@ -58,6 +58,7 @@ mod several_sensitive;
 mod slicing;
 mod source;
 mod stores;
+mod taxonomies;
 mod telemetry;
 mod torture;
 mod uninformative;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::harness::{Answer, Client, HOSPITAL, Server, hospital_method, text};
-use super::identity::{POLICY, ROUTES, Route, Things, call, renew, specification};
+use super::identity::{POLICY, ROUTES, Route, Things, call, renew, specification, tree};
 use super::issuer::{Signer, claims, jwks, jwt_options};
 
 /// Whoever might send a request with the scopes of a preset.
@@ -94,6 +94,7 @@ impl Stage {
         let dataset = self.admin().dataset(HOSPITAL).await;
         let job = self.admin().job(&dataset, json!({"method": hospital_method()})).await.ok(200);
         self.admin().put(&format!("/v1/policies/{POLICY}"), &specification()).await.ok(201);
+        self.admin().put(&format!("/v1/taxonomies/{POLICY}"), &tree("x")).await.ok(201);
         Things { dataset, job: text(&job["id"]), release: text(&job["release"]) }
     }
 }

@@ -329,6 +329,13 @@ async fn examples_are_what_the_service_answers() {
     let verified = super::verifications::verify(&server, &form["request"], &[("patients.csv", patients)]).await;
     note("verification.json", &verified.ok(200));
 
+    let tree: Value = serde_json::from_str(include_str!("../../openapi/examples/taxonomy_document.json")).unwrap();
+    note("taxonomy.json", &server.put("/v1/taxonomies/job", &tree).await.ok(201));
+    note("taxonomies.json", &server.get("/v1/taxonomies").await.ok(200));
+    let levels = include_str!("../../openapi/examples/taxonomy.csv");
+    let levels = server.request(Method::PUT, "/v1/taxonomies/job").header("content-type", "text/csv").body(levels);
+    server.send(levels).await.ok(200);
+    note("taxonomy_deleted.json", &server.delete("/v1/taxonomies/job").await.ok(200));
     note("policy.json", &policy);
     note("policies.json", &server.get("/v1/policies").await.ok(200));
     note("policy_versions.json", &server.get("/v1/policies/hospital/versions").await.ok(200));

@@ -63,6 +63,7 @@ fn released(document: &Value, key: u8) -> (Value, Memory) {
             names: &job.specification.published_names,
             rules: Some(job.specification.method.rules()),
             uninformative: None,
+            taxonomies: None,
             original,
         };
         let summary = verify(&claim, &files, &Control::default()).unwrap();

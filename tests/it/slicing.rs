@@ -231,6 +231,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memor
             names: &job.specification.published_names,
             rules: Some(job.specification.method.rules()),
             uninformative: None,
+            taxonomies: None,
             original,
         };
         let summary = verify(&claim, &files, &Control::default()).unwrap();

@@ -439,7 +439,7 @@ async fn every_fault_of_a_request_is_said_at_once() {
         ("/rules/0", "rule-malformed"),
         ("/rules/2/guarantee/k", "vacuous-guarantee"),
         ("/default_guarantee/l", "vacuous-guarantee"),
-        ("/taxonomies", "guarantee-unsupported"),
+        ("/taxonomies/job", "parameter-range"),
         ("/attacks/0", "guarantee-unsupported"),
         ("/attacks/1", "parameter-range"),
     ] {

@@ -57,6 +57,11 @@ files! {
     "report.json", "The release in words";
     "series.json", "What was published of the hospital table";
     "slicing.json", "Two columns, in which zip codes stand beside hospitals";
+    "taxonomies.json", "A list of one taxonomy";
+    "taxonomy.csv", "Jobs, as rows of levels";
+    "taxonomy.json", "The first version of a taxonomy";
+    "taxonomy_deleted.json", "A taxonomy that is not there any more";
+    "taxonomy_document.json", "Jobs, in two branches";
     "values.json", "The zip codes of the hospital table";
     "verification.json", "A table with classes that keep too little";
     "verification_form.json", "A table of one part, with the classes of two attributes";

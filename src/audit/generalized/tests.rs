@@ -94,6 +94,7 @@ impl Case {
             kinds: &[],
             accounted: self.world.accounted,
             uninformative: &[],
+            taxonomies: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

@@ -13,6 +13,19 @@ pub struct BoundTaxonomy {
     tree: Arc<Taxonomy>,
     /// The leaf of each code.
     leaf_of: Arc<[u32]>,
+    /// The nodes that are above a value, or its leaf, parents before their children; the root first.
+    branches: Arc<[Branch]>,
+    /// The branch of each code's leaf.
+    branch_of: Arc<[u32]>,
+}
+
+/// A node that is above a value of a column, or its leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Branch {
+    /// The branch above; its own place for the root.
+    pub parent: u32,
+    /// The height of the node in the whole tree.
+    pub height: u32,
 }
 
 /// Why a taxonomy does not fit a column. Counts, no values.
@@ -41,13 +54,45 @@ impl Taxonomy {
         let found: Vec<Option<u32>> = domain.iter().map(|value| leaves.get(&value.map(spelled)).copied()).collect();
         holes.missing = found.iter().filter(|leaf| leaf.is_none()).count() as u64;
         match found.into_iter().collect::<Option<Vec<u32>>>() {
-            Some(leaf_of) if holes.twice == 0 => Ok(BoundTaxonomy { tree: Arc::clone(self), leaf_of: leaf_of.into() }),
+            Some(leaf_of) if holes.twice == 0 => Ok(BoundTaxonomy::new(Arc::clone(self), leaf_of)),
             _ => Err(holes),
         }
     }
 }
 
 impl BoundTaxonomy {
+    fn new(tree: Arc<Taxonomy>, leaf_of: Vec<u32>) -> Self {
+        let mut met = vec![false; tree.len()];
+        met[0] = true;
+        for &leaf in &leaf_of {
+            let mut node = leaf;
+            while !std::mem::replace(&mut met[node as usize], true) {
+                node = tree.parent(node).unwrap_or(0);
+            }
+        }
+        // parents have lower numbers than their children
+        let (mut branches, mut at) = (Vec::new(), vec![0u32; tree.len()]);
+        for node in (0..tree.len() as u32).filter(|node| met[*node as usize]) {
+            at[node as usize] = branches.len() as u32;
+            let parent = at[tree.parent(node).unwrap_or(0) as usize];
+            branches.push(Branch { parent, height: tree.height(node) as u32 });
+        }
+        let branch_of: Vec<u32> = leaf_of.iter().map(|leaf| at[*leaf as usize]).collect();
+        Self { tree, leaf_of: leaf_of.into(), branches: branches.into(), branch_of: branch_of.into() }
+    }
+
+    /// The nodes that are above a value, and the leaves of values, parents before their children; the root first.
+    #[must_use]
+    pub fn branches(&self) -> &[Branch] {
+        &self.branches
+    }
+
+    /// The place of the leaf of a code among the branches.
+    #[must_use]
+    pub fn branch(&self, code: u32) -> u32 {
+        self.branch_of[code as usize]
+    }
+
     /// The tree.
     #[must_use]
     pub fn tree(&self) -> &Taxonomy {

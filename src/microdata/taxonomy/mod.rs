@@ -2,8 +2,9 @@
 
 mod bound;
 mod grow;
+mod written;
 
-pub use bound::{BoundTaxonomy, Holes};
+pub use bound::{BoundTaxonomy, Branch, Holes};
 pub use grow::{Growing, Ungrown};
 
 use std::ops::Range;

@@ -78,6 +78,10 @@ fn values_are_leaves_or_holes() {
     assert_eq!(bound.places(), [3, 1, 0, 4]);
     assert_eq!(Axis::from_places(&bound.places()).ordinal(0), 2, "by the leaves that occur");
     assert_eq!((bound.lowest_above(&[1, 2]), bound.lowest_above(&[2]), bound.lowest_above(&[0, 1])), (1, 2, 0));
+    // the driver does not occur
+    let branches: Vec<_> = bound.branches().iter().map(|branch| (branch.parent, branch.height)).collect();
+    assert_eq!(branches, [(0, 2), (0, 1), (1, 0), (1, 0), (0, 1), (4, 0), (0, 0)]);
+    assert_eq!((0..4).map(|code| bound.branch(code)).collect::<Vec<_>>(), [5, 3, 2, 6]);
     let holes = tree.bind(&domain(AttributeType::Text, true, &["Banker", "Nurse", "Office"])).unwrap_err();
     assert_eq!(holes, Holes { missing: 2, twice: 0 }, "a node that is no leaf is no value");
     let mut numbers = Growing::from_root("*");

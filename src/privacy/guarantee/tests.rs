@@ -1,6 +1,10 @@
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
 use super::*;
+use crate::microdata::taxonomy::Growing;
+use crate::microdata::{Arena, AttributeType, BoundTaxonomy, Domain};
 use crate::publication::Prior;
 
 fn ratio(text: &str) -> Ratio {
@@ -47,7 +51,7 @@ fn the_worked_example_comes_out() {
 fn guarantees() -> impl Strategy<Value = Guarantee> {
     let small = || (1u64..12, 1u64..12).prop_map(|(a, b)| Ratio::new(a, b).unwrap());
     let share = || (1u64..12, 0u64..12).prop_map(|(a, b)| Ratio::new(a, a + b).unwrap());
-    let ground = prop_oneof![Just(Ground::Equal), Just(Ground::Ordered)];
+    let ground = prop_oneof![Just(Ground::Equal), Just(Ground::Ordered), Just(Ground::Hierarchical)];
     let mode = prop_oneof![Just(RhoMode::Single), Just(RhoMode::Exact), Just(RhoMode::Amplification)];
     let divergence = prop_oneof![
         Just(Divergence::TotalVariation),
@@ -77,14 +81,120 @@ fn as_bucket(counts: &[u64]) -> Vec<(u32, u64)> {
     Population::new(counts.to_vec()).as_bucket()
 }
 
+/// The table of all buckets, its six values two each at three depths.
+fn population(counts: Vec<u64>) -> Population {
+    Population::new(counts).on(Terrain::default().along(tree(&[0, 2, 2])))
+}
+
 fn total(buckets: &[Vec<u64>]) -> Vec<u64> {
     (0..6).map(|value| buckets.iter().map(|bucket| bucket[value]).sum()).collect()
 }
 
+/// A tree over `Any` of single leaves and of branches with more, and a column whose values are all its leaves.
+fn tree(branches: &[u32]) -> BoundTaxonomy {
+    let mut growing = Growing::from_root("Any");
+    let mut last = 0;
+    for (index, kind) in branches.iter().enumerate() {
+        let node = if kind % 3 == 0 { 0 } else { last };
+        // a branch below the root or below the last one, with two leaves of its own; or a leaf
+        let label = format!("n{index:02}");
+        let added = growing.add(node, Some(&label)).unwrap();
+        if kind % 2 == 0 {
+            growing.add(added, Some(&format!("{label}a"))).unwrap();
+            growing.add(added, Some(&format!("{label}b"))).unwrap();
+            last = added;
+        }
+    }
+    let tree = Arc::new(growing.finish().unwrap());
+    let mut leaves: Vec<&str> = tree.leaves().iter().filter_map(|leaf| tree.label(*leaf)).collect();
+    leaves.sort_unstable();
+    let mut arena = Arena::default();
+    leaves.iter().for_each(|leaf| arena.push(leaf.as_bytes()));
+    tree.bind(&Domain::from_sorted(AttributeType::Text, false, arena)).unwrap()
+}
+
+/// The least cost of carrying what some have too much to those that have too little: along cheapest ways, one after the other,
+/// carrying back where that is cheaper.
+fn least_cost(gaps: &[i128], cost: impl Fn(usize, usize) -> i128) -> i128 {
+    let n = gaps.len();
+    let (mut supply, mut demand): (Vec<i128>, Vec<i128>) = gaps.iter().map(|gap| (*gap.max(&0), (-gap).max(0))).unzip();
+    let (mut flow, mut total) = (vec![vec![0; n]; n], 0);
+    while supply.iter().any(|left| *left > 0) {
+        // givers are 0 to n - 1, takers n to 2n - 1
+        let mut far: Vec<Option<i128>> = supply.iter().map(|left| (*left > 0).then_some(0)).collect();
+        far.resize(2 * n, None);
+        let mut from = vec![usize::MAX; 2 * n];
+        for _ in 0..2 * n {
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                if let Some(way) =
+                    far[i].map(|far| far + cost(i, j)).filter(|way| far[n + j].is_none_or(|far| *way < far))
+                {
+                    (far[n + j], from[n + j]) = (Some(way), i);
+                }
+                let back = far[n + j].map(|far| far - cost(i, j)).filter(|_| flow[i][j] > 0);
+                if let Some(way) = back.filter(|way| far[i].is_none_or(|far| *way < far)) {
+                    (far[i], from[i]) = (Some(way), n + j);
+                }
+            }
+        }
+        let taker = (0..n).filter(|j| demand[*j] > 0).min_by_key(|j| far[n + j].unwrap()).unwrap();
+        let mut way = vec![n + taker];
+        while from[way[way.len() - 1]] != usize::MAX {
+            way.push(from[way[way.len() - 1]]);
+        }
+        let steps: Vec<(usize, usize)> = way.windows(2).map(|step| (step[1], step[0])).collect();
+        let room = |(a, b): &(usize, usize)| if *a < n { i128::MAX } else { flow[*b][a - n] };
+        let giver = way[way.len() - 1];
+        let carried = steps.iter().map(room).min().unwrap().min(demand[taker]).min(supply[giver]);
+        for (a, b) in steps {
+            if a < n {
+                flow[a][b - n] += carried;
+                total += carried * cost(a, b - n);
+            } else {
+                flow[b][a - n] -= carried;
+                total -= carried * cost(b, a - n);
+            }
+        }
+        supply[giver] -= carried;
+        demand[taker] -= carried;
+    }
+    total
+}
+
 proptest! {
+    /// Earth mover's distance is what carrying costs at least, to the last digit.
+    #[test]
+    fn distances_along_a_tree_are_least_costs(
+        branches in proptest::collection::vec(0u32..6, 1..6), counts in proptest::collection::vec((0u64..4, 0u64..4), 16),
+    ) {
+        let bound = tree(&branches);
+        let tree = bound.tree();
+        let values = tree.leaves().len();
+        let bucket: Vec<u64> = counts[..values].iter().map(|(count, _)| *count).collect();
+        let overall: Vec<u64> = counts[..values].iter().map(|(count, more)| count + more).collect();
+        let population = Population::new(overall.clone()).on(Terrain::default().along(bound.clone()));
+        let (size, rows) = (bucket.iter().sum::<u64>(), population.rows());
+        prop_assume!(size > 0);
+        let gaps: Vec<i128> =
+            bucket.iter().zip(&overall).map(|(c, o)| i128::from(c * rows) - i128::from(o * size)).collect();
+        let height = |a: usize, b: usize| tree.height(tree.lowest_above(bound.leaf(a as u32), bound.leaf(b as u32)));
+        let least = least_cost(&gaps, |a, b| height(a, b) as i128) as u64;
+        let unit = size * rows * tree.height(0) as u64;
+        let close = |t: Ratio| {
+            holds(Guarantee::TCloseness { t, distance: Ground::Hierarchical }, &as_bucket(&bucket), &population)
+        };
+        prop_assert!(close(Ratio::new(least, unit).unwrap()));
+        prop_assert!(least == 0 || !close(Ratio::new(least - 1, unit).unwrap()));
+        // without a tree nothing is close
+        let bare = Population::new(overall);
+        let whole = bare.as_bucket();
+        let all = Guarantee::TCloseness { t: Ratio::ONE, distance: Ground::Hierarchical };
+        prop_assert!(!holds(all, &whole, &bare));
+    }
+
     #[test]
     fn what_is_stronger_implies_what_is_weaker(a in guarantees(), b in guarantees(), buckets in buckets()) {
-        let population = Population::new(total(&buckets));
+        let population = population(total(&buckets));
         prop_assume!(population.rows() > 0);
         for bucket in buckets.iter().map(|bucket| as_bucket(bucket)).filter(|bucket| !bucket.is_empty()) {
             if implies(a, b) && holds(a, &bucket, &population) {
@@ -104,7 +214,7 @@ proptest! {
     /// Versatile publishing needs it: what every bucket keeps, every mixture of buckets keeps.
     #[test]
     fn a_mixture_keeps_what_its_buckets_keep(guarantee in guarantees(), buckets in buckets()) {
-        let population = Population::new(total(&buckets));
+        let population = population(total(&buckets));
         prop_assume!(population.rows() > 0);
         let filled: Vec<_> = buckets.iter().filter(|bucket| bucket.iter().any(|count| *count > 0)).collect();
         if filled.iter().all(|bucket| holds(guarantee, &as_bucket(bucket), &population)) {

@@ -2,13 +2,14 @@
 //!
 //! Rows stand in the order of their sensitive values and are dealt like cards: the row at position i goes to bucket i mod K,
 //! so that every bucket has each value equally often, but for one (the bucketizer of versatile publishing for distances and
-//! events).
+//! events). For distances along a taxonomy the values stand in the order of its leaves, so that each bucket has its part of every
+//! branch, too.
 
 use super::largest_l::lists_of_equal_values;
 use super::{Assignment, Values};
 use crate::control::{Cancelled, Control};
 use crate::privacy::{self, Population};
-use crate::publication::Guarantee;
+use crate::publication::{Ground, Guarantee};
 use crate::random::Stream;
 
 /// Deals the rows into as many buckets as a search finds to keep all of `guarantees`, at most one per `fewest` rows. Which of
@@ -29,8 +30,12 @@ pub(super) fn deal(
     let rows = values.codes.len();
     let counts = values.counts.clone();
     let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
-    let (lists, _) = lists_of_equal_values(values, &sizes, stream, control)?;
-    let sorted: Vec<u32> = sizes.iter().zip(0..).flat_map(|(&size, code)| std::iter::repeat_n(code, size)).collect();
+    let (lists, ends) = lists_of_equal_values(values, &sizes, stream, control)?;
+    let order = order(values, guarantees);
+    let of_value = |&code: &u32| std::iter::repeat_n(code, sizes[code as usize]);
+    let sorted: Vec<u32> = order.iter().flat_map(of_value).collect();
+    let rows_of = |&code: &u32| &lists[ends[code as usize] - sizes[code as usize]..ends[code as usize]];
+    let lists: Vec<u32> = order.iter().flat_map(rows_of).copied().collect();
     let population = Population::new(counts).on(values.terrain.clone());
     let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
 
@@ -48,6 +53,16 @@ pub(super) fn deal(
         }
     }
     Ok(Assignment { bucket_of, buckets: if rows == 0 { 0 } else { kept as u32 } })
+}
+
+/// The codes in the order in which their rows are dealt.
+fn order(values: &Values<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..values.counts.len() as u32).collect();
+    let along = |g: &Guarantee| matches!(g, Guarantee::TCloseness { distance: Ground::Hierarchical, .. });
+    if let Some(taxonomy) = values.terrain.taxonomy().filter(|_| guarantees.iter().any(along)) {
+        order.sort_by_key(|code| taxonomy.leaf(*code));
+    }
+    order
 }
 
 struct Trial<'a> {
@@ -72,6 +87,8 @@ impl Trial<'_> {
                     _ => bucket.push((code, 1)),
                 }
             }
+            // a value is dealt at one place of the order
+            bucket.sort_unstable();
             // neighbours are often alike
             if bucket != previous {
                 if !self.guarantees.iter().all(|&g| privacy::holds(g, &bucket, self.population)) {

@@ -86,7 +86,8 @@ fn attributes() {
         ("/attributes/age/discretize", json!({}), &[("/attributes/age/discretize/equal_width", Range)]),
         ("/attributes/age/discretize/equal_width", json!(0), &[("/attributes/age/discretize/equal_width", Range)]),
         ("/attributes/age/discretize", json!(10), &[("/attributes/age/discretize", Range)]),
-        ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy", Unsupported)]),
+        ("/attributes/age/taxonomy", json!({"Any": []}), &[("/attributes/age/taxonomy/Any", Range)]),
+        ("/attributes/age/taxonomy", json!("A name"), &[("/attributes/age/taxonomy", Range)]),
         ("/attributes/age/uninformative", json!(["none", "none"]), &[("/attributes/age/uninformative/1", Range)]),
         ("/attributes/age/uninformative", json!("none"), &[("/attributes/age/uninformative", Range)]),
         (
@@ -231,7 +232,7 @@ fn guarantees_of_every_family() {
         (
             at,
             json!({"type": "t_closeness", "t": "0.1", "distance": "hierarchical"}),
-            &[("/method/default_guarantee/distance", Unsupported)],
+            &[("/method/rules/0", Unsupported), ("/method/rules/1", Unsupported), ("/method/rules/2", Unsupported)],
         ),
         (
             at,

@@ -5,6 +5,7 @@ mod columns;
 mod faults;
 mod normal;
 mod slicing;
+mod taxonomies;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ fn columns(names: &[&str]) -> Vec<ColumnFacts> {
         identifier: false,
         mostly_distinct: false,
         overflow: false,
+        distinct: None,
     };
     names.iter().map(plain).collect()
 }

@@ -11,6 +11,7 @@ pub(crate) mod pulse;
 pub(crate) mod queue;
 pub(crate) mod releases;
 pub(crate) mod repeats;
+pub(crate) mod taxonomies;
 pub(crate) mod tenants;
 pub(crate) mod turns;
 
@@ -250,6 +251,13 @@ macro_rules! conformance {
                 a_policy_is_read_as_it_was_written
                 an_equal_specification_makes_no_version
                 policies_are_a_tenants_own_and_listed
+                versions_written_at_once_are_all_there
+                versions_do_not_change;
+            taxonomies:
+                a_taxonomy_is_read_as_it_was_written
+                an_equal_tree_makes_no_version
+                taxonomies_are_a_tenants_own_and_listed
+                deleted_versions_do_not_come_again
                 versions_written_at_once_are_all_there
                 versions_do_not_change;
             life:

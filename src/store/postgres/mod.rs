@@ -44,6 +44,7 @@ mod pulse;
 mod queue;
 mod releases;
 mod repeats;
+mod taxonomies;
 mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -12,4 +12,5 @@ pub(super) mod pulse;
 pub(super) mod queue;
 pub(super) mod releases;
 pub(super) mod repeats;
+pub(super) mod taxonomies;
 pub(super) mod tenants;

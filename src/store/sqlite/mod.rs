@@ -16,6 +16,7 @@ mod pulse;
 mod queue;
 mod releases;
 mod repeats;
+mod taxonomies;
 mod tenants;
 #[cfg(test)]
 mod tests;

@@ -11,10 +11,11 @@ use guardian::identity::ApiKey;
 use guardian::jobs::{
     AuditEntry, AuditFilter, Backlog, CancelOutcome, ClaimTerms, ClaimedJob, Commit, CommitOutcome, Cursor,
     DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys,
-    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPolicy, NewRepeat, Page, PartChunkRecord, Pins,
-    Policies, PolicyRecord, PolicyVersion, Pulse, Queue, ReapProblems, Reaped, ReleaseEvent, ReleaseFilter,
-    ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SeriesRecord, SharedStore, StoreError,
-    Swept, TenantSettings, Tenants, Transition, Transitioned, Written,
+    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPolicy, NewRepeat, NewTaxonomy, Page,
+    PartChunkRecord, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue, ReapProblems, Reaped, ReleaseEvent,
+    ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SeriesRecord, SharedStore,
+    StoreError, Swept, Taxonomies, TaxonomyRecord, TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned,
+    Written,
 };
 use guardian::vault::Sealed;
 use uuid::Uuid;
@@ -205,6 +206,12 @@ faulty! {
         fn policy(tenant: &str, name: &str, version: Option<u32>) -> Option<PolicyRecord>;
         fn policies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
         fn policy_versions(tenant: &str, name: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
+    }
+    impl Taxonomies {
+        fn put_taxonomy(taxonomy: &NewTaxonomy) -> (TaxonomyRecord, bool);
+        fn taxonomy(tenant: &str, name: &str, version: Option<u32>) -> Option<TaxonomyRecord>;
+        fn taxonomies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<TaxonomyVersion>;
+        fn delete_taxonomy(name: &str, deed: &AuditEntry) -> Option<TaxonomyVersion>;
     }
     impl Ledgers {
         fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;

@@ -1,0 +1,65 @@
+//! What a specification states of the values of attributes, bound to the values that there are.
+
+use std::collections::BTreeMap;
+
+use crate::microdata::{Attr, Table, Terrain};
+use crate::problem::{Fault, Kind};
+use crate::publication::{StatedTaxonomy, Uninformative};
+use crate::spec::reader::child;
+use crate::spec::{Specification, at_values, values_missing};
+
+/// The table with what the specification states of the values of its attributes, and a fault for each stated value that does not
+/// occur, and for each taxonomy that has not all values as leaves.
+#[must_use]
+pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
+    let dataset = specification.normalized["dataset"].as_str();
+    let mut terrains: BTreeMap<Attr, Terrain> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for Uninformative { attribute, values } in &specification.uninformative {
+        let codes = table.column(*attribute).domain.codes_of(values);
+        let name = &specification.names[attribute.index()];
+        // nobody is surprised that no value is missing
+        let strange = codes.iter().enumerate().filter(|(at, codes)| codes.is_empty() && values[*at].is_some());
+        let pointer = child(&child("/attributes", name), "uninformative");
+        faults.extend(strange.map(|(at, _)| {
+            let fault =
+                Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
+            at_values(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
+        }));
+        terrains.insert(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
+    }
+    for StatedTaxonomy { attribute, tree } in &specification.taxonomies {
+        let name = &specification.names[attribute.index()];
+        match tree.bind(&table.column(*attribute).domain) {
+            Ok(bound) => {
+                let terrain = terrains.remove(attribute).unwrap_or_default();
+                terrains.insert(*attribute, terrain.along(bound));
+            }
+            Err(holes) => {
+                if holes.missing > 0 {
+                    let detail = format!("{} values of {name} are no leaves of its taxonomy", holes.missing);
+                    faults.push(values_missing(name, holes.missing, detail, dataset));
+                }
+                if holes.twice > 0 {
+                    let detail =
+                        format!("{} leaves of the taxonomy are the same value of {name} as another", holes.twice);
+                    let pointer = child(&child("/attributes", name), "taxonomy");
+                    let fault = Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", holes.twice);
+                    faults.push(at_values(fault, name, dataset));
+                }
+            }
+        }
+    }
+    for (attribute, terrain) in terrains {
+        table = table.on(attribute, terrain);
+    }
+    (table, faults)
+}
+
+/// The faults of a specification with those that its values show, which say the same more exactly.
+#[must_use]
+pub fn with_strange(mut faults: Vec<Fault>, strange: Vec<Fault>) -> Vec<Fault> {
+    faults.retain(|known| strange.iter().all(|fault| (&fault.pointer, fault.kind) != (&known.pointer, known.kind)));
+    faults.extend(strange);
+    faults
+}
