@@ -136,6 +136,26 @@ const FAULTS: &[Fault] = &[
         },
         &[Gnf, Seals],
     ),
+    ("a seal that takes the other sensitive part as known", together, |w| seals(w)[0].known = set(&[0, 2]), &[Seals]),
+    (
+        "a rule that knows the other sensitive part, and a seal that says so",
+        together,
+        |w| {
+            seals(w)[1].known = set(&[0, 1]);
+            w.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+        },
+        &[Seals],
+    ),
+    ("the buckets of the second part drawn by themselves", together, |w| shift(w, "t1.sa2.csv", &[2], 4), &[Content]),
+    (
+        "a way around the buckets by the other sensitive attribute",
+        together,
+        |w| {
+            w.plain(&[2, 3]);
+            w.hold(rule(2, &[3], 1, 3), guardian("t1", &[2]));
+        },
+        &[Gnf, Seals],
+    ),
     ("a row that is nowhere, published for another", corners, publish_suppressed, &[Content]),
     ("more rows suppressed than the witness says", corners, |w| w.publication.suppressed = 4, &[Content, Columns]),
     ("suppressed rows not said", corners, |w| w.publication.suppressed = 0, &[Content, Columns]),

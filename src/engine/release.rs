@@ -8,7 +8,7 @@ use crate::ledger::{self, Disclosure, Earlier, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Decision, Design, Input, Refusal, Rows};
+use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{
     Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
@@ -140,7 +140,9 @@ fn publish_and_write(
     control: &Control,
 ) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
     let Order { specification, streams, .. } = order;
-    let cells_of_work = prepared.design.tables.iter().map(|t| if t.bucketized.is_some() { 3 } else { 1 });
+    // a bucketized table is assigned, and then each of its parts is made
+    let work = |table: &DesignedTable| table.bucketized.as_ref().map_or(1, |buckets| 2 + buckets.parts.len() as u64);
+    let cells_of_work = prepared.design.tables.iter().map(work);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
     let input = Input {
         counts: permuted,
