@@ -4,7 +4,7 @@
 use super::CheckName::{self, Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Seals};
 use super::fixture::{Cell, World, failed, guardian, rule, seal};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, HeldBy, Protected, Seal, Standing, SubmittedRule};
+use crate::publication::{Guarantee, HeldBy, Protected, Seal, Standing, SubmittedRule, Uninformative};
 
 const LABELS: [u32; 4] = [3, 1, 4, 2];
 
@@ -186,4 +186,27 @@ fn every_fault_planted_among_several_sensitive_attributes_is_caught() {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
     }
+}
+
+/// Buckets of four values, of which one can be ruled out; another attribute tells the value.
+#[test]
+fn who_rules_values_out_rules_out_what_determines_them() {
+    let audit = |stated: &[(u8, &[&str])]| {
+        let of = |row: u32| [row, row % 4, row % 4 * 2 + row / 4 % 2, 0];
+        let mut world = World::new(&["q", "s", "x", "o"], rows((0..16).map(of)));
+        let labels = (0..16).map(|row| LABELS[row / 4]).collect();
+        world.tied(&[0], &[("sa", &[1])], vec![seal(&[0], Protected::Attribute(Attr(1)), 2)], labels);
+        world.plain(&[2]);
+        world.hold(rule(0, &[0], 1, 2), guardian("t1", &[0]));
+        world.dependencies.push((set(&[2]), set(&[1])));
+        for &(attr, values) in stated {
+            let values = values.iter().map(|&value| Some(value.to_owned())).collect();
+            world.uninformative.push(Uninformative { attribute: Attr(attr), values });
+        }
+        failed(&world.audit())
+    };
+    assert_eq!(audit(&[]), []);
+    assert_eq!(audit(&[(1, &["0"])]), [Gnf]);
+    assert_eq!(audit(&[(1, &["0"]), (2, &["1"])]), [Gnf]);
+    assert_eq!(audit(&[(1, &["0"]), (2, &["0", "1"])]), []);
 }
