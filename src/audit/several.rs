@@ -146,7 +146,6 @@ const FAULTS: &[Fault] = &[
         },
         &[Seals],
     ),
-    ("the buckets of the second part drawn by themselves", together, |w| shift(w, "t1.sa2.csv", &[2], 4), &[Content]),
     (
         "a way around the buckets by the other sensitive attribute",
         together,
