@@ -1,10 +1,10 @@
-//! Slicing and generalization: `cargo bench --bench slicing`. On Adult, and with `ADULT_ROWS=1000000` in the environment on that many
-//! rows made of it. Prints how many buckets come out; times are those of the machine.
+//! Slicing and generalization: `cargo bench --bench slicing`. On Adult, and with `LARGE=1` in the environment on up to a million rows
+//! made of it. Prints how many buckets come out; times are those of the machine.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures")]
 
 use std::fs::File;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
@@ -37,17 +37,24 @@ fn only(table: &Table, names: &[&str]) -> Table {
     Table::new(names.iter().map(|&name| name.to_owned()).collect(), columns)
 }
 
-/// So many rows: each column's values stay as frequent as they are, and every other column is shifted against the table once more
-/// each time around, so that rows differ.
-fn blown_up(table: &Table, rows: usize) -> Table {
-    let once = table.rows();
-    let column = |attr: Attr| {
-        let shift = |row: usize| (row + (row / once) * (attr.index() % 2) * 7) % once;
-        let order: Vec<u32> = (0..rows).map(|row| shift(row) as u32).collect();
+/// So many perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
+/// time in sixteen. Tables of all sizes are alike, and hardly two rows are the same.
+fn replicas(table: &Table, rows: usize) -> Table {
+    let mut state = 1u64;
+    let mut draw = move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let word = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20
+    };
+    let once = table.rows() as u64;
+    let drawn: Vec<u32> = (0..rows).map(|_| (draw() % once) as u32).collect();
+    let mut column = |attr: Attr| {
+        let perturbed = |&row: &u32| if draw() % 16 == 0 { (draw() % once) as u32 } else { row };
+        let order: Vec<u32> = drawn.iter().map(perturbed).collect();
         let column = table.column(attr);
         Column { domain: column.domain.clone(), codes: column.codes.gather(&order) }
     };
-    Table::new(table.names().to_vec(), table.attributes().iter().map(column).collect())
+    Table::new(table.names().to_vec(), table.attributes().iter().map(&mut column).collect())
 }
 
 fn slicing(table: &Table, columns: Columns, diversity: Diversity, min_bucket: Option<usize>) -> Slicing {
@@ -102,14 +109,57 @@ fn settings(criterion: &mut Criterion) {
     }
 }
 
-fn large(criterion: &mut Criterion) {
-    let Some(rows) = std::env::var("ADULT_ROWS").ok().and_then(|rows| rows.parse().ok()) else { return };
-    let table = blown_up(&adult(), rows);
-    for (name, diversity) in [("mixture", mixture as fn(u64) -> Diversity), ("bucket", alone)] {
+/// So often the fastest of three runs takes on a hundred times the rows: `n^exponent`.
+fn growth(name: &str, mut run: impl FnMut(usize)) {
+    const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+    let seconds = SIZES.map(|rows| {
+        let times = (0..3).map(|_| {
+            let began = Instant::now();
+            run(rows);
+            began.elapsed().as_secs_f64()
+        });
+        times.fold(f64::INFINITY, f64::min)
+    });
+    let exponent = (seconds[2] / seconds[0]).log(100.0);
+    println!(
+        "{name}: {:.3}, {:.3}, {:.3} s at 10k, 100k, 1M rows: n^{exponent:.2}",
+        seconds[0], seconds[1], seconds[2]
+    );
+}
+
+/// `LARGE=1` in the environment: tables of up to a million rows.
+fn large(_: &mut Criterion) {
+    if std::env::var_os("LARGE").is_none() {
+        return;
+    }
+    let adult = adult();
+    let tables = [10_000, 100_000, 1_000_000].map(|rows| (rows, replicas(&adult, rows)));
+    let of = |rows: usize| &tables.iter().find(|(of, _)| *of == rows).unwrap().1;
+    for (name, diversity) in [("bucket", alone as fn(u64) -> Diversity), ("mixture", mixture)] {
         for count in [2, 5] {
-            let slicing = slicing(&table, Columns::SensitiveWidth { count, width: 1 }, diversity(5), None);
-            slice(criterion, &format!("{name}/{rows} rows, c={count}, l=5"), &table, &slicing);
+            growth(&format!("slicing, {name}, 15 attributes, c={count}, l=5"), |rows| {
+                let table = of(rows);
+                let slicing = slicing(table, Columns::SensitiveWidth { count, width: 1 }, diversity(5), None);
+                let sliced = slicing.slice(table, &Unstated, &Control::default());
+                black_box(sliced.map_err(|error| error.to_string()).unwrap().buckets.buckets);
+            });
         }
+    }
+    let eight = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country", "occupation"];
+    for (name, k, guarantees) in [("k=10", 10, vec![]), ("k=5 and l=3", 5, vec![Guarantee::LDiversity { l: 3 }])] {
+        growth(&format!("generalize, 8 attributes, {name}"), |rows| {
+            let table = only(of(rows), &eight);
+            let occupation = attr(&table, "occupation");
+            let generalization = Generalization {
+                quasi_identifiers: table.attributes().without(occupation),
+                k,
+                guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
+                split: Split::Strict,
+                max_attempts: None,
+            };
+            let classes = generalization.classes(&table, &Unstated, &Control::default());
+            black_box(classes.map_err(|error| error.to_string()).unwrap().buckets);
+        });
     }
 }
 

@@ -134,6 +134,28 @@ fn uad_core(c: &mut Criterion) {
     });
 }
 
+/// What the decomposition and the buckets of ten to a hundred and fifty times the rows take: `n^exponent`.
+fn growth(_: &mut Criterion) {
+    const SIZES: [usize; 3] = [10_000, 151_551, 1_500_000];
+    let tables = SIZES.map(discharges);
+    let seconds = tables.each_ref().map(|table| {
+        let rules = rules(&tables[1]);
+        let times = (0..5).map(|_| {
+            let began = Instant::now();
+            let decomposed = decompose(table.attributes(), &rules, false);
+            for sensitive in decomposed.iter().filter_map(|table| table.sensitive) {
+                let guarantees = [Guarantee::LDiversity { l: L }];
+                let mut stream = streams().stream("bench");
+                black_box(assign(table.column(sensitive), &guarantees, &mut stream, &Control::default()).unwrap());
+            }
+            began.elapsed().as_secs_f64()
+        });
+        times.fold(f64::INFINITY, f64::min)
+    });
+    let exponent = (seconds[2] / seconds[0]).log(150.0);
+    println!("uad, {SIZES:?} rows: {:.4}, {:.4}, {:.4} s: n^{exponent:.2}", seconds[0], seconds[1], seconds[2]);
+}
+
 fn anatomy(c: &mut Criterion) {
     let table = discharges(ROWS);
     let sensitive = table.column(rules(&table)[0].sensitive);
@@ -312,5 +334,5 @@ fn incremental_against_literal(_: &mut Criterion) {
     println!("gd on 2,000 rows: incremental {fastest:.4} s, literal {seconds:.2} s, {:.0} times", seconds / fastest);
 }
 
-criterion_group!(benches, uad_core, anatomy, candidate, guardian_decomposition, incremental_against_literal);
+criterion_group!(benches, uad_core, growth, anatomy, candidate, guardian_decomposition, incremental_against_literal);
 criterion_main!(benches);

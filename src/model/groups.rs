@@ -10,7 +10,7 @@ use crate::with_codes;
 
 /// A table of places in place of a hash table is used for at most so many keys, and at most so many times the rows.
 const FEW_KEYS: u64 = 1 << 16;
-const KEYS_PER_ROW: u64 = 4;
+const KEYS_PER_ROW: u64 = 32;
 
 /// The rows of a table, grouped by their values of some attributes. Groups are numbered in the order of their first rows.
 #[derive(Clone, PartialEq, Eq, Debug)]

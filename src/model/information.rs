@@ -5,6 +5,8 @@
 //! `p~(x, s) = 1/n sum_b n_b(x) n_b(s) / n_b`: every matching inside a bucket is equally likely. Sums are taken in an order
 //! that depends on the groups and buckets alone, so that equal tables give equal bits.
 
+use std::ops::Range;
+
 use super::groups::Groups;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
@@ -24,14 +26,18 @@ pub struct Buckets {
     bucket_of: Vec<u32>,
     /// The rows, bucket by bucket.
     rows: Vec<u32>,
-    /// Where the shares of each bucket start, and where the last ones end.
+    /// Where the values of each bucket start, and where the last ones end.
     starts: Vec<usize>,
-    /// Per bucket the values, in rising order, each with its share of the bucket.
-    shares: Vec<(u32, f64)>,
+    /// Per bucket the values, in rising order.
+    values: Vec<u32>,
+    /// The share that each value has of its bucket.
+    shares: Vec<f64>,
+    /// Per bucket the share of all its values, where these are equal: then they need not be read.
+    even: Vec<Option<f64>>,
     /// Per bucket the sum of share times logarithm of share.
     certainty: Vec<f64>,
     /// How many values the column may have.
-    values: usize,
+    domain: usize,
 }
 
 impl Buckets {
@@ -41,7 +47,7 @@ impl Buckets {
     /// [`Cancelled`] when told to stop.
     pub fn new(column: &Column, bucket_of: Vec<u32>, count: usize, control: &Control) -> Result<Self, Cancelled> {
         let rows = sorted_by(count, &bucket_of, 0..bucket_of.len() as u32);
-        let (mut starts, mut shares, mut certainty) = (vec![0], Vec::new(), Vec::with_capacity(count));
+        let mut buckets = Self::empty(Vec::new(), Vec::new(), column.domain.len());
         let mut codes: Vec<u32> = Vec::new();
         for (at, bucket) in rows.chunk_by(|&a, &b| bucket_of[a as usize] == bucket_of[b as usize]).enumerate() {
             if at % Control::STRIDE == 0 {
@@ -53,18 +59,15 @@ impl Buckets {
             let size = codes.len() as f64;
             // a bucket that holds no row has no shares
             let number = bucket_of[bucket[0] as usize] as usize;
-            while certainty.len() < number {
-                starts.push(shares.len());
-                certainty.push(0.0);
+            while buckets.count() < number {
+                buckets.push(std::iter::empty());
             }
-            let first = shares.len();
-            shares.extend(codes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)));
-            certainty.push(shares[first..].iter().map(|&(_, share)| weighed(share)).sum());
-            starts.push(shares.len());
+            buckets.push(codes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64 / size)));
         }
-        starts.resize(count + 1, shares.len());
-        certainty.resize(count, 0.0);
-        Ok(Self { bucket_of, rows, starts, shares, certainty, values: column.domain.len() })
+        while buckets.count() < count {
+            buckets.push(std::iter::empty());
+        }
+        Ok(Self { bucket_of, rows, ..buckets })
     }
 
     /// Buckets of which the values and their shares are given, bucket by bucket, the values below `values`; `bucket_of` gives for each
@@ -79,14 +82,46 @@ impl Buckets {
         control: &Control,
     ) -> Result<Self, Cancelled> {
         let rows = sorted_by(of_buckets.len(), &bucket_of, 0..bucket_of.len() as u32);
-        let (mut starts, mut shares, mut certainty) = (vec![0], Vec::new(), Vec::with_capacity(of_buckets.len()));
+        let mut buckets = Self::empty(bucket_of, rows, values);
         for bucket in of_buckets {
             control.check()?;
-            certainty.push(bucket.iter().map(|&(_, share)| weighed(share)).sum());
-            shares.extend(bucket);
-            starts.push(shares.len());
+            buckets.push(bucket.into_iter());
         }
-        Ok(Self { bucket_of, rows, starts, shares, certainty, values })
+        Ok(buckets)
+    }
+
+    /// No buckets yet.
+    const fn empty(bucket_of: Vec<u32>, rows: Vec<u32>, domain: usize) -> Self {
+        Self {
+            bucket_of,
+            rows,
+            starts: Vec::new(),
+            values: Vec::new(),
+            shares: Vec::new(),
+            even: Vec::new(),
+            certainty: Vec::new(),
+            domain,
+        }
+    }
+
+    /// Appends a bucket.
+    fn push(&mut self, bucket: impl Iterator<Item = (u32, f64)>) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        let first = self.shares.len();
+        for (value, share) in bucket {
+            self.values.push(value);
+            self.shares.push(share);
+        }
+        let shares = &self.shares[first..];
+        self.even.push(shares.first().copied().filter(|first| shares.iter().all(|share| share == first)));
+        self.certainty.push(shares.iter().map(|&share| weighed(share)).sum());
+        self.starts.push(self.shares.len());
+    }
+
+    fn bucket(&self, row: u32) -> u32 {
+        self.bucket_of[row as usize]
     }
 
     /// How many shares there are: the rows of the sensitive part, equal ones counted once.
@@ -107,8 +142,9 @@ impl Buckets {
         self.certainty.len()
     }
 
-    fn of(&self, bucket: u32) -> &[(u32, f64)] {
-        &self.shares[self.starts[bucket as usize]..self.starts[bucket as usize + 1]]
+    /// Where the values of a bucket and their shares stand.
+    fn of(&self, bucket: u32) -> Range<usize> {
+        self.starts[bucket as usize]..self.starts[bucket as usize + 1]
     }
 
     /// The entropy of the estimate of a table whose known attributes group the rows like `known`. It depends on what the
@@ -118,15 +154,17 @@ impl Buckets {
     /// [`Cancelled`] when told to stop.
     pub fn estimate_entropy(&self, known: &Groups, control: &Control) -> Result<f64, Cancelled> {
         let mut sum = Sum::default();
+        let mut weighed = Weighed::default();
         let rows = self.bucket_of.len() as f64;
         self.visit(known, control, |group| match group {
+            Group::InOne { rows: 1, bucket } => sum.add(self.certainty[bucket as usize]),
             // of n rows in one bucket every share counts n times
             Group::InOne { rows, bucket } => {
-                let certain = self.certainty[bucket as usize];
-                sum.add(f64::from(rows).mul_add(certain, weighed(f64::from(rows))));
+                let rows = f64::from(rows);
+                sum.add(rows * self.certainty[bucket as usize] + weighed.of(rows));
             }
             Group::InSeveral { weights, touched, .. } => {
-                touched.iter().for_each(|&value| sum.add(weighed(weights[value as usize])));
+                sum.add(touched.iter().map(|&value| weighed.of(weights[value as usize])).sum());
             }
         })?;
         Ok(of_sum(&sum, rows))
@@ -149,7 +187,7 @@ impl Buckets {
                 at += 1;
             }
             Group::InSeveral { weights, rows, .. } => {
-                let of = |row: &u32| weights[codes.get(*row as usize) as usize].ln();
+                let of = |(_, row): &(u32, u32)| weights[codes.get(*row as usize) as usize].ln();
                 rows.iter().for_each(|row| sum.add(of(row)));
                 at += 1;
             }
@@ -157,8 +195,8 @@ impl Buckets {
         for (row, (&group, &bucket)) in known.of_row().iter().zip(&self.bucket_of).enumerate() {
             if let Some(rows) = in_one[group as usize] {
                 let code = codes.get(row);
-                let shares = self.of(bucket);
-                let share = shares.binary_search_by_key(&code, |&(value, _)| value).map_or(0.0, |at| shares[at].1);
+                let of = self.of(bucket);
+                let share = self.values[of.clone()].binary_search(&code).map_or(0.0, |at| self.shares[of][at]);
                 sum.add((f64::from(rows) * share).ln());
             }
         }
@@ -167,21 +205,30 @@ impl Buckets {
 
     /// Shows every group of `known` in the order of their numbers.
     fn visit(&self, known: &Groups, control: &Control, mut shown: impl FnMut(Group<'_>)) -> Result<(), Cancelled> {
-        let sizes = known.sizes();
-        // rows of one group together, in each by bucket; groups of one row need no more than their bucket
-        let mut bucket_of_single = vec![0u32; sizes.len()];
-        for (&group, &bucket) in known.of_row().iter().zip(&self.bucket_of) {
-            bucket_of_single[group as usize] = bucket;
+        let (sizes, of_row) = (known.sizes(), known.of_row());
+        // of groups of one row no more than the bucket is needed; of the others the rows, by bucket
+        let mut place = vec![0u32; sizes.len()];
+        let mut shared = 0;
+        for (place, &size) in place.iter_mut().zip(sizes).filter(|(_, size)| **size > 1) {
+            *place = shared;
+            shared += size;
         }
-        let shared = |row: &u32| sizes[known.of_row()[*row as usize] as usize] > 1;
-        let rows: Vec<u32> = self.rows.iter().copied().filter(shared).collect();
-        let rows = sorted_by(sizes.len(), known.of_row(), rows);
-        let mut weights = vec![0f64; self.values];
+        let mut rows = vec![(0u32, 0u32); shared as usize];
+        for &row in &self.rows {
+            let (group, bucket) = (of_row[row as usize] as usize, self.bucket(row));
+            if sizes[group] > 1 {
+                rows[place[group] as usize] = (bucket, row);
+                place[group] += 1;
+            } else {
+                place[group] = bucket;
+            }
+        }
+        let mut weights = vec![0f64; self.domain];
         let mut touched: Vec<u32> = Vec::new();
         let (mut from, mut since_check) = (0, 0);
         for (group, &size) in sizes.iter().enumerate() {
             if size == 1 {
-                shown(Group::InOne { rows: 1, bucket: bucket_of_single[group] });
+                shown(Group::InOne { rows: 1, bucket: place[group] });
                 continue;
             }
             let members = &rows[from..from + size as usize];
@@ -191,20 +238,27 @@ impl Buckets {
                 control.check()?;
                 since_check = 0;
             }
-            let first = self.bucket_of[members[0] as usize];
-            if self.bucket_of[members[members.len() - 1] as usize] == first {
+            let first = members[0].0;
+            if members[members.len() - 1].0 == first {
                 shown(Group::InOne { rows: size, bucket: first });
                 continue;
             }
-            let bucket_of = |row: u32| self.bucket_of[row as usize];
-            for run in members.chunk_by(|&a, &b| bucket_of(a) == bucket_of(b)) {
-                let rows = run.len() as f64;
-                for &(value, share) in self.of(bucket_of(run[0])) {
+            for run in members.chunk_by(|(a, _), (b, _)| a == b) {
+                let (bucket, rows) = (run[0].0, run.len() as f64);
+                let mut weigh = |value: u32, more: f64| {
                     let weight = &mut weights[value as usize];
                     if *weight == 0.0 {
                         touched.push(value);
                     }
-                    *weight += rows * share;
+                    *weight += more;
+                };
+                let of = self.of(bucket);
+                match self.even[bucket as usize] {
+                    Some(share) => self.values[of].iter().for_each(|&value| weigh(value, rows * share)),
+                    None => {
+                        let shares = self.shares[of.clone()].iter();
+                        self.values[of].iter().zip(shares).for_each(|(&value, share)| weigh(value, rows * share));
+                    }
                 }
             }
             shown(Group::InSeveral { weights: &weights, touched: &touched, rows: members });
@@ -218,8 +272,8 @@ impl Buckets {
 enum Group<'a> {
     /// So many, all in one bucket.
     InOne { rows: u32, bucket: u32 },
-    /// In several: the expected number of rows with each value, and the values that may occur.
-    InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [u32] },
+    /// In several: the expected number of rows with each value, the values that may occur, and the rows, each after its bucket.
+    InSeveral { weights: &'a [f64], touched: &'a [u32], rows: &'a [(u32, u32)] },
 }
 
 /// Some rows, those of key 0 first, otherwise in the order in which they come; `key_of` gives for each row one of `keys`.
@@ -238,6 +292,27 @@ fn sorted_by(keys: usize, key_of: &[u32], rows: impl IntoIterator<Item = u32> + 
         *place += 1;
     }
     sorted
+}
+
+/// `x ln x`, of numbers that come again and again: most weights are the shares of a few sizes of buckets.
+struct Weighed(Box<[(u64, f64); 256]>);
+
+impl Default for Weighed {
+    fn default() -> Self {
+        Self(Box::new([(0, 0.0); 256]))
+    }
+}
+
+impl Weighed {
+    /// Of a number above 0.
+    fn of(&mut self, x: f64) -> f64 {
+        let bits = x.to_bits();
+        let (known, weight) = &mut self.0[(bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize];
+        if *known != bits {
+            (*known, *weight) = (bits, weighed(x));
+        }
+        *weight
+    }
 }
 
 /// `x ln x`.

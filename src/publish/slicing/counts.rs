@@ -1,5 +1,7 @@
 //! What the probabilities of a slicing are made of: the counts of one bucket.
 
+use std::cell::{Cell, RefCell};
+
 use crate::microdata::{Codes, Terrain};
 use crate::publication::Ratio;
 use crate::publish::partition::{Groups, Tally};
@@ -30,13 +32,44 @@ pub(super) trait Counts {
 /// The counts of a bucket that stays for a while.
 pub(super) struct Kept {
     size: u64,
-    /// `(value, rows)`, values rising in every column.
-    rows_with: Box<[(u32, u32)]>,
-    /// Where each column ends.
-    ends: Box<[u32]>,
+    rows_with: Box<[Occurring]>,
     /// Rising by value.
     pub(super) sides: Box<[Side]>,
     sensitive: Box<[(u32, u32)]>,
+}
+
+/// The values of a column that occur in a bucket, `(value, rows)`. Most buckets are split before they are asked for one, so that
+/// they are brought into order by the first question.
+struct Occurring {
+    rows: RefCell<Box<[(u32, u32)]>>,
+    rising: Cell<bool>,
+}
+
+impl Occurring {
+    fn rows_with(&self, value: u32) -> u64 {
+        if !self.rising.replace(true) {
+            self.rows.borrow_mut().sort_unstable();
+        }
+        let rows = self.rows.borrow();
+        rows.binary_search_by_key(&value, |(value, _)| *value).map_or(0, |at| u64::from(rows[at].1))
+    }
+}
+
+/// Which values of a column occur: a bit for each, so that all of them stay near the processor.
+struct Present(Vec<u64>);
+
+impl Present {
+    fn insert(&mut self, value: u32) {
+        self.0[value as usize / 64] |= 1 << (value % 64);
+    }
+
+    fn remove(&mut self, value: u32) {
+        self.0[value as usize / 64] &= !(1 << (value % 64));
+    }
+
+    fn contains(&self, value: u32) -> bool {
+        self.0[value as usize / 64] >> (value % 64) & 1 == 1
+    }
 }
 
 /// The counts of a bucket that may not come to be, in arrays over all values.
@@ -44,8 +77,8 @@ pub(super) struct Trial {
     size: u64,
     /// Rows with each value of each column.
     rows_with: Vec<Vec<u32>>,
-    /// The values that occur, by column.
-    occurring: Vec<Vec<u32>>,
+    /// The values that occur, by column: in a list, and as bits.
+    occurring: Vec<(Vec<u32>, Present)>,
     /// The place of each value beside the sensitive attribute in `sides`, raised by 1; 0 where it does not occur.
     side_of: Vec<u32>,
     sides: Vec<Side>,
@@ -58,7 +91,11 @@ impl Trial {
         Self {
             size: 0,
             rows_with: keys.others.iter().map(|other| vec![0; other.count as usize]).collect(),
-            occurring: vec![Vec::new(); keys.others.len()],
+            occurring: keys
+                .others
+                .iter()
+                .map(|other| (Vec::new(), Present(vec![0; (other.count as usize).div_ceil(64)])))
+                .collect(),
             side_of: vec![0; keys.beside.count as usize],
             sides: Vec::new(),
             sensitive: Vec::new(),
@@ -69,15 +106,19 @@ impl Trial {
     /// Counts `rows` in place of what was counted before.
     pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
         self.size = rows.len() as u64;
-        for ((counts, occurring), Groups { of_row, .. }) in
+        for ((counts, (occurring, present)), Groups { of_row, .. }) in
             self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
         {
-            occurring.drain(..).for_each(|value| counts[value as usize] = 0);
+            for value in occurring.drain(..) {
+                counts[value as usize] = 0;
+                present.remove(value);
+            }
             for &row in rows {
                 let value = of_row[row as usize];
                 let count = &mut counts[value as usize];
                 if *count == 0 {
                     occurring.push(value);
+                    present.insert(value);
                 }
                 *count += 1;
             }
@@ -97,7 +138,7 @@ impl Trial {
     /// Whether it has rows with every one of these values.
     pub(super) fn matches(&self, others: &[u32], beside: u32) -> bool {
         self.side_of[beside as usize] > 0
-            && self.rows_with.iter().zip(others).all(|(counts, &value)| counts[value as usize] > 0)
+            && self.occurring.iter().zip(others).all(|((_, present), &value)| present.contains(value))
     }
 
     /// Whether the rows with `beside`, of which there are some, have too frequent a sensitive value.
@@ -112,17 +153,14 @@ impl Trial {
     }
 
     /// The counts, to stay.
-    pub(super) fn kept(&mut self) -> Kept {
-        let (mut rows_with, mut ends) = (Vec::new(), Vec::new());
-        for (occurring, counts) in self.occurring.iter_mut().zip(&self.rows_with) {
-            occurring.sort_unstable();
-            rows_with.extend(occurring.iter().map(|&value| (value, counts[value as usize])));
-            ends.push(rows_with.len() as u32);
-        }
+    pub(super) fn kept(&self) -> Kept {
+        let columns = self.occurring.iter().zip(&self.rows_with).map(|((occurring, _), counts)| Occurring {
+            rows: RefCell::new(occurring.iter().map(|&value| (value, counts[value as usize])).collect()),
+            rising: Cell::new(false),
+        });
         Kept {
             size: self.size,
-            rows_with: rows_with.into(),
-            ends: ends.into(),
+            rows_with: columns.collect(),
             sides: self.sides.as_slice().into(),
             sensitive: self.sensitive.as_slice().into(),
         }
@@ -189,9 +227,7 @@ impl Counts for Kept {
     }
 
     fn rows_with(&self, at: usize, value: u32) -> u64 {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let column = &self.rows_with[start as usize..self.ends[at] as usize];
-        column.binary_search_by_key(&value, |(value, _)| *value).map_or(0, |at| u64::from(column[at].1))
+        self.rows_with[at].rows_with(value)
     }
 
     fn sensitive(&self, beside: u32) -> &[(u32, u32)] {
