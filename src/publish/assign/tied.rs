@@ -4,6 +4,8 @@
 //! sensitive values are new to the bucket too. Buckets that do not keep what is asked of every attribute are put together with
 //! others until all do: every guarantee holds in a union where it holds in both, and in the whole table.
 
+use std::cmp::Ordering;
+
 use super::largest_l::largest_l_by;
 use super::{Assignment, Values};
 use crate::control::{Cancelled, Control};
@@ -85,6 +87,15 @@ impl<'a> Asked<'a> {
         codes.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as u64)).collect()
     }
 
+    /// How far a bucket of so many rows is from the whole table: the sum of the differences of shares, in units of one by both sizes.
+    fn gap(&self, bucket: &[(u32, u64)], size: u64) -> u128 {
+        let (rows, whole) = (u128::from(self.population.rows()), self.population.counts());
+        let of = |code: u32| u128::from(whole[code as usize]) * u128::from(size);
+        let present: u128 = bucket.iter().map(|&(code, count)| (u128::from(count) * rows).abs_diff(of(code))).sum();
+        // what is not there is missing by all its share
+        present + rows * u128::from(size) - bucket.iter().map(|&(code, _)| of(code)).sum::<u128>()
+    }
+
     fn holds(&self, bucket: &[(u32, u64)]) -> bool {
         self.guarantees.iter().all(|&guarantee| privacy::holds(guarantee, bucket, &self.population))
     }
@@ -121,25 +132,30 @@ impl Merging<'_> {
                 continue;
             }
             let mut counts = self.counts(&rows[bucket]);
-            // where none of those looked at is enough several are taken, twice as many each time that was too few
-            let mut joining = 1;
+            // where none of those looked at is enough the nearest to the whole table is taken; after so many that were too few several
+            // at once, twice as many each time
+            let (mut taken_one_by_one, mut joining) = (0, 1);
             while !self.keep(&counts) {
                 self.control.check()?;
                 let places: Vec<usize> = (0..left.len())
                     .map(|step| (next + step) % left.len())
                     .filter(|&place| left[place] != bucket)
-                    .take(LOOKED_AT.max(joining))
+                    .take(LOOKED_AT.max(joining * 2))
                     .collect();
                 if places.is_empty() {
                     break;
                 }
-                let with = |place: usize| sums(&counts, &self.counts(&rows[left[place]]));
-                let enough = places.iter().take(LOOKED_AT).position(|&place| self.keep(&with(place)));
-                let mut taken: Vec<usize> = match enough {
-                    Some(at) => vec![places[at]],
-                    None => places.into_iter().take(joining).collect(),
+                let mut taken: Vec<usize> = if taken_one_by_one < LOOKED_AT {
+                    taken_one_by_one += 1;
+                    let with = |&place: &usize| (sums(&counts, &self.counts(&rows[left[place]])), place);
+                    let together: Vec<(Vec<Counts>, usize)> = places.iter().take(LOOKED_AT).map(with).collect();
+                    let enough = together.iter().find(|(counts, _)| self.keep(counts));
+                    let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
+                    enough.or_else(nearest).map(|(_, place)| *place).into_iter().collect()
+                } else {
+                    joining *= 2;
+                    places.into_iter().take(joining).collect()
                 };
-                joining *= 2;
                 for &place in &taken {
                     let more = std::mem::take(&mut rows[left[place]]);
                     counts = sums(&counts, &self.counts(&more));
@@ -161,6 +177,17 @@ impl Merging<'_> {
 
     fn counts(&self, rows: &[u32]) -> Vec<Counts> {
         self.asked.iter().map(|asked| asked.counts(rows)).collect()
+    }
+
+    /// Which of two buckets is nearer to the whole table, over all attributes.
+    fn nearer(&self, one: &[Counts], other: &[Counts]) -> Ordering {
+        let distance = |counts: &[Counts]| {
+            let size: u64 = counts.iter().take(1).flatten().map(|(_, count)| count).sum();
+            let gaps: u128 = self.asked.iter().zip(counts).map(|(asked, counts)| asked.gap(counts, size)).sum();
+            (gaps, u128::from(size))
+        };
+        let ((gaps, size), (others, of)) = (distance(one), distance(other));
+        (gaps * of).cmp(&(others * size))
     }
 
     fn keep(&self, counts: &[Counts]) -> bool {
@@ -238,7 +265,7 @@ mod tests {
         let diverse = [Guarantee::LDiversity { l: 2 }];
         let table = table(8, &rows).on(Attr(1), Terrain::without(vec![0]));
         let buckets = assigned(&table, &[(Attr(0), &close), (Attr(1), &diverse)], 1);
-        assert!(buckets.len() > 1, "{}", buckets.len());
+        assert!(buckets.len() > 10, "{}", buckets.len());
         for bucket in &buckets {
             let size: u64 = bucket[0].iter().sum();
             let moved: u64 = bucket[0].iter().map(|&count| (count * 8).abs_diff(size)).sum();
