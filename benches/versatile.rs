@@ -254,7 +254,7 @@ impl Literal<'_> {
     }
 
     fn score(&self, drafts: &[Draft]) -> Option<f64> {
-        let view = |draft: &Draft| match draft.sensitive {
+        let view = |draft: &Draft| match draft.sensitive.iter().next() {
             Some(sensitive) if draft.attributes.len() > 1 => View::bucketized(draft.attributes, sensitive),
             _ => View::plain(draft.attributes),
         };
@@ -264,17 +264,17 @@ impl Literal<'_> {
         let mut counted: Vec<Draft> = drafts
             .iter()
             .map(|draft| {
-                let hidden = draft.sensitive.map_or(self.protected, |sensitive| self.protected.without(sensitive));
+                let hidden = self.protected.minus(draft.sensitive);
                 Draft { attributes: draft.attributes.minus(hidden), ..*draft }
             })
             .collect();
         let shown = counted.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         let alone = self.protected.minus(shown);
-        counted.extend(alone.iter().map(|attr| Draft { attributes: AttrSet::one(attr), sensitive: None }));
+        counted.extend(alone.iter().map(|attr| Draft::plain(AttrSet::one(attr))));
         let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
         let tables = tree.members.iter().map(|&member| {
             let draft = counted[member];
-            match draft.sensitive {
+            match draft.sensitive.iter().next() {
                 Some(sensitive) if draft.attributes.len() > 1 => self.bucketized(draft.known(), sensitive),
                 _ => self.plain(draft.attributes),
             }

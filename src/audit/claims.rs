@@ -149,6 +149,7 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
     if matches!(seal.protects, Protected::Joint(_)) && sensitive.len() < 2 {
         return Err("a sealed combination is none".to_owned());
     }
+    let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
     if seal.known.meets(sensitive) {
         return Err(format!("{names} is on both sides of a seal"));
     }
@@ -157,10 +158,18 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
         let missing = evidence.list(seal.known.minus(attributes));
         return Err(format!("the seal of {names} names {missing}, which the table does not hold"));
     }
+    // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a seal that takes it
+    // as known would need more than buckets
+    let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
+    let others = gnf::Node::of(table).seals.iter().filter(|other| other.protects != seal.protects);
+    let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
+    if seal.known.meets(behind) {
+        let told = evidence.list(seal.known.intersection(behind));
+        return Err(format!("the seal of {names} takes {told} as known, which another part of the table protects"));
+    }
     if seal.guarantees.is_empty() {
         return Err(format!("the seal of {names} guarantees nothing"));
     }
-    let columns = |part: &Part| part.columns.iter().map(|column| column.attribute).collect::<AttrSet>();
     // what is tied to it row by row and taken as known is asked of the rows; whoever knows more of them leans on another seal
     match table.parts.iter().find(|part| sensitive.is_subset(columns(part))) {
         Some(_) => Ok(()),

@@ -254,7 +254,8 @@ pub struct TableFigures {
 }
 
 /// The largest share that a value takes of a bucket, over the buckets of a table; where something is known beside it in the
-/// same part, of the rows of a bucket that agree in that. Shares are `(count, of)`, not reduced.
+/// same part, of the rows of a bucket that agree in that. Where an insider can rule values out, such a value is counted of all these
+/// rows, and any other of those that are left. Shares are `(count, of)`, not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Posteriors {
     /// Of the worst bucket; of equal ones the smallest.

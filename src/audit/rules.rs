@@ -99,11 +99,13 @@ struct Search<'a> {
 impl Search<'_> {
     /// A submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
+        self.insiders(rule.protects.attributes())?;
         if let Guarantee::KAnonymity { .. } = rule.guarantee {
             generalized::hides(self.evidence, rule.known)?;
         } else {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
             for follows in self.followed(rule)? {
+                self.insiders(follows)?;
                 let because =
                     |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
                 self.holds(rule.known, Protected::Joint(follows), rule.guarantee).map_err(because)?;
@@ -111,6 +113,37 @@ impl Search<'_> {
         }
         let listed = self.evidence.publication.rules.iter().any(|standing| same(rule, standing));
         if listed { Ok(()) } else { Err("it is not listed".to_owned()) }
+    }
+
+    /// Whoever rules values of an attribute out rules out what determines it and goes with these alone: that is stated, too. Only with
+    /// an original.
+    fn insiders(&self, protected: AttrSet) -> Result<(), String> {
+        let single = protected.iter().next().filter(|_| protected.len() == 1);
+        let Some((original, attr)) = self.evidence.original.zip(single) else { return Ok(()) };
+        let aside = self.stated.get(attr.index()).map(|stated| &stated.ruled_out);
+        let Some(aside) = aside.filter(|aside| !aside.is_empty()) else { return Ok(()) };
+        for (determinant, dependent) in self.evidence.dependencies {
+            if !dependent.contains(attr) || !determinant.is_subset(original.attributes()) {
+                continue;
+            }
+            let mut informs: BTreeMap<Vec<u32>, bool> = BTreeMap::new();
+            for row in 0..original.rows() {
+                let values = determinant.iter().map(|of| original.column(of).codes.get(row)).collect();
+                let told = original.column(attr).codes.get(row);
+                *informs.entry(values).or_default() |= !aside.contains(&told);
+            }
+            let stated = |values: &[u32]| match (determinant.iter().next(), values) {
+                (Some(of), [value]) => self.stated[of.index()].ruled_out.contains(value),
+                _ => false,
+            };
+            if informs.iter().any(|(values, informs)| !informs && !stated(values)) {
+                let (from, to) = (self.evidence.list(*determinant), self.evidence.name(attr));
+                return Err(format!(
+                    "values of {from} go with values of {to} that can be ruled out, and are not stated so"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn followed(&self, rule: &SubmittedRule) -> Result<Vec<AttrSet>, String> {

@@ -4,7 +4,7 @@
 use super::CheckName::{self, Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Seals};
 use super::fixture::{Cell, World, failed, guardian, rule, seal};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, HeldBy, Protected, Seal, Standing, SubmittedRule};
+use crate::publication::{Guarantee, HeldBy, Protected, Seal, Standing, SubmittedRule, Uninformative};
 
 const LABELS: [u32; 4] = [3, 1, 4, 2];
 
@@ -136,6 +136,25 @@ const FAULTS: &[Fault] = &[
         },
         &[Gnf, Seals],
     ),
+    ("a seal that takes the other sensitive part as known", together, |w| seals(w)[0].known = set(&[0, 2]), &[Seals]),
+    (
+        "a rule that knows the other sensitive part, and a seal that says so",
+        together,
+        |w| {
+            seals(w)[1].known = set(&[0, 1]);
+            w.hold(rule(2, &[1], 2, 3), guardian("t1", &[1]));
+        },
+        &[Seals],
+    ),
+    (
+        "a way around the buckets by the other sensitive attribute",
+        together,
+        |w| {
+            w.plain(&[2, 3]);
+            w.hold(rule(2, &[3], 1, 3), guardian("t1", &[2]));
+        },
+        &[Gnf, Seals],
+    ),
     ("a row that is nowhere, published for another", corners, publish_suppressed, &[Content]),
     ("more rows suppressed than the witness says", corners, |w| w.publication.suppressed = 4, &[Content, Columns]),
     ("suppressed rows not said", corners, |w| w.publication.suppressed = 0, &[Content, Columns]),
@@ -166,4 +185,27 @@ fn every_fault_planted_among_several_sensitive_attributes_is_caught() {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
     }
+}
+
+/// Buckets of four values, of which one can be ruled out; another attribute tells the value.
+#[test]
+fn who_rules_values_out_rules_out_what_determines_them() {
+    let audit = |stated: &[(u8, &[&str])]| {
+        let of = |row: u32| [row, row % 4, row % 4 * 2 + row / 4 % 2, 0];
+        let mut world = World::new(&["q", "s", "x", "o"], rows((0..16).map(of)));
+        let labels = (0..16).map(|row| LABELS[row / 4]).collect();
+        world.tied(&[0], &[("sa", &[1])], vec![seal(&[0], Protected::Attribute(Attr(1)), 2)], labels);
+        world.plain(&[2]);
+        world.hold(rule(0, &[0], 1, 2), guardian("t1", &[0]));
+        world.dependencies.push((set(&[2]), set(&[1])));
+        for &(attr, values) in stated {
+            let values = values.iter().map(|&value| Some(value.to_owned())).collect();
+            world.uninformative.push(Uninformative { attribute: Attr(attr), values });
+        }
+        failed(&world.audit())
+    };
+    assert_eq!(audit(&[]), []);
+    assert_eq!(audit(&[(1, &["0"])]), [Gnf]);
+    assert_eq!(audit(&[(1, &["0"]), (2, &["1"])]), [Gnf]);
+    assert_eq!(audit(&[(1, &["0"]), (2, &["0", "1"])]), []);
 }

@@ -284,8 +284,7 @@ impl Seen {
         let mut shown = Tallies::new();
         classes.each(|class| {
             let runs = class.chunk_by(|a, b| a == b);
-            let most = runs.clone().map(<[u32]>::len).max().unwrap_or(0);
-            *shown.entry((most as u64, class.len() as u64)).or_default() += 1;
+            *shown.entry(posterior(class, &stated.ruled_out)).or_default() += 1;
             if compared {
                 *kinds.entry(runs.map(|run| (run[0], run.len() as u64)).collect()).or_default() += 1;
             }
@@ -324,6 +323,28 @@ impl Seen {
     }
 }
 
+/// The largest share of a value in a class of rows, whose values rise, as a count and of how many: of a value that an insider can
+/// rule out, of all rows; of another, of the rows that are left to whoever rules all of those out.
+fn posterior(class: &[u32], ruled_out: &[u32]) -> (u64, u64) {
+    let size = class.len() as u64;
+    let (mut aside, mut most_aside, mut most) = (0, 0, 0);
+    for run in class.chunk_by(|a, b| a == b) {
+        let count = run.len() as u64;
+        if ruled_out.contains(&run[0]) {
+            aside += count;
+            most_aside = count.max(most_aside);
+        } else {
+            most = count.max(most);
+        }
+    }
+    let left = size - aside;
+    if u128::from(most) * u128::from(size) >= u128::from(most_aside) * u128::from(left) && left > 0 {
+        (most, left)
+    } else {
+        (most_aside, size)
+    }
+}
+
 /// The posteriors of so many classes of rows, in buckets of which the smallest has `smallest_bucket` rows.
 fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
     let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
@@ -344,6 +365,16 @@ fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_ruled_out_is_counted_aside() {
+        assert_eq!(posterior(&[0, 1, 1, 2], &[]), (2, 4));
+        // two of three that are left, against one of four
+        assert_eq!(posterior(&[0, 1, 1, 2], &[0]), (2, 3));
+        assert_eq!(posterior(&[0, 0, 1, 2], &[0]), (1, 2));
+        assert_eq!(posterior(&[0, 0, 0, 1, 2], &[0]), (3, 5));
+        assert_eq!(posterior(&[0, 0], &[0]), (2, 2));
+    }
 
     #[test]
     fn posteriors_are_ordered_by_share_then_by_size() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::groups::Groups;
 use crate::control::{Cancelled, Control};
-use crate::microdata::Column;
+use crate::microdata::{Codes, Column};
 
 /// The entropy of a table of whole tuples, of which there are so many equal ones in each group.
 #[must_use]
@@ -170,12 +170,12 @@ impl Buckets {
         Ok(of_sum(&sum, rows))
     }
 
-    /// The cross entropy between the rows as they are, their sensitive values in `column`, and the estimate of the same table. It
+    /// The cross entropy between the rows as they are, their sensitive values in `codes`, and the estimate of the same table. It
     /// tells of the original: for the one who holds it.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn cross_entropy(&self, known: &Groups, column: &Column, control: &Control) -> Result<f64, Cancelled> {
+    pub fn cross_entropy(&self, known: &Groups, codes: &Codes, control: &Control) -> Result<f64, Cancelled> {
         let mut sum = Sum::default();
         let all = self.bucket_of.len() as f64;
         // rows whose group stands in one bucket are taken last, in their order
@@ -187,14 +187,14 @@ impl Buckets {
                 at += 1;
             }
             Group::InSeveral { weights, rows, .. } => {
-                let of = |(_, row): &(u32, u32)| weights[column.codes.get(*row as usize) as usize].ln();
+                let of = |(_, row): &(u32, u32)| weights[codes.get(*row as usize) as usize].ln();
                 rows.iter().for_each(|row| sum.add(of(row)));
                 at += 1;
             }
         })?;
         for (row, (&group, &bucket)) in known.of_row().iter().zip(&self.bucket_of).enumerate() {
             if let Some(rows) = in_one[group as usize] {
-                let code = column.codes.get(row);
+                let code = codes.get(row);
                 let of = self.of(bucket);
                 let share = self.values[of.clone()].binary_search(&code).map_or(0.0, |at| self.shares[of][at]);
                 sum.add((f64::from(rows) * share).ln());

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::assign::{Assignment, Values, assign, several};
+use super::assign::{Assignment, Values, assign, several, tied};
 use super::bucketize::PlannedBuckets;
 use super::make::Maker;
 use super::partition::Split;
@@ -119,6 +119,20 @@ impl Bucketized {
         }
     }
 
+    /// Several sensitive attributes, each in a part of its own and protected from whoever knows the attributes of no sensitive part:
+    /// for attributes that tell each other.
+    #[must_use]
+    pub fn together(attributes: AttrSet, sensitive: &[(Attr, &[Guarantee])]) -> Self {
+        let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
+        let seal = |&(attr, guarantees): &(Attr, &[Guarantee])| Seal {
+            known: attributes.minus(all),
+            protects: Protected::Attribute(attr),
+            guarantees: guarantees.to_vec(),
+        };
+        let (parts, seals) = (all.iter().map(AttrSet::one).collect(), sensitive.iter().map(seal).collect());
+        Self { parts, seals, planned: None, sliced: None }
+    }
+
     /// Whether rows may be left out: where what is protected stands beside what is known, no assignment takes all rows.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
@@ -223,6 +237,10 @@ pub struct DesignedRule {
     pub ineligible: Option<Ineligible>,
     /// Why it cannot be held beside the other rules, in words.
     pub refused: Option<&'static str>,
+    /// Why it is impossible where protected attributes tell each other, in words.
+    pub told: Option<&'static str>,
+    /// A dependency by which an insider can rule out more than is stated, and what to do, in words.
+    pub outside: Option<(Dependency, &'static str)>,
     /// The largest diversity that the data allows for its sensitive attribute.
     pub largest_l: u64,
     /// How it stands in the tables of this design alone.
@@ -285,6 +303,13 @@ impl Bucketized {
         if self.leaves_out() {
             return several(table, &self.diversities(), &mut stream, control);
         }
+        if self.parts.len() > 1 {
+            // a sensitive part of a table of several is one attribute, by their construction
+            let of_part = |seal: &'_ Seal| seal.protects.attributes().iter().next();
+            let asked: Vec<(Attr, &[Guarantee])> =
+                self.seals.iter().filter_map(|seal| Some((of_part(seal)?, &seal.guarantees[..]))).collect();
+            return tied(table, &asked, &mut stream, control);
+        }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
         assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
     }
@@ -329,6 +354,8 @@ impl DesignedRule {
             impossible: None,
             ineligible,
             refused: None,
+            told: None,
+            outside: None,
             largest_l: privacy::largest_l(input.counts, rule.sensitive),
             status: Status::Unreachable,
         }
@@ -337,7 +364,8 @@ impl DesignedRule {
     /// Whether no publication satisfies it.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
-        self.ineligible.is_some() || self.impossible.is_some() || self.refused.is_some()
+        let by_others = self.refused.is_some() || self.told.is_some() || self.outside.is_some();
+        self.ineligible.is_some() || self.impossible.is_some() || by_others
     }
 
     /// What is judged in tables.
@@ -378,15 +406,17 @@ impl Design {
             let detail = "the known attributes determine the sensitive one";
             Some(dependency_fault(rule.pointer.as_deref()?, Kind::RuleImpossible, rule.impossible?, detail, names))
         };
+        let outside = |rule: &DesignedRule| {
+            let (dependency, detail) = rule.outside?;
+            let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
+            Some(dependency_fault(pointer, Kind::GuaranteeUnsupported, dependency, detail, names))
+        };
         // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
         let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
         let refused = |rule: &DesignedRule| {
-            let fault = Fault::new(
-                rule.pointer.as_deref().unwrap_or("/method/rules"),
-                Kind::GuaranteeUnsupported,
-                rule.refused?,
-            );
-            Some(fault)
+            let refused = rule.refused.map(|why| (Kind::GuaranteeUnsupported, why));
+            let (kind, why) = refused.or_else(|| Some((Kind::RuleImpossible, rule.told?)))?;
+            Some(Fault::new(rule.pointer.as_deref().unwrap_or("/method/rules"), kind, why))
         };
         let refused = self.rules.iter().filter_map(refused).chain(match &self.decision {
             Decision::Empty => {
@@ -398,8 +428,8 @@ impl Design {
         });
         let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
         let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
-        let faults =
-            self.rules.iter().filter_map(impossible).chain(ineligible).chain(refused).chain(few).chain(planned);
+        let impossible = self.rules.iter().filter_map(impossible).chain(self.rules.iter().filter_map(outside));
+        let faults = impossible.chain(ineligible).chain(refused).chain(few).chain(planned);
         let faults: Vec<Fault> = faults.collect();
         if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
     }

@@ -164,7 +164,8 @@ pub struct Ratio {
     pub of: u64,
 }
 
-/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value.
+/// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `uninformative`, it is
+/// what the guarantee bounds: the largest share of another value in the rows that are left without them, or of such a value in all rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Achieved {
     /// The largest posterior of any bucket; absent where no attribute is protected.

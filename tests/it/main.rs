@@ -10,6 +10,7 @@ mod chance;
 mod command_line;
 mod containers;
 mod contract;
+mod correlated;
 mod dependencies;
 mod doors;
 mod durability;

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::json;
 
-use super::harness::{HOSPITAL, Process, guardian, hospital_method, run, stored};
+use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored};
 
 fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -82,4 +82,62 @@ async fn a_ledger_is_carried_by_a_file() {
         let (there, here) = count(table).await;
         assert!(there > 0 && there == here, "{table}");
     }
+}
+
+/// What the ledger holds of a combination, and of attributes behind the same buckets, counts where it is entered as where it was made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_carries_seals_of_several_attributes() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, other) = (home.path().join("one"), home.path().join("other"));
+    // of the pair no value is rare enough by itself; a drug is told by the illness
+    let row = |i: usize| {
+        let (illness, pair) = ((i * 7 + i / 11) % 5, [(0, 0), (0, 1), (1, 0)][i % 3]);
+        format!(
+            "{},{},i{illness},d{},p{},r{}\n",
+            i % 10,
+            i % 7,
+            (illness + usize::from(i % 10 == 0)) % 5,
+            pair.0,
+            pair.1
+        )
+    };
+    let csv = "age,ward,illness,drug,p,r\n".to_owned() + &(0..420).map(row).collect::<String>();
+    let document = |rules: &[&str], algorithm: &str| {
+        json!({"unlisted": "drop", "method": {"type": "versatile", "algorithm": algorithm, "rules": rules,
+            "default_guarantee": {"type": "l_diversity", "l": if algorithm == "gd" { 2 } else { 3 }}}})
+    };
+    let show = |attributes: &[&str]| {
+        let publish: serde_json::Map<_, _> =
+            attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
+        json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+    };
+    let mut process = Process::serve(&one, "info");
+    let dataset = process.dataset(csv.as_str()).await;
+    let tied = process.publish(&dataset, document(&["age -> illness", "age -> drug"], "gd")).await;
+    assert_eq!(tied["tables"][0]["seals"].as_array().unwrap().len(), 2, "{tied:#}");
+    let joint = process.publish(&dataset, document(&["ward -> (p & r)"], "uad")).await;
+    assert_eq!(joint["tables"][0]["seals"][0]["joint"], true, "{joint:#}");
+    assert!(process.terminate().success());
+    drop(process);
+
+    let file = home.path().join("ledger.ndjson");
+    fs::write(&file, said(&on(&one, &["ledger", "export"]))).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
+    assert!(said(&on(&other, &["ledger", "import", file.to_str().unwrap()])).starts_with("entered 2 releases"));
+
+    let mut process = Process::serve(&other, "info");
+    let dataset = process.dataset(csv.as_str()).await;
+    let refused = [
+        (document(&["ward -> drug"], "uad"), &tied),
+        (show(&["age", "drug"]), &tied),
+        (document(&["age -> (p & r)"], "uad"), &joint),
+        (show(&["age", "p"]), &joint),
+    ];
+    for (document, because) in refused {
+        let problem = process.refused(&dataset, document.clone()).await;
+        assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &because["id"]), "{document}");
+    }
+    process.publish(&dataset, show(&["age"])).await;
+    assert!(process.terminate().success());
 }

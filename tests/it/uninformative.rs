@@ -50,6 +50,7 @@ async fn every_bucket_protects_from_whoever_rules_values_out() {
         assert_eq!(release["uninformative"], json!({"dx02": stated}), "{guarantee}");
         let buckets = buckets(&server, &release).await;
         assert!(buckets.len() > 50, "{guarantee}: {}", buckets.len());
+        let mut worst = 0.0_f64;
         for bucket in &buckets {
             let size: u64 = bucket.values().sum();
             let aside = |value: &str| value.is_empty() || value == "none";
@@ -57,7 +58,14 @@ async fn every_bucket_protects_from_whoever_rules_values_out() {
             let rest: u64 = left.iter().sum();
             assert!(left.iter().all(|count| 2 * count <= rest) && rest > 0, "{guarantee}: {bucket:?}");
             assert!(bucket.iter().all(|(value, count)| !aside(value) || 2 * count <= size), "{guarantee}: {bucket:?}");
+            let shares =
+                bucket.iter().map(|(value, &count)| count as f64 / if aside(value) { size } else { rest } as f64);
+            worst = shares.fold(worst, f64::max);
         }
+        // what is said to be achieved is what the guarantee bounds
+        let stated = &release["rules"][0]["achieved"]["worst_posterior"];
+        let stated = stated["count"].as_f64().unwrap() / stated["of"].as_f64().unwrap();
+        assert!((worst - stated).abs() < 1e-12 && stated <= 0.5, "{guarantee}: {worst}, not {stated}");
     }
     // without the statement some bucket tells whoever rules the value out
     let dataset = server.dataset(visits()).await;
@@ -155,6 +163,35 @@ async fn missing_values_that_nobody_spoke_of_are_pointed_out() {
     document["attributes"]["dx02"]["uninformative"] = json!([null, "none"]);
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert!(!warned(&plan) && plan["feasible"] == true, "{plan:#}");
+    server.stop().await;
+}
+
+/// Who rules out that there is a second diagnosis rules out the groups of diagnoses that have none, where a group tells the diagnosis.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_determines_a_value_is_ruled_out_with_it() {
+    let server = Server::start().await;
+    // 20 diagnoses of 12 rows each, two of them of the group that says nothing
+    let row = |i: u32| {
+        let code = i % 20;
+        let group = if code < 2 { "none".to_owned() } else { format!("g{}", code % 6) };
+        format!("{},{},k{code:02},{group}\n", 20 + i / 20, i * 7 % 13 % 2)
+    };
+    let dataset = server.dataset("age,sex,code,group\n".to_owned() + &(0..480).map(row).collect::<String>()).await;
+    let document = |code: Value| {
+        json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}, "group": {"uninformative": ["none"]},
+                "code": {"publish": true, "uninformative": code}},
+            "method": {"type": "versatile", "rules": ["age -> group"], "default_guarantee": {"type": "l_diversity", "l": 2}}})
+    };
+    let refused = server.refused(&dataset, document(json!(["k00"]))).await;
+    let fault = &refused["errors"][0];
+    assert_eq!((kind(fault), &fault["pointer"]), ("guarantee-unsupported", &json!("/method/rules/0")), "{refused:#}");
+    assert_eq!(fault["dependency"], json!({"determinant": ["code"], "dependent": ["group"]}));
+    assert!(!refused.to_string().contains("k01"), "{refused:#}");
+    let release = server.publish(&dataset, document(json!(["k00", "k01"]))).await;
+    assert_eq!(
+        (&release["uninformative"]["code"], &release["audit"]["verified"]),
+        (&json!(["k00", "k01"]), &json!(true))
+    );
     server.stop().await;
 }
 

@@ -48,7 +48,7 @@ proptest! {
         let found = buckets.estimate_entropy(&groups, &control).unwrap();
         prop_assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         let expected = rows.iter().map(|&(x, _, s)| -estimate[&(x, s)].ln()).sum::<f64>() / rows.len() as f64;
-        let found = buckets.cross_entropy(&groups, table.column(Attr(1)), &control).unwrap();
+        let found = buckets.cross_entropy(&groups, &table.column(Attr(1)).codes, &control).unwrap();
         prop_assert!((found - expected).abs() < 1e-9, "{found} {expected}");
 
         // which row of a bucket has which sensitive value changes no bit
@@ -158,7 +158,7 @@ fn the_divergence_is_that_of_the_vectors() {
             let buckets = Buckets::new(column, placed, 12, &control).unwrap();
             let groups = Groups::of(&original, set, &control).unwrap();
             views.push(View::bucketized(set.with(sensitive), sensitive));
-            figures.push(buckets.cross_entropy(&groups, column, &control).unwrap());
+            figures.push(buckets.cross_entropy(&groups, &column.codes, &control).unwrap());
         }
         let tree = JoinTree::of(&views);
         assert!(tree.is_decomposable(), "vector {at}");

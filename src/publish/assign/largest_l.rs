@@ -39,6 +39,18 @@ pub fn largest_l<'a>(
     stream: &mut Stream,
     control: &Control,
 ) -> Result<Assignment, Cancelled> {
+    largest_l_by(values, l, stream, control, |_, list| list.len() - 1)
+}
+
+/// The same, where `choose` says which of the rows that are left of a value a bucket takes, by its place: they stand in random
+/// order.
+pub(super) fn largest_l_by<'a>(
+    values: impl Into<Values<'a>>,
+    l: u64,
+    stream: &mut Stream,
+    control: &Control,
+    mut choose: impl FnMut(u32, &[u32]) -> usize,
+) -> Result<Assignment, Cancelled> {
     let values = values.into();
     let rows = values.codes.len();
     let mut size: Vec<usize> = values.counts.iter().map(|&count| count as usize).collect();
@@ -49,7 +61,7 @@ pub fn largest_l<'a>(
     }
     let l = l as usize; // at most the number of rows, by eligibility
 
-    let (lists, mut ends) = lists_of_equal_values(&values, &size, stream, control)?;
+    let (mut lists, mut ends) = lists_of_equal_values(&values, &size, stream, control)?;
     let mut order: Vec<u32> = (0..size.len() as u32).collect();
     order.sort_by_key(|&value| std::cmp::Reverse(size[value as usize]));
     // ge[k]: how many values have at least k rows left; their positions in `order` are 0..ge[k]
@@ -80,6 +92,9 @@ pub fn largest_l<'a>(
         }
         for &value in order[..block].iter().chain(&order[end - wanted..end]) {
             let value = value as usize;
+            let list = &mut lists[ends[value] - size[value]..ends[value]];
+            let last = list.len() - 1;
+            list.swap(choose(buckets, list), last);
             ge[size[value]] -= 1;
             size[value] -= 1;
             ends[value] -= 1;

@@ -5,11 +5,13 @@ mod labels;
 mod largest_l;
 mod multi;
 mod outside;
+mod tied;
 mod values;
 
 pub use labels::Labels;
 pub use largest_l::{Assignment, largest_l};
 pub use multi::{Grid, several};
+pub use tied::tied;
 pub use values::Values;
 
 use crate::control::{Cancelled, Control};

@@ -70,7 +70,8 @@ impl DesignedTable {
     pub fn passes(&self) -> u64 {
         match (&self.bucketized, self.sliced()) {
             (None, _) => 1 + u64::from(self.generalized.is_some()),
-            (Some(_), None) => 3,
+            // rows are assigned, and then each part is made
+            (Some(bucketized), None) => 2 + bucketized.parts.len() as u64,
             (Some(_), Some(slicing)) => 1 + slicing.decided().len() as u64,
         }
     }

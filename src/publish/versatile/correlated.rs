@@ -1,13 +1,15 @@
 //! Sensitive attributes that tell each other (`PRIVACY`, correlated): where two tables protect one each and share an attribute, the
-//! buckets of the one narrow down those of the other. Such tables are not published.
+//! buckets of the one narrow down those of the other. Such tables become one, in which both stand in parts of their own behind the
+//! same buckets: then a bucket tells of each what it tells of it alone, however well the one tells the other.
 
 use std::collections::BTreeMap;
 
-use super::ground::Draft;
+use super::ground::{Draft, Ground, without_redundant};
+use super::score::Scorer;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, Dependency};
-use crate::publish::Rows;
+use crate::publish::{DesignedRule, Rows};
 use crate::spec::Correlated;
 
 /// Which sensitive attributes tell each other.
@@ -16,13 +18,24 @@ pub(super) struct Links<'a> {
     dependencies: &'a [Dependency],
     stated: Correlated,
     control: &'a Control,
-    known: BTreeMap<(Attr, Attr), Option<&'static str>>,
+    known: BTreeMap<(Attr, Attr), Option<Link>>,
 }
 
-const DEPENDENT: &str = "its table and another, which protects an attribute linked to this one by a dependency, share an attribute: \
-                         in whatever tables, the buckets of one tell of the other; use uad without addback";
-const PREDICTED: &str = "its table and another, which protects an attribute that mostly tells this one, share an attribute; use uad \
-                         without addback, or state \"correlated\": \"separate\"";
+/// How one attribute tells another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Link {
+    /// By a dependency.
+    Dependent,
+    /// Mostly, as the data has it.
+    Mostly,
+}
+
+const APART: &str = "a dependency links what it protects to what another table protects, and both tables share an attribute: in \
+                     tables of their own, the buckets of one tell of the other; use uad without addback, or \"correlated\": \
+                     \"together\"";
+const KNOWN: &str = "its known side holds an attribute that tells the sensitive one and is protected behind the same buckets; take it \
+                     out of the known side, use uad without addback, or state \"correlated\": \"separate\" where no dependency links \
+                     them";
 
 impl<'a> Links<'a> {
     /// Nothing is looked at yet.
@@ -35,28 +48,113 @@ impl<'a> Links<'a> {
         Self { rows, dependencies, stated, control, known: BTreeMap::new() }
     }
 
-    /// The attributes that `tables` protect and that tell each other across tables which share an attribute, and why each is
-    /// not protected.
+    /// The tables with those in one whose sensitive attributes tell each other and that share an attribute. What such a table protects
+    /// stands in no other.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn across(&mut self, tables: &[Draft]) -> Result<Vec<(Attr, &'static str)>, Cancelled> {
-        let mut linked = BTreeMap::new();
+    pub(super) fn together(&mut self, tables: Vec<Draft>) -> Result<Vec<Draft>, Cancelled> {
+        let mut tables = tables;
+        if self.stated == Correlated::Separate {
+            return Ok(tables);
+        }
+        while let Some((one, other)) = self.first_linked(&tables)? {
+            let other = tables.remove(other);
+            let Draft { attributes, sensitive } = tables[one];
+            tables[one] =
+                Draft { attributes: attributes.union(other.attributes), sensitive: sensitive.union(other.sensitive) };
+        }
+        let tied = tables.iter().filter(|table| table.is_tied());
+        let tied = tied.fold(AttrSet::EMPTY, |all, table| all.union(table.sensitive));
+        if tied.is_empty() {
+            return Ok(tables);
+        }
+        let mut apart = Vec::new();
+        for table in tables {
+            let table = table.minus(if table.is_tied() { tied.minus(table.sensitive) } else { tied });
+            match table.known().is_empty() {
+                // beside nothing there is nothing to hide
+                true => apart.extend(table.attributes.iter().map(|attr| Draft::plain(AttrSet::one(attr)))),
+                false => apart.push(table),
+            }
+        }
+        Ok(without_redundant(&apart))
+    }
+
+    fn first_linked(&mut self, tables: &[Draft]) -> Result<Option<(usize, usize)>, Cancelled> {
         for (index, one) in tables.iter().enumerate() {
-            for other in &tables[index + 1..] {
-                let (Some(a), Some(b)) = (one.sensitive, other.sensitive) else { continue };
-                if a == b || !one.attributes.meets(other.attributes) {
-                    continue;
-                }
-                if let Some(why) = self.link(a.min(b), a.max(b))? {
-                    linked.extend([(a, why), (b, why)]);
+            for (other, table) in tables.iter().enumerate().skip(index + 1) {
+                if one.attributes.meets(table.attributes) && self.linked(one, table)?.is_some() {
+                    return Ok(Some((index, other)));
                 }
             }
         }
-        Ok(linked.into_iter().collect())
+        Ok(None)
     }
 
-    fn link(&mut self, a: Attr, b: Attr) -> Result<Option<&'static str>, Cancelled> {
+    /// Draws the buckets of attributes that share them, as the release will, for those who compare tables.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub(super) fn draw(&self, ground: &Ground<'_>, tied: AttrSet, scorer: &mut Scorer<'_>) -> Result<(), Cancelled> {
+        let table = ground.designed(&Draft { attributes: tied, sensitive: tied });
+        match table.bucketized {
+            Some(buckets) => scorer.tie(tied, buckets.draw(self.rows.table, self.rows.streams, self.control)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks the rules that are impossible in `tables` because of what tells what.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub(super) fn mark(&mut self, rules: &mut [DesignedRule], tables: &[Draft]) -> Result<(), Cancelled> {
+        let apart = self.apart(tables)?;
+        for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none()) {
+            let (known, sensitive) = (rule.rule.known, rule.rule.sensitive);
+            let told = |table: &&Draft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
+            if apart.contains(sensitive) {
+                rule.told = Some(APART);
+            } else if tables.iter().any(|table| told(&table)) {
+                rule.told = Some(KNOWN);
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that `tables` protect and that a dependency links across tables which share an attribute.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub(super) fn apart(&mut self, tables: &[Draft]) -> Result<AttrSet, Cancelled> {
+        let mut all = AttrSet::EMPTY;
+        for (index, one) in tables.iter().enumerate() {
+            for other in &tables[index + 1..] {
+                if one.attributes.meets(other.attributes)
+                    && let Some((a, b)) = self.linked(one, other)?
+                {
+                    all = all.with(a).with(b);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// A sensitive attribute of each of two tables, of which one tells the other.
+    fn linked(&mut self, one: &Draft, other: &Draft) -> Result<Option<(Attr, Attr)>, Cancelled> {
+        for a in one.sensitive.iter() {
+            for b in other.sensitive.iter().filter(|&b| b != a) {
+                match self.link(a.min(b), a.max(b))? {
+                    Some(Link::Dependent) => return Ok(Some((a, b))),
+                    Some(Link::Mostly) if self.stated == Correlated::Together => return Ok(Some((a, b))),
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn link(&mut self, a: Attr, b: Attr) -> Result<Option<Link>, Cancelled> {
         if let Some(known) = self.known.get(&(a, b)) {
             return Ok(*known);
         }
@@ -74,17 +172,17 @@ impl<'a> Links<'a> {
             let with_others = |d: &Dependency| d.dependent == to && d.determinant.contains(from);
             told.contains(to) || self.dependencies.iter().any(with_others)
         };
-        let why = if dependent(a, b) || dependent(b, a) {
-            Some(DEPENDENT)
+        let link = if dependent(a, b) || dependent(b, a) {
+            Some(Link::Dependent)
         } else if self.stated == Correlated::Separate {
             None
         } else {
             let table = self.rows.table;
             let mostly =
                 privacy::mostly_tells(table, a, b, self.control)? || privacy::mostly_tells(table, b, a, self.control)?;
-            mostly.then_some(PREDICTED)
+            mostly.then_some(Link::Mostly)
         };
-        self.known.insert((a, b), why);
-        Ok(why)
+        self.known.insert((a, b), link);
+        Ok(link)
     }
 }

@@ -37,12 +37,13 @@ pub(super) fn decide(
     match spec.algorithm {
         Algorithm::Auto => auto(ground, scorer, links, spec, control),
         Algorithm::Gd => {
-            let tried = tried_gd(ground, scorer, spec.try_all, asked, control)?;
+            let tried = tried_gd(ground, scorer, links, spec.try_all, asked, control)?;
             Ok((tried.drafts, None))
         }
         _ => {
             let bounds = Bounds { fill: false, ..asked };
-            Ok((added("uad", ground, from_uad(ground, spec.saturate), scorer, bounds, control)?.drafts, None))
+            let start = from_uad(ground, spec.saturate);
+            Ok((added("uad", ground, start, scorer, links, bounds, control)?.drafts, None))
         }
     }
 }
@@ -56,27 +57,27 @@ fn auto(
 ) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
     let mut all = Vec::new();
     for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
-        all.push(scored(name, ground, from_uad(ground, saturate), scorer)?);
+        all.push(scored(name, ground, from_uad(ground, saturate), scorer, links)?);
     }
     let within = |scorer: &Scorer<'_>| Bounds { fill: spec.fill, work: scorer.work().saturating_add(AUTO_WORK) };
     for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)] {
         let bounds = within(scorer);
-        all.push(added(name, ground, from_uad(ground, saturate), scorer, bounds, control)?);
+        all.push(added(name, ground, from_uad(ground, saturate), scorer, links, bounds, control)?);
     }
     let bounds = within(scorer);
-    all.push(tried_gd(ground, scorer, spec.try_all, bounds, control)?);
-    // beside tables that are published already some may break rules
+    all.push(tried_gd(ground, scorer, links, spec.try_all, bounds, control)?);
+    // beside tables that are published already some may break rules, and some where protected attributes tell each other
     if all.iter().any(|tried| ground.holds(&tried.drafts)) {
         all.retain(|tried| ground.holds(&tried.drafts));
     }
     // the tables of UAD alone share nothing
-    let mut apart = Vec::new();
+    let mut possible = Vec::new();
     for tried in all {
-        if links.across(&tried.drafts)?.is_empty() {
-            apart.push(tried);
+        if links.apart(&tried.drafts)?.is_empty() {
+            possible.push(tried);
         }
     }
-    let all = apart;
+    let all = possible;
     let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
     let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
     Ok((drafts, Some(Choice { winner, considered })))
@@ -90,12 +91,15 @@ fn best(tried: Vec<Tried>) -> Option<Tried> {
 /// Each attribute in a table of its own, to be bucketized once there is more in it.
 fn single_columns(ground: &Ground<'_>) -> Vec<Draft> {
     let protected = ground.protected();
-    let alone = |attr| Draft { attributes: AttrSet::one(attr), sensitive: protected.contains(attr).then_some(attr) };
+    let alone = |attr| Draft { attributes: AttrSet::one(attr), sensitive: protected.intersection(AttrSet::one(attr)) };
     ground.attributes.iter().map(alone).collect()
 }
 
 fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
-    let draft = |selected: uad::Selected| Draft { attributes: selected.attributes, sensitive: selected.sensitive };
+    let draft = |selected: uad::Selected| Draft {
+        attributes: selected.attributes,
+        sensitive: selected.sensitive.map_or(AttrSet::EMPTY, AttrSet::one),
+    };
     uad::decompose(ground.attributes, &ground.rules, saturate).into_iter().map(draft).collect()
 }
 
@@ -103,6 +107,7 @@ fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
 fn tried_gd(
     ground: &Ground<'_>,
     scorer: &mut Scorer<'_>,
+    links: &mut Links<'_>,
     try_all: bool,
     bounds: Bounds,
     control: &Control,
@@ -134,8 +139,11 @@ fn tried_gd(
     if starts.is_empty() {
         starts.push(vec![Draft::plain(ground.attributes)]);
     }
-    let tried = starts.into_iter().map(|start| added("gd", ground, start, scorer, bounds, control));
-    let tried: Vec<Tried> = tried.collect::<Result<_, _>>()?;
+    let tried = starts.into_iter().map(|start| added("gd", ground, start, scorer, links, bounds, control));
+    let mut tried: Vec<Tried> = tried.collect::<Result<_, _>>()?;
+    if tried.iter().any(|tried| ground.holds(&tried.drafts)) {
+        tried.retain(|tried| ground.holds(&tried.drafts));
+    }
     // at least one start was tried
     Ok(best(tried).unwrap_or(Tried { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
 }
@@ -146,6 +154,7 @@ fn added(
     ground: &Ground<'_>,
     start: Vec<Draft>,
     scorer: &mut Scorer<'_>,
+    links: &mut Links<'_>,
     bounds: Bounds,
     control: &Control,
 ) -> Result<Tried, Cancelled> {
@@ -153,7 +162,7 @@ fn added(
     if ground.holds(&drafts) {
         drafts = add_back(ground, drafts, scorer, bounds, control)?;
     }
-    scored(name, ground, drafts, scorer)
+    scored(name, ground, drafts, scorer, links)
 }
 
 /// Buckets that guard nothing before an attribute is added stay away: to draw the line between them and the others again would
@@ -170,13 +179,25 @@ fn scored(
     ground: &Ground<'_>,
     drafts: Vec<Draft>,
     scorer: &mut Scorer<'_>,
+    links: &mut Links<'_>,
 ) -> Result<Tried, Cancelled> {
-    let score = match scorer.sum_of(&drafts) {
-        Some(sum) => scorer.scores(&[sum])?[0],
-        None => f64::INFINITY,
-    };
+    let score = score_of(&drafts, scorer)?;
     let plain_alone = |draft: Draft| if draft.known().is_empty() { Draft::plain(draft.attributes) } else { draft };
     let drafts: Vec<Draft> = ground.released(&drafts).into_iter().map(plain_alone).collect();
-    let drafts = without_redundant(&drafts);
+    let drafts = links.together(without_redundant(&drafts))?;
+    let tied: Vec<AttrSet> = drafts.iter().filter(|draft| draft.is_tied()).map(|draft| draft.sensitive).collect();
+    for &tied in &tied {
+        if !scorer.knows(tied) {
+            links.draw(ground, tied, scorer)?;
+        }
+    }
+    let score = if tied.is_empty() { score } else { score_of(&drafts, scorer)? };
     Ok(Tried { name, drafts, score })
+}
+
+fn score_of(drafts: &[Draft], scorer: &mut Scorer<'_>) -> Result<f64, Cancelled> {
+    match scorer.sum_of(drafts) {
+        Some(sum) => Ok(scorer.scores(&[sum])?[0]),
+        None => Ok(f64::INFINITY),
+    }
 }

@@ -12,7 +12,7 @@ use crate::microdata::{Attr, AttrSet};
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn decompose(ground: &Ground<'_>, first: Attr, control: &Control) -> Result<Vec<Draft>, Cancelled> {
-    let mut drafts = vec![Draft { attributes: ground.attributes, sensitive: Some(first) }];
+    let mut drafts = vec![Draft::on(ground.attributes, first)];
     let mut violated = ground.violated(&drafts);
     while !violated.is_empty() {
         let mut next = None;
@@ -43,7 +43,7 @@ fn isolated(
         return Ok(None);
     };
     let mut drafts = stripped(drafts, rule.sensitive);
-    drafts.push(Draft { attributes: AttrSet::one(rule.sensitive), sensitive: Some(rule.sensitive) });
+    drafts.push(Draft::on(AttrSet::one(rule.sensitive), rule.sensitive));
     let last = drafts.len() - 1;
     let allowed = ground.violated(&drafts);
     let fewer = allowed.len() < violated.len() && allowed.iter().all(|rule| violated.contains(rule));

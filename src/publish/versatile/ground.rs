@@ -12,21 +12,33 @@ use crate::publish::{Bucketized, DesignedTable};
 pub struct Draft {
     /// All its attributes.
     pub attributes: AttrSet,
-    /// The attribute that buckets part from the others, if any.
-    pub sensitive: Option<Attr>,
+    /// The attributes that buckets part from the others, each in a part of its own; none where tuples are whole.
+    pub sensitive: AttrSet,
 }
 
 impl Draft {
     /// A table of whole tuples.
     #[must_use]
     pub const fn plain(attributes: AttrSet) -> Self {
-        Self { attributes, sensitive: None }
+        Self { attributes, sensitive: AttrSet::EMPTY }
+    }
+
+    /// A table in which buckets part one attribute from the others.
+    #[must_use]
+    pub const fn on(attributes: AttrSet, sensitive: Attr) -> Self {
+        Self { attributes, sensitive: AttrSet::one(sensitive) }
     }
 
     /// The attributes that stand with the rows.
     #[must_use]
-    pub fn known(&self) -> AttrSet {
-        self.sensitive.map_or(self.attributes, |sensitive| self.attributes.without(sensitive))
+    pub const fn known(&self) -> AttrSet {
+        self.attributes.minus(self.sensitive)
+    }
+
+    /// Whether several sensitive attributes share its buckets.
+    #[must_use]
+    pub const fn is_tied(&self) -> bool {
+        self.sensitive.len() > 1
     }
 
     /// The table with another attribute beside those known.
@@ -35,8 +47,10 @@ impl Draft {
         Self { attributes: self.attributes.with(attr), ..self }
     }
 
-    fn without(self, attr: Attr) -> Self {
-        Self { attributes: self.attributes.without(attr), sensitive: self.sensitive.filter(|&s| s != attr) }
+    /// The table without some attributes.
+    #[must_use]
+    pub const fn minus(self, attrs: AttrSet) -> Self {
+        Self { attributes: self.attributes.minus(attrs), sensitive: self.sensitive.minus(attrs) }
     }
 }
 
@@ -83,8 +97,10 @@ impl<'a> Ground<'a> {
 
     /// The table that a draft is of.
     pub(super) fn designed(&self, draft: &Draft) -> DesignedTable {
-        let bucketized = |sensitive| Bucketized::on(draft.attributes, sensitive, self.guarantees(sensitive).to_vec());
-        DesignedTable::of(draft.attributes, draft.sensitive.map(bucketized))
+        let asked: Vec<(Attr, &[Guarantee])> =
+            draft.sensitive.iter().map(|attr| (attr, self.guarantees(attr))).collect();
+        let bucketized = (!asked.is_empty()).then(|| Bucketized::together(draft.attributes, &asked));
+        DesignedTable::of(draft.attributes, bucketized)
     }
 
     /// The attributes that rules protect.
@@ -129,24 +145,26 @@ impl<'a> Ground<'a> {
                 Status::Violated(_) => return drafts.to_vec(),
             }
         }
-        let kept = |(draft, active): (&Draft, &bool)| if *active { *draft } else { Draft::plain(draft.attributes) };
+        let kept = |(draft, active): (&Draft, &bool)| match *active || draft.is_tied() {
+            true => *draft,
+            false => Draft::plain(draft.attributes),
+        };
         drafts.iter().zip(&active).map(kept).collect()
     }
 }
 
 /// The drafts without the column of `attr`.
 pub(super) fn stripped(drafts: &[Draft], attr: Attr) -> Vec<Draft> {
-    drafts.iter().map(|draft| draft.without(attr)).filter(|draft| !draft.attributes.is_empty()).collect()
+    drafts.iter().map(|draft| draft.minus(AttrSet::one(attr))).filter(|draft| !draft.attributes.is_empty()).collect()
 }
 
 /// The drafts without those that say nothing beside another; of equal ones the first is kept.
 pub(super) fn without_redundant(drafts: &[Draft]) -> Vec<Draft> {
     let says_it = |this: usize, other: usize| {
         let (t, o) = (&drafts[this], &drafts[other]);
-        let shown = match (t.sensitive, o.sensitive) {
-            (None, None) => true,
-            (None, Some(sensitive)) => !t.attributes.contains(sensitive) || t.attributes.len() == 1,
-            (Some(_), _) => t.sensitive == o.sensitive,
+        let shown = match t.sensitive.is_empty() {
+            true => !t.attributes.meets(o.sensitive) || t.attributes.len() == 1,
+            false => t.sensitive == o.sensitive,
         };
         let equal = t.attributes == o.attributes && t.sensitive == o.sensitive;
         other != this && t.attributes.is_subset(o.attributes) && shown && (!equal || other < this)

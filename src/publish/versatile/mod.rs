@@ -6,6 +6,7 @@ mod decide;
 mod dsatur;
 mod gd;
 mod ground;
+mod insiders;
 mod joint;
 mod multi;
 mod score;
@@ -43,6 +44,7 @@ impl Method for Versatile {
     fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
         let (mut rules, relied_on) = designed_rules(spec, input)?;
         joint::settle(&mut rules, input, control)?;
+        insiders::settle(&mut rules, input, control)?;
         if spec.algorithm != Algorithm::Uad || spec.addback {
             joint::refuse(&mut rules);
         }
@@ -156,11 +158,7 @@ fn decide_by_data(
     let mut scorer = Scorer::draw(&ground, rows, spec.score, control)?;
     let mut links = Links::new(rows, input.dependencies, spec.correlated, control);
     let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
-    for (attr, why) in links.across(&drafts)? {
-        for rule in design.rules.iter_mut().filter(|rule| rule.rule.sensitive == attr && rule.implied_by.is_none()) {
-            rule.refused = Some(why);
-        }
-    }
+    links.mark(&mut design.rules, &drafts)?;
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
     design.decision = Decision::ByData(choice);
     Ok(())

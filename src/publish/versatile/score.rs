@@ -12,7 +12,7 @@ use std::thread;
 
 use super::ground::{Draft, Ground};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
 use crate::model::{Buckets, Groups, JoinTree, View, entropy};
 use crate::publish::assign::Assignment;
 use crate::publish::{Bucketized, Rows};
@@ -21,9 +21,12 @@ use crate::spec::Score;
 /// So many figures are computed at once, where there are processors for them.
 const MAX_THREADS: usize = 4;
 
-/// A number that several decompositions share: of a table of these known attributes, with the sensitive one if it is
+/// Sensitive attributes that share buckets are not compared beyond so many values of a bucket together, over all buckets.
+const MOST_SHARES: u64 = 1 << 24;
+
+/// A number that several decompositions share: of a table of these known attributes, with the sensitive ones if it is
 /// bucketized.
-type Figure = (AttrSet, Option<Attr>);
+type Figure = (AttrSet, AttrSet);
 
 /// Compares decompositions of one table.
 pub struct Scorer<'a> {
@@ -31,10 +34,17 @@ pub struct Scorer<'a> {
     score: Score,
     /// The attributes that count only where buckets part them from others.
     hidden: AttrSet,
-    buckets: BTreeMap<Attr, Buckets>,
+    buckets: BTreeMap<AttrSet, Parted>,
     figures: HashMap<Figure, f64>,
     work: u64,
     control: &'a Control,
+}
+
+/// Sensitive attributes in buckets.
+struct Parted {
+    buckets: Buckets,
+    /// Of several attributes the code of each row's values together.
+    together: Option<Codes>,
 }
 
 /// A decomposition that can be scored: what the score is a sum of.
@@ -70,7 +80,8 @@ impl<'a> Scorer<'a> {
     ) -> Result<Self, Cancelled> {
         let protected: AttrSet = drawn.keys().copied().collect();
         let made = |(attr, drawn): (Attr, Assignment)| {
-            Ok((attr, Buckets::new(table.column(attr), drawn.bucket_of, drawn.buckets as usize, control)?))
+            let buckets = Buckets::new(table.column(attr), drawn.bucket_of, drawn.buckets as usize, control)?;
+            Ok((AttrSet::one(attr), Parted { buckets, together: None }))
         };
         Ok(Self {
             table,
@@ -83,26 +94,48 @@ impl<'a> Scorer<'a> {
         })
     }
 
+    /// Takes buckets into account that several attributes share. Tables with them are comparable only when there are not too many
+    /// values in a bucket.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub(super) fn tie(&mut self, tied: AttrSet, drawn: Assignment) -> Result<(), Cancelled> {
+        if let Some(parted) = Parted::of_several(self.table, tied, drawn, self.control)? {
+            self.buckets.insert(tied, parted);
+        }
+        Ok(())
+    }
+
+    /// Whether the buckets of the attributes are known.
+    #[must_use]
+    pub(super) fn knows(&self, sensitive: AttrSet) -> bool {
+        self.buckets.contains_key(&sensitive)
+    }
+
     /// The work done so far, in values looked at.
     #[must_use]
     pub const fn work(&self) -> u64 {
         self.work
     }
 
-    /// What the score of the drafts is a sum of; `None` when their tables form no tree.
+    /// What the score of the drafts is a sum of; `None` when their tables form no tree, or have buckets that are not known.
     #[must_use]
     pub fn sum_of(&self, drafts: &[Draft]) -> Option<Sum> {
-        let view = |draft: &Draft| match draft.sensitive {
-            Some(sensitive) if draft.attributes.len() > 1 => View::bucketized(draft.attributes, sensitive),
-            _ => View::plain(draft.attributes),
+        let parts_rows = |draft: &Draft| !draft.sensitive.is_empty() && !draft.known().is_empty();
+        let view = |draft: &Draft| match parts_rows(draft) {
+            true => View::tied(std::iter::once(draft.known()).chain(draft.sensitive.iter().map(AttrSet::one))),
+            false => View::plain(draft.attributes),
         };
+        if drafts.iter().any(|draft| draft.is_tied() && !self.knows(draft.sensitive)) {
+            return None;
+        }
         if !JoinTree::of(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
             return None;
         }
         let mut counted: Vec<Draft> = drafts
             .iter()
             .map(|draft| {
-                let hidden = draft.sensitive.map_or(self.hidden, |sensitive| self.hidden.without(sensitive));
+                let hidden = self.hidden.minus(draft.sensitive);
                 Draft { attributes: draft.attributes.minus(hidden), ..*draft }
             })
             .collect();
@@ -110,11 +143,11 @@ impl<'a> Scorer<'a> {
         let all = drafts.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         counted.extend(all.minus(shown).iter().map(|attr| Draft::plain(AttrSet::one(attr))));
         let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
-        let figure = |draft: &Draft| match draft.sensitive {
-            Some(sensitive) if draft.attributes.len() > 1 => (draft.known(), Some(sensitive)),
-            _ => (draft.attributes, None),
+        let figure = |draft: &Draft| match parts_rows(draft) {
+            true => (draft.known(), draft.sensitive),
+            false => (draft.attributes, AttrSet::EMPTY),
         };
-        let separators = tree.edges.iter().map(|edge| (edge.separator, None));
+        let separators = tree.edges.iter().map(|edge| (edge.separator, AttrSet::EMPTY));
         tree.is_decomposable().then(|| Sum {
             added: tree.members.iter().map(|&member| figure(&counted[member])).collect(),
             subtracted: separators.filter(|(separator, _)| !separator.is_empty()).collect(),
@@ -168,8 +201,8 @@ impl<'a> Scorer<'a> {
             self.figures.insert(figure, value?);
         }
         for (_, sensitive) in figures {
-            let shares = sensitive.and_then(|sensitive| self.buckets.get(&sensitive));
-            self.work += self.table.rows() as u64 + shares.map_or(0, |shares| self.visited(shares));
+            let parted = self.buckets.get(sensitive);
+            self.work += self.table.rows() as u64 + parted.map_or(0, |parted| self.visited(&parted.buckets));
         }
         Ok(())
     }
@@ -183,13 +216,64 @@ impl<'a> Scorer<'a> {
     fn figure(&self, (set, sensitive): Figure, base: AttrSet, groups: &Groups) -> Result<f64, Cancelled> {
         let columns: Vec<&Column> = set.minus(base).iter().map(|attr| self.table.column(attr)).collect();
         let groups = groups.refined(&columns, self.control)?;
-        match sensitive.and_then(|attr| Some((attr, self.buckets.get(&attr)?))) {
-            None => Ok(entropy(groups.sizes())),
-            Some((attr, buckets)) if self.score == Score::Kl => {
-                buckets.cross_entropy(&groups, self.table.column(attr), self.control)
-            }
-            Some((_, buckets)) => buckets.estimate_entropy(&groups, self.control),
+        let Some(Parted { buckets, together }) = self.buckets.get(&sensitive) else {
+            return Ok(entropy(groups.sizes()));
+        };
+        let single = || sensitive.iter().next().map(|attr| &self.table.column(attr).codes);
+        match together.as_ref().or_else(single).filter(|_| self.score == Score::Kl) {
+            Some(codes) => buckets.cross_entropy(&groups, codes, self.control),
+            None => buckets.estimate_entropy(&groups, self.control),
         }
+    }
+}
+
+impl Parted {
+    /// Several attributes that share buckets, in which every value of the one may stand with every value of the others; `None` when
+    /// that is too many.
+    fn of_several(
+        table: &Table,
+        tied: AttrSet,
+        drawn: Assignment,
+        control: &Control,
+    ) -> Result<Option<Self>, Cancelled> {
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); drawn.buckets as usize];
+        for (&bucket, row) in drawn.bucket_of.iter().zip(0..) {
+            rows[bucket as usize].push(row);
+        }
+        let mut shares: Vec<Vec<(u32, f64)>> = vec![vec![(0, 1.0)]; rows.len()];
+        let (mut together, mut values) = (vec![0_u32; table.rows()], 1);
+        for attr in tied.iter() {
+            let codes = &table.column(attr).codes;
+            let mut pairs: HashMap<(u32, u32), u32> = HashMap::new();
+            let mut all = 0;
+            for (rows, shares) in rows.iter().zip(&mut shares) {
+                control.check()?;
+                let mut here: Vec<u32> = rows.iter().map(|&row| codes.get(row as usize)).collect();
+                here.sort_unstable();
+                let runs: Vec<&[u32]> = here.chunk_by(|a, b| a == b).collect();
+                all += runs.len() as u64 * shares.len() as u64;
+                if all > MOST_SHARES {
+                    return Ok(None);
+                }
+                let mut wider = Vec::with_capacity(runs.len() * shares.len());
+                for &(value, share) in shares.iter() {
+                    for run in &runs {
+                        let next = pairs.len() as u32;
+                        let pair = *pairs.entry((value, run[0])).or_insert(next);
+                        wider.push((pair, share * run.len() as f64 / rows.len() as f64));
+                    }
+                }
+                wider.sort_unstable_by_key(|(pair, _)| *pair);
+                *shares = wider;
+            }
+            // a row's values stand together in its bucket
+            for (value, code) in together.iter_mut().zip(codes.iter()) {
+                *value = pairs.get(&(*value, code)).copied().unwrap_or_default();
+            }
+            values = pairs.len();
+        }
+        let together = Some(Codes::collect(values, together.into_iter()));
+        Ok(Some(Self { buckets: Buckets::of_shares(drawn.bucket_of, shares, values, control)?, together }))
     }
 }
 

@@ -59,8 +59,8 @@ fn described(tables: &[Selected]) -> Vec<TableVector> {
 fn drafted(drafts: &[Draft]) -> Vec<TableVector> {
     let describe = |draft: &Draft| TableVector {
         attrs: names(draft.attributes),
-        sa: draft.sensitive.map(|a| names(AttrSet::one(a)).remove(0)),
-        x: if draft.sensitive.is_some() { names(draft.known()) } else { Vec::new() },
+        sa: names(draft.sensitive).pop(),
+        x: if !draft.sensitive.is_empty() { names(draft.known()) } else { Vec::new() },
     };
     drafts.iter().map(describe).collect()
 }

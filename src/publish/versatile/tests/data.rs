@@ -49,13 +49,22 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
 }
 
 fn planned(spec: &VersatileSpec, table: &Table, earlier: &[Schema], standing: &[Rule]) -> Design {
+    planned_among(spec, table, (earlier, standing), &[])
+}
+
+fn planned_among(
+    spec: &VersatileSpec,
+    table: &Table,
+    (earlier, standing): (&[Schema], &[Rule]),
+    dependencies: &[Dependency],
+) -> Design {
     let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
     let input = Input {
         counts: table,
         published_names: table.names(),
         earlier,
         standing_rules: standing,
-        dependencies: &[],
+        dependencies,
         rows: Some(Rows { table, streams: &streams }),
     };
     Versatile::plan(spec, &input, &Control::default()).unwrap()
@@ -101,6 +110,41 @@ proptest! {
         prop_assert_eq!(matches!(design.decision, Decision::ByData(_)), algorithm != Algorithm::SingleAttribute);
         // the same again, whatever the processors did
         prop_assert_eq!(&planned(&spec, &table, &[], &[]), &design);
+    }
+
+    /// What a dependency links is protected in one table, and stands in no other.
+    #[test]
+    fn linked_attributes_share_a_table(
+        raw in rules(), rows in rows(), algorithm in algorithms(), links in prop::collection::vec((any::<u8>(), any::<u8>()), 1..3),
+    ) {
+        let table = table(8, &rows);
+        let attributes = rows[0].len();
+        let spec = spec(algorithm, rules_of(&raw, attributes));
+        let link = |(a, b): &(u8, u8)| (Attr(a % attributes as u8), Attr(b % attributes as u8));
+        let links: Vec<(Attr, Attr)> = links.iter().map(link).filter(|(a, b)| a != b).collect();
+        let dependencies: Vec<Dependency> = links
+            .iter()
+            .map(|&(a, b)| Dependency { determinant: AttrSet::one(a), dependent: b })
+            .collect();
+        let design = planned_among(&spec, &table, (&[], &[]), &dependencies);
+        if design.feasible(table.names()).is_err() || algorithm == Algorithm::SingleAttribute {
+            return Ok(());
+        }
+        let schemas = design.schemas();
+        for rule in design.rules.iter().filter(|rule| rule.implied_by.is_none()) {
+            prop_assert!(!matches!(privacy::judge(&schemas, &rule.rule), Status::Violated(_)), "{:?}", design);
+        }
+        let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        prop_assert_eq!(all, table.attributes());
+        let sensitive = |table: &DesignedTable| table.bucketized.as_ref().map_or(AttrSet::EMPTY, Bucketized::sensitive);
+        for (at, one) in design.tables.iter().enumerate() {
+            prop_assert!(!one.attributes.minus(sensitive(one)).is_empty(), "{:?}", design);
+            for other in design.tables.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, other)| other) {
+                prop_assert!(sensitive(one).len() < 2 || !other.attributes.meets(sensitive(one)), "{:?}", design);
+                let told = |&(a, b): &(Attr, Attr)| sensitive(one).contains(a) && sensitive(other).contains(b);
+                prop_assert!(!one.attributes.meets(other.attributes) || !links.iter().any(told), "{:?}", design);
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,305 @@
+//! Several sensitive attributes in the same buckets, each in a part of its own: for attributes that tell each other.
+//!
+//! Buckets are made of pairwise distinct values of one attribute, and of the rows with such a value one is looked for whose other
+//! sensitive values are new to the bucket too. Buckets that do not keep what is asked of every attribute are put together with
+//! others until all do: every guarantee holds in a union where it holds in both, and in the whole table.
+
+use std::cmp::Ordering;
+
+use super::largest_l::largest_l_by;
+use super::{Assignment, Values};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, Codes, Table};
+use crate::privacy::{self, Population};
+use crate::publication::Guarantee;
+use crate::random::Stream;
+
+/// So many rows are looked at for one with new values, and so many buckets for one that helps.
+const LOOKED_AT: usize = 32;
+
+/// How often each value of an attribute occurs in a bucket, values rising.
+type Counts = Vec<(u32, u64)>;
+
+/// Assigns rows to buckets that keep, of each of the `sensitive` attributes, its guarantees. Which rows go where is drawn from
+/// `stream` and depends on the sensitive values alone: of two rows of one bucket either may have the values of the other.
+///
+/// The caller has checked eligibility: the whole table keeps the guarantees of every attribute.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn tied(
+    table: &Table,
+    sensitive: &[(Attr, &[Guarantee])],
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    let asked: Vec<Asked<'_>> =
+        sensitive.iter().map(|&(attr, guarantees)| Asked::of(table, attr, guarantees)).collect();
+    // the attribute whose most frequent value is rarest makes the most buckets
+    let rarest = |&at: &usize| asked[at].population.largest();
+    let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
+        return Ok(Assignment { bucket_of: Vec::new(), buckets: 0 });
+    };
+    let fewest = asked
+        .iter()
+        .flat_map(|asked| asked.guarantees)
+        .map(|&guarantee| privacy::distinct_rows(guarantee).unwrap_or_else(|| privacy::fewest_rows(guarantee)));
+    let most = table.rows() as u64 / asked[first].population.largest().max(1);
+    let l = fewest.max().unwrap_or(1).clamp(1, most.max(1));
+
+    let others: Vec<usize> = (0..asked.len()).filter(|&at| at != first).collect();
+    // the bucket, counted from 1, that was last given each value
+    let mut holder: Vec<Vec<u32>> = others.iter().map(|&at| vec![0; asked[at].population.counts().len()]).collect();
+    let of_others: Vec<&Codes> = others.iter().map(|&at| asked[at].codes).collect();
+    let choose = |bucket: u32, list: &[u32]| {
+        let codes = |row: u32| of_others.iter().map(move |codes| codes.get(row as usize) as usize);
+        let is_new = |row: u32| codes(row).zip(&holder).all(|(code, holder)| holder[code] != bucket + 1);
+        let last = list.len() - 1;
+        let place = (0..list.len().min(LOOKED_AT)).map(|back| last - back).find(|&place| is_new(list[place]));
+        let place = place.unwrap_or(last);
+        for (code, holder) in codes(list[place]).zip(&mut holder) {
+            holder[code] = bucket + 1;
+        }
+        place
+    };
+    let values = Values::from(table.column(sensitive[first].0));
+    let assignment = largest_l_by(values, l, stream, control, choose)?;
+    Merging { asked: &asked, control }.merged(assignment, stream)
+}
+
+/// What is asked of an attribute.
+struct Asked<'a> {
+    codes: &'a Codes,
+    guarantees: &'a [Guarantee],
+    population: Population,
+}
+
+impl<'a> Asked<'a> {
+    fn of(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
+        let column = table.column(attr);
+        let population = Population::new(column.counts()).on(table.terrain(attr).clone());
+        Self { codes: &column.codes, guarantees, population }
+    }
+
+    fn counts(&self, rows: &[u32]) -> Counts {
+        let mut codes: Vec<u32> = rows.iter().map(|&row| self.codes.get(row as usize)).collect();
+        codes.sort_unstable();
+        codes.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as u64)).collect()
+    }
+
+    /// How far a bucket of so many rows is from the whole table: the sum of the differences of shares, in units of one by both sizes.
+    fn gap(&self, bucket: &[(u32, u64)], size: u64) -> u128 {
+        let (rows, whole) = (u128::from(self.population.rows()), self.population.counts());
+        let of = |code: u32| u128::from(whole[code as usize]) * u128::from(size);
+        let present: u128 = bucket.iter().map(|&(code, count)| (u128::from(count) * rows).abs_diff(of(code))).sum();
+        // what is not there is missing by all its share
+        present + rows * u128::from(size) - bucket.iter().map(|&(code, _)| of(code)).sum::<u128>()
+    }
+
+    fn holds(&self, bucket: &[(u32, u64)]) -> bool {
+        self.guarantees.iter().all(|&guarantee| privacy::holds(guarantee, bucket, &self.population))
+    }
+}
+
+/// Puts buckets together until all keep what is asked.
+struct Merging<'a> {
+    asked: &'a [Asked<'a>],
+    control: &'a Control,
+}
+
+impl Merging<'_> {
+    fn merged(&self, assignment: Assignment, stream: &mut Stream) -> Result<Assignment, Cancelled> {
+        let Assignment { mut bucket_of, buckets } = assignment;
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); buckets as usize];
+        for (&bucket, row) in bucket_of.iter().zip(0..) {
+            rows[bucket as usize].push(row);
+        }
+        let mut failing = Vec::new();
+        for (at, rows) in rows.iter().enumerate() {
+            if at.is_multiple_of(Control::STRIDE >> 6) {
+                self.control.check()?;
+            }
+            if !self.keep(&self.counts(rows)) {
+                failing.push(at);
+            }
+        }
+        // the buckets that are left, in random order
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        stream.shuffle(&mut left);
+        let mut next = 0;
+        for bucket in failing {
+            if rows[bucket].is_empty() {
+                continue;
+            }
+            let mut counts = self.counts(&rows[bucket]);
+            // where none of those looked at is enough the nearest to the whole table is taken; after so many that were too few several
+            // at once, twice as many each time
+            let (mut taken_one_by_one, mut joining) = (0, 1);
+            while !self.keep(&counts) {
+                self.control.check()?;
+                let places: Vec<usize> = (0..left.len())
+                    .map(|step| (next + step) % left.len())
+                    .filter(|&place| left[place] != bucket)
+                    .take(LOOKED_AT.max(joining * 2))
+                    .collect();
+                if places.is_empty() {
+                    break;
+                }
+                let mut taken: Vec<usize> = if taken_one_by_one < LOOKED_AT {
+                    taken_one_by_one += 1;
+                    let with = |&place: &usize| (sums(&counts, &self.counts(&rows[left[place]])), place);
+                    let together: Vec<(Vec<Counts>, usize)> = places.iter().take(LOOKED_AT).map(with).collect();
+                    let enough = together.iter().find(|(counts, _)| self.keep(counts));
+                    let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
+                    enough.or_else(nearest).map(|(_, place)| *place).into_iter().collect()
+                } else {
+                    joining *= 2;
+                    places.into_iter().take(joining).collect()
+                };
+                for &place in &taken {
+                    let more = std::mem::take(&mut rows[left[place]]);
+                    counts = sums(&counts, &self.counts(&more));
+                    rows[bucket].extend(more);
+                }
+                taken.sort_unstable_by_key(|&place| std::cmp::Reverse(place));
+                next = taken[0];
+                for place in taken {
+                    left.swap_remove(place);
+                }
+                next %= left.len().max(1);
+            }
+        }
+        for (rows, bucket) in left.iter().map(|&bucket| &rows[bucket]).zip(0..) {
+            rows.iter().for_each(|&row| bucket_of[row as usize] = bucket);
+        }
+        Ok(Assignment { bucket_of, buckets: left.len() as u32 })
+    }
+
+    fn counts(&self, rows: &[u32]) -> Vec<Counts> {
+        self.asked.iter().map(|asked| asked.counts(rows)).collect()
+    }
+
+    /// Which of two buckets is nearer to the whole table, over all attributes.
+    fn nearer(&self, one: &[Counts], other: &[Counts]) -> Ordering {
+        let distance = |counts: &[Counts]| {
+            let size: u64 = counts.iter().take(1).flatten().map(|(_, count)| count).sum();
+            let gaps: u128 = self.asked.iter().zip(counts).map(|(asked, counts)| asked.gap(counts, size)).sum();
+            (gaps, u128::from(size))
+        };
+        let ((gaps, size), (others, of)) = (distance(one), distance(other));
+        (gaps * of).cmp(&(others * size))
+    }
+
+    fn keep(&self, counts: &[Counts]) -> bool {
+        self.asked.iter().zip(counts).all(|(asked, counts)| asked.holds(counts))
+    }
+}
+
+/// The counts of two buckets together, per attribute.
+fn sums(one: &[Counts], other: &[Counts]) -> Vec<Counts> {
+    let sum = |(one, other): (&Counts, &Counts)| {
+        let mut all: Counts = one.iter().chain(other).copied().collect();
+        all.sort_unstable();
+        all.chunk_by(|a, b| a.0 == b.0).map(|alike| (alike[0].0, alike.iter().map(|(_, count)| count).sum())).collect()
+    };
+    one.iter().zip(other).map(sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::microdata::{Arena, AttributeType, Column, Domain, Terrain};
+    use crate::publication::{Ground, Ratio};
+    use crate::random::{ReleaseKey, Streams};
+
+    fn table(values: usize, rows: &[Vec<u32>]) -> Table {
+        let column = |at: usize| {
+            let mut arena = Arena::default();
+            (0..values).for_each(|value| arena.push(format!("{value:03}").as_bytes()));
+            let codes: Vec<u32> = rows.iter().map(|row| row[at]).collect();
+            let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+            Column { domain, codes: Codes::collect(values, codes.into_iter()) }
+        };
+        let attributes = rows.first().map_or(0, Vec::len);
+        Table::new((0..attributes).map(|at| format!("a{at}")).collect(), (0..attributes).map(column).collect())
+    }
+
+    /// Per bucket and attribute, how often each value occurs.
+    fn assigned(table: &Table, asked: &[(Attr, &[Guarantee])], key: u8) -> Vec<Vec<Vec<u64>>> {
+        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let assignment = tied(table, asked, &mut stream, &Control::default()).unwrap();
+        let values = |attr: Attr| table.column(attr).domain.len();
+        let empty: Vec<Vec<u64>> = asked.iter().map(|(attr, _)| vec![0; values(*attr)]).collect();
+        let mut buckets = vec![empty; assignment.buckets as usize];
+        for (row, &bucket) in assignment.bucket_of.iter().enumerate() {
+            for (at, (attr, _)) in asked.iter().enumerate() {
+                buckets[bucket as usize][at][table.column(*attr).codes.get(row) as usize] += 1;
+            }
+        }
+        assert!(buckets.iter().all(|bucket| bucket[0].iter().sum::<u64>() > 0), "no bucket is empty");
+        buckets
+    }
+
+    #[test]
+    fn attributes_that_tell_each_other_are_parted_in_small_buckets() {
+        // ten illnesses, each with two drugs; a drug is told by the illness or, seldom, not
+        let rows: Vec<Vec<u32>> = (0..600).map(|i| vec![i % 10, if i % 17 == 0 { i % 7 } else { i % 5 }]).collect();
+        let table = table(10, &rows);
+        let l = [Guarantee::LDiversity { l: 3 }];
+        let buckets = assigned(&table, &[(Attr(0), &l), (Attr(1), &l)], 1);
+        assert!(buckets.len() > 140, "{} buckets of 600 rows", buckets.len());
+        for bucket in &buckets {
+            let size: u64 = bucket[0].iter().sum();
+            assert!(bucket.iter().flatten().all(|count| count * 3 <= size), "{bucket:?}");
+        }
+    }
+
+    #[test]
+    fn distances_and_values_that_are_ruled_out_are_reckoned_with() {
+        let rows: Vec<Vec<u32>> = (0..240).map(|i| vec![i % 8, if i % 3 == 0 { 0 } else { i % 8 }]).collect();
+        let close = [Guarantee::TCloseness { t: Ratio::new(3, 10).unwrap(), distance: Ground::Equal }];
+        let diverse = [Guarantee::LDiversity { l: 2 }];
+        let table = table(8, &rows).on(Attr(1), Terrain::without(vec![0]));
+        let buckets = assigned(&table, &[(Attr(0), &close), (Attr(1), &diverse)], 1);
+        assert!(buckets.len() > 10, "{}", buckets.len());
+        for bucket in &buckets {
+            let size: u64 = bucket[0].iter().sum();
+            let moved: u64 = bucket[0].iter().map(|&count| (count * 8).abs_diff(size)).sum();
+            assert!(moved * 10 <= 2 * 3 * size * 8, "{bucket:?}");
+            let left = size - bucket[1][0];
+            assert!(left > 0 && bucket[1][0] * 2 <= size && bucket[1][1..].iter().all(|count| count * 2 <= left));
+        }
+    }
+
+    proptest! {
+        /// Whatever is eligible is assigned, every row of it, and by the words of the definition.
+        #[test]
+        fn every_bucket_keeps_what_was_asked_of_every_attribute(
+            rows in prop::collection::vec((0u32..6, 0u32..6, 0u32..6, any::<bool>()), 4..80),
+            ls in prop::collection::vec(2u64..4, 3), attributes in 2usize..4, key: u8,
+        ) {
+            // mostly the second is told by the first
+            let rows: Vec<Vec<u32>> = rows.into_iter()
+                .map(|(a, b, c, told)| vec![a, if told { a / 2 } else { b }, c][..attributes].to_vec())
+                .collect();
+            let table = table(6, &rows);
+            let guarantees: Vec<[Guarantee; 1]> = ls.iter().map(|&l| [Guarantee::LDiversity { l }]).collect();
+            let asked: Vec<(Attr, &[Guarantee])> =
+                (0..attributes).map(|at| (Attr(at as u8), &guarantees[at][..])).collect();
+            let whole = |at: usize| table.column(Attr(at as u8)).counts().into_iter().max().unwrap_or(0);
+            prop_assume!((0..attributes).all(|at| whole(at) * ls[at] <= rows.len() as u64));
+            let buckets = assigned(&table, &asked, key);
+            prop_assert_eq!(buckets.iter().flat_map(|bucket| &bucket[0]).sum::<u64>(), rows.len() as u64);
+            for bucket in &buckets {
+                for (counts, l) in bucket.iter().zip(&ls) {
+                    let size: u64 = counts.iter().sum();
+                    prop_assert!(counts.iter().all(|count| count * l <= size), "{:?}", bucket);
+                }
+            }
+        }
+    }
+}
