@@ -3,7 +3,8 @@
 //! A class is the rows of a part whose generalized cells are equal. Whoever knows some quasi-identifiers sees several classes
 //! together, in which what each of them keeps is kept.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use ahash::AHashMap;
 
@@ -301,8 +302,8 @@ fn linked(
     }
 }
 
-/// What can be said when it is not told which row stands where: exact values are those of the original, together, and of every
-/// generalized attribute there are as many cells for each value as rows have it.
+/// What can be said when it is not told which row stands where: exact values are those of the original, together, and the rows
+/// can be dealt to the cells of each generalized attribute so that every cell covers the value of its row.
 fn unlinked(
     evidence: &Evidence<'_>,
     rows: usize,
@@ -324,36 +325,12 @@ fn unlinked(
             exact.insert(u32::from(column.attribute.0));
             continue;
         };
-        let domain = &original.domain;
-        let mut held = vec![0_i64; says.len()];
+        let mut held = vec![0_u64; says.len()];
         column.codes.iter().for_each(|cell| held[cell as usize] += 1);
-        // where the number of cells that cover a code changes
-        let mut change = vec![0_i64; domain.len() + 1];
-        let mut cover = |first: u32, last: u32, held: i64| {
-            change[first as usize] += held;
-            change[last as usize + 1] -= held;
-        };
-        for (says, held) in says.iter().zip(held).filter(|(_, held)| *held > 0) {
-            match says {
-                Says::Missing => cover(0, 0, held),
-                Says::Among(codes) => codes.iter().for_each(|&code| cover(code, code, held)),
-                Says::Between { missing, first, last } => {
-                    cover(*first, *last, held);
-                    if *missing {
-                        cover(0, 0, held);
-                    }
-                }
-            }
-        }
-        let mut places = 0;
-        let short = original.counts().into_iter().zip(change).filter(|(rows, change)| {
-            places += change;
-            *rows as i64 > places
-        });
-        let short = short.count();
+        let short = unplaced(says, &held, &original.counts());
         if short > 0 {
             let name = evidence.name(column.attribute);
-            let detail = format!("{place}: for {short} values of {name} there are not enough cells");
+            let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
             findings.fail(CheckName::Content, detail);
         }
     }
@@ -361,6 +338,50 @@ fn unlinked(
     if !exact.is_empty() && numbers[0] != numbers[1] {
         findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
     }
+}
+
+/// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,
+/// `counts` how many have a value. Exact for intervals; for sets each value is looked at by itself.
+fn unplaced(says: &[Says], held: &[u64], counts: &[u64]) -> u64 {
+    let mut spans: Vec<(u32, u32, u64)> = Vec::new();
+    let mut covers = vec![0; counts.len()];
+    for (says, &held) in says.iter().zip(held) {
+        match says {
+            Says::Missing => spans.push((0, 0, held)),
+            // the missing value comes just before the first
+            Says::Between { missing, first, last } => spans.push((if *missing { 0 } else { *first }, *last, held)),
+            Says::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += held),
+        }
+    }
+    if spans.is_empty() {
+        return counts.iter().zip(covers).map(|(&rows, cells)| rows.saturating_sub(cells)).sum();
+    }
+    // of the cells that cover a value those are used first that end first: no other choice leaves fewer rows without a cell
+    spans.sort_unstable();
+    let mut coming = spans.into_iter().peekable();
+    let mut open: BinaryHeap<Reverse<(u32, u64)>> = BinaryHeap::new();
+    let mut short = 0;
+    for (code, &rows) in (0..).zip(counts) {
+        while let Some((_, last, held)) = coming.next_if(|&(first, _, _)| first <= code) {
+            open.push(Reverse((last, held)));
+        }
+        let mut rows = rows;
+        while rows > 0 {
+            match open.pop() {
+                None => break,
+                Some(Reverse((last, _))) if last < code => {}
+                Some(Reverse((last, held))) => {
+                    let taken = rows.min(held);
+                    rows -= taken;
+                    if held > taken {
+                        open.push(Reverse((last, held - taken)));
+                    }
+                }
+            }
+        }
+        short += rows;
+    }
+    short
 }
 
 #[cfg(test)]
