@@ -479,8 +479,15 @@ fn changed(document: &Value) -> Vec<Value> {
 /// Faults of shape: those that a schema can know of, and that depend on one member alone.
 fn misshapen(fault: &guardian::problem::Fault) -> bool {
     let allowed = fault.members.get("allowed").and_then(Value::as_str).unwrap_or_default();
-    let together =
-        ["stated only for versatile", "either publish or drop", "false, or no rule", "a rule with a guarantee"];
+    let together = [
+        "stated only for versatile",
+        "either publish or drop",
+        "false, or no rule",
+        "a rule with a guarantee",
+        // exactly one of three members
+        "one of {\"uniform\"",
+        "nothing, but beside explicit",
+    ];
     match fault.kind {
         Kind::UnknownField | Kind::GuaranteeUnsupported => true,
         Kind::ParameterRange => !together.iter().any(|start| allowed.starts_with(start)),
