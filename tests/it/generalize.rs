@@ -74,7 +74,7 @@ fn classes_of_a_real_table_keep_what_is_asked() {
             json!([{"type": "recursive_l_diversity", "c": "2", "l": 2}, {"type": "alpha_k", "alpha": "0.6", "k": 4}]),
             "set",
             "strict",
-            3_000,
+            3000,
         ),
         (json!([k, {"type": "t_closeness", "t": "0.3", "distance": "equal"}]), "interval", "strict", 200),
     ];
