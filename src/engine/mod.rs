@@ -6,6 +6,7 @@ mod entropy;
 mod exposure;
 mod internal;
 mod linked;
+mod measures;
 mod membership;
 mod need;
 mod plan;
@@ -34,6 +35,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
+pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
 pub use need::{ColumnSize, memory, memory_to_choose, memory_to_measure};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
@@ -42,8 +44,8 @@ pub use query::{Asked, ErrorModelName, QueryAnswer};
 pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
-    BrokenClass, BrokenClasses, Material, Measures, ReadFile, RecursiveC, TableMeasures, Take, Verification,
-    VerifiedRule, VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, verify_tables,
+    BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
+    read_file, read_published, rules_of, stated_by, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::json;
 
-use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored};
+use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored, text};
 
 fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -112,7 +112,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
         json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
     };
     let mut process = Process::serve(&one, "info");
-    let dataset = process.dataset(csv.as_str()).await;
+    let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
     let tied = process.publish(&dataset, document(&["age -> illness", "age -> drug"], "gd")).await;
     assert_eq!(tied["tables"][0]["seals"].as_array().unwrap().len(), 2, "{tied:#}");
     let joint = process.publish(&dataset, document(&["ward -> (p & r)"], "uad")).await;
@@ -127,7 +127,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
     assert!(said(&on(&other, &["ledger", "import", file.to_str().unwrap()])).starts_with("entered 2 releases"));
 
     let mut process = Process::serve(&other, "info");
-    let dataset = process.dataset(csv.as_str()).await;
+    let dataset = text(&process.upload("series=patients", csv.as_str()).await.ok(201)["id"]);
     let refused = [
         (document(&["ward -> drug"], "uad"), &tied),
         (show(&["age", "drug"]), &tied),
