@@ -3,6 +3,7 @@
 //!
 //! A query asks for three tenths of the values of the sensitive attribute and of two others; those of at least 30 rows count. The
 //! same queries every time, so that methods can be compared.
+#![expect(clippy::print_stdout, reason = "it is a program")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

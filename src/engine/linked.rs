@@ -194,11 +194,12 @@ impl Linker {
             .collect();
         let mut cells: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.feeds.len()];
         for row in 0..size {
-            for (part, feed) in self.feeds.iter().enumerate() {
-                let (_, line) = &feed.rows[ranges[part].start + orders[part][row] as usize];
-                cells[part] = fields(&feed.csv[line.clone()]);
-                cells[part].iter_mut().for_each(|cell| *cell = cell.start + line.start..cell.end + line.start);
-                if cells[part].len() != feed.width {
+            let parts = self.feeds.iter().zip(&ranges).zip(&orders).zip(&mut cells);
+            for (((feed, range), order), cells) in parts {
+                let (_, line) = &feed.rows[range.start + order[row] as usize];
+                *cells = fields(&feed.csv[line.clone()]);
+                cells.iter_mut().for_each(|cell| *cell = cell.start + line.start..cell.end + line.start);
+                if cells.len() != feed.width {
                     return Err(damaged("a row of a part has other cells"));
                 }
             }

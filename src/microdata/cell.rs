@@ -65,8 +65,11 @@ fn write_end(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// The end of an interval; `None` where it is open.
+type End<'t> = Option<Cow<'t, [u8]>>;
+
 /// What stands before the next `..`, and what is left.
-fn end(text: &[u8]) -> Option<(Option<Cow<'_, [u8]>>, &[u8])> {
+fn end(text: &[u8]) -> Option<(End<'_>, &[u8])> {
     if text.first() != Some(&b'"') {
         let length = text.windows(2).position(|pair| pair == BETWEEN).unwrap_or(text.len());
         let (value, rest) = text.split_at(length);

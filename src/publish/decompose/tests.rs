@@ -175,9 +175,9 @@ proptest! {
             }
         });
         let candidates = Candidates::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
-        for group in 0..2 {
-            for attribute in 0..2 {
-                prop_assert_eq!(&candidates.in_group(group, attribute), &possible[group][attribute]);
+        for (group, of_group) in possible.iter().enumerate() {
+            for (attribute, values) in of_group.iter().enumerate() {
+                prop_assert_eq!(&candidates.in_group(group, attribute), values);
             }
         }
         let found: BTreeSet<Breach> = breaches(&candidates, &[2, 2], 2).into_iter().collect();

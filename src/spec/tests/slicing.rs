@@ -75,9 +75,12 @@ fn one_spelling_for_what_means_the_same() {
     assert_eq!((again.normalized, again.method), (specification.normalized, specification.method));
 }
 
+/// Where a value is replaced, by what, and the faults that follow.
+type Case<'a> = (&'a str, Value, &'a [(&'a str, Kind)]);
+
 #[test]
 fn every_fault_is_pointed_at() {
-    let cases: &[(&str, Value, &[(&str, Kind)])] = &[
+    let cases: &[Case<'_>] = &[
         ("/method/sensitive", json!(null), &[("/method/sensitive", Range)]),
         ("/method/sensitive", json!("x"), &[("/method/sensitive", UnknownAttribute)]),
         ("/method/guarantee", json!(null), &[("/method/guarantee", Range)]),

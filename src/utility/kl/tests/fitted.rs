@@ -63,8 +63,9 @@ fn literal(rows: &Rows, tables: &[Vec<OfPart>]) -> Option<f64> {
     }
     let mut cells: Vec<Vec<String>> = vec![Vec::new()];
     for axis in &axes {
-        let more =
-            |cell: &Vec<String>| axis.iter().map(|value| [&cell[..], &[value.clone()]].concat()).collect::<Vec<_>>();
+        let more = |cell: &Vec<String>| {
+            axis.iter().map(|value| [&cell[..], std::slice::from_ref(value)].concat()).collect::<Vec<_>>()
+        };
         cells = cells.iter().flat_map(more).collect();
     }
     let mut shares = vec![1.0 / cells.len() as f64; cells.len()];
