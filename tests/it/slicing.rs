@@ -129,7 +129,8 @@ impl Outside {
         let [table] = &manifest["tables"].as_array().unwrap()[..] else { panic!("{manifest:#}") };
         let sensitive = text(&manifest["rules"][0]["sensitive"][0]);
         let parts = table["parts"].as_array().unwrap();
-        let (mut columns, mut buckets): (Vec<Vec<String>>, BTreeMap<u32, Vec<Vec<Vec<String>>>>) = Default::default();
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        let mut buckets: BTreeMap<u32, Vec<Vec<Vec<String>>>> = BTreeMap::new();
         for (at, part) in parts.iter().enumerate() {
             let (mut header, read) = cells(&file(part));
             assert_eq!((header.remove(0).as_str(), text(&part["name"])), ("bucket", format!("c{}", at + 1)));

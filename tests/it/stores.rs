@@ -96,7 +96,7 @@ async fn a_ledger_carries_seals_of_several_attributes() {
             "{},{},i{illness},d{},p{},r{}\n",
             i % 10,
             i % 7,
-            (illness + usize::from(i % 10 == 0)) % 5,
+            (illness + usize::from(i.is_multiple_of(10))) % 5,
             pair.0,
             pair.1
         )
