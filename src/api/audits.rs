@@ -1,17 +1,16 @@
-//! Attacks on releases, played as audits. Reaches parts and manifests only, never a dataset.
+//! Attacks on releases, played as audits. Reaches parts and manifests only, never a dataset: what needs the original is played by
+//! `originals`.
 
 use axum::Json;
 use axum::extract::State;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use super::access::Who;
 use super::extract::{Document, Id};
 use super::verifications::{computed, refused, shelved};
-use super::{App, releases};
+use super::{App, originals};
 use crate::engine::{self, Attacked};
-use crate::identity::{Caller, Scope};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::spec;
 
 /// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
@@ -33,8 +32,9 @@ pub(super) struct AuditRequest {
 /// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
 /// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
 /// published attribute go with the values of the sensitive one. For the targets, at most 20,000 rows of the other half, what the
-/// tables leave possible of both is held against these counts, for every rule that protects one attribute. A finding is an attribute by which the true value is given, on
-/// average over the targets, a higher probability than the rule allows to any value, beyond what chance explains.
+/// tables leave possible of both is held against these counts, for every rule that protects one attribute. A finding is an attribute
+/// by which the true value is given, on average over the targets, a higher probability than the rule allows to any value, beyond
+/// what chance explains.
 ///
 /// `membership` needs the original, and so the scope `releases:internal`; it is in the audit log. Of every table that is tied by
 /// bucket it tells how many tuples match some bucket in all parts and are no row of the original (`fake_full`; `fake_qi` without
@@ -51,10 +51,7 @@ pub(super) async fn create(
     let (attack, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
     if attack.uses_original() {
-        return match attack {
-            spec::Attack::Membership => of_original(&app, &caller, id).await.map(Json),
-            _ => super::originals::attack(&app, &caller, id, (attack, rule)).await.map(Json),
-        };
+        return originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
     }
     let (manifest, shelf) = shelved(&app, &caller, id).await?;
     let attacked = computed(move |control| {
@@ -63,16 +60,4 @@ pub(super) async fn create(
         engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
     });
     attacked.await.map(Json)
-}
-
-/// What needs the original is played by who holds it.
-async fn of_original(app: &App, caller: &Caller, id: Uuid) -> Result<Attacked, Problem> {
-    if !caller.may(Scope::ReleasesInternal) {
-        let scope = Scope::ReleasesInternal.name();
-        let detail = format!("the key has not the scope {scope}, without which the original tells nothing");
-        return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
-    }
-    let (release, manifest) = releases::read(app, caller, id).await?;
-    releases::open(app, caller, &release).await?;
-    app.desk.membership(caller, &release, manifest).await
 }

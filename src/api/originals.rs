@@ -32,7 +32,11 @@ pub(super) async fn attack(
         let (file, _held) = original.read(control)?;
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
-        engine::attack_tables(&material.beside(file), attack, &rules, &hash, &manifest, control)
+        let material = material.beside(file);
+        match attack {
+            Attack::Membership => engine::membership(&manifest, &material, control),
+            _ => engine::attack_tables(&material, attack, &rules, &hash, &manifest, control),
+        }
     });
     attacked.await
 }

@@ -5,13 +5,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::attack::{Attacked, Findings};
-use super::verification::{Material, read_published, stated_by};
+use super::verification::Material;
 use super::{Stopped, attack};
 use crate::audit::{self, Members, Unlisted};
 use crate::control::{Control, Phase};
-use crate::microdata::{Attr, AttrSet, Column, Table};
+use crate::microdata::{Attr, AttrSet, Column};
 use crate::problem::{Kind, Problem};
-use crate::publication::PublishedBytes;
 use crate::report::{Manifest, ManifestTable};
 
 /// How well a table that is tied by bucket hides who is in it.
@@ -75,34 +74,15 @@ impl Membership {
     }
 }
 
-/// Plays the attack on every table of a release that is tied by bucket. `original` has the attributes of the release under their
-/// published `names`.
+/// Plays the attack on every table of a release that is tied by bucket. `material` is the release beside its original.
 ///
 /// # Errors
-/// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where parts cannot be read or are not made from it.
-pub fn membership(
-    manifest: &Manifest,
-    names: &[String],
-    original: &Table,
-    parts: &dyn PublishedBytes,
-    control: &Control,
-) -> Result<Attacked, Stopped> {
+/// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
+pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -> Result<Attacked, Stopped> {
     control.begin(Phase::Audit, manifest.tables.len() as u64)?;
-    let stated = stated_by(manifest).map_err(Stopped::Refused)?;
-    let mut files = Vec::new();
-    for part in manifest.tables.iter().flat_map(|table| &table.parts) {
-        control.check()?;
-        let read = read_published(part, parts.open(&part.file)?, &mut |_| Ok(()));
-        files.push(read.map_err(Stopped::Refused)?);
-    }
-    let material =
-        Material::of(&stated, files, false).map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
+    let original = material.original().ok_or_else(|| Stopped::bug("an attack lacks the original"))?;
+    let columns: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);
-    let columns: Vec<(Attr, &Column)> = names
-        .iter()
-        .zip(original.attributes().iter())
-        .filter_map(|(name, of)| Some((attr(name)?, original.column(of))))
-        .collect();
     let protected: AttrSet = manifest.rules.iter().flat_map(|rule| &rule.sensitive).filter_map(attr).collect();
     let mut found = Vec::new();
     for (table, given) in manifest.tables.iter().zip(material.tables()) {

@@ -270,6 +270,11 @@ impl Material {
     pub fn tables(&self) -> &[GivenTable] {
         &self.tables
     }
+
+    /// What they were made from, where it is at hand.
+    pub(super) const fn original(&self) -> Option<&GivenPart> {
+        self.original.as_ref()
+    }
 }
 
 fn has(file: &ReadFile, name: &str) -> bool {

@@ -8,14 +8,12 @@ use uuid::Uuid;
 
 use super::desk::unloaded;
 use super::load::{Sources, load, memory_of_columns};
-use super::publish::specification_of;
-use super::{Action, DatasetRecord, Desk, PartShelf, ReleaseRecord, StoreError, problem_of};
+use super::{Action, DatasetRecord, Desk};
 use crate::control::{Cancelled, Control};
-use crate::engine::{self, Attacked, Profile, Stopped};
+use crate::engine::{self, Profile};
 use crate::identity::Caller;
 use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
-use crate::report::Manifest;
 
 /// So many columns are compared with each other at once.
 const MAX_COLUMNS: usize = 64;
@@ -85,44 +83,6 @@ impl Desk {
             Ok((page, counted.len() > skip.saturating_add(limit)))
         })
         .await
-    }
-
-    /// Of the tuples that a release might hold, how many are rows of its original: what only the latter tells. Every time is in the
-    /// audit log.
-    ///
-    /// # Errors
-    /// `gone` when the original was purged, `guarantee-unsupported` where no table is tied by bucket, `quota`, or the store's problem.
-    pub async fn membership(
-        &self,
-        caller: &Caller,
-        release: &ReleaseRecord,
-        manifest: Manifest,
-    ) -> Result<Attacked, Problem> {
-        let failed = |error: StoreError| problem_of(&error);
-        let dataset = self.dataset(caller, release.dataset).await?;
-        let profiles = self.profiles(&dataset)?;
-        let job = self.store.job(&caller.tenant, release.job).await.map_err(failed)?;
-        let job = job.ok_or_else(|| failed(StoreError::corrupt("a release has no job")))?;
-        let specification = specification_of(&job, &dataset, &profiles, &self.limits)
-            .map_err(|_| failed(StoreError::corrupt("the specification of a release cannot be read")))?;
-        self.note(caller, Action::ReadInternal, release.id).await?;
-        // the parts, beside the columns they were made from
-        let room = self.budget.take_now(memory_of_columns(&dataset, &profiles, &specification.used))?;
-        let (store, tenant) = (Arc::clone(&self.store), release.tenant.clone());
-        let shelf = PartShelf::new(Handle::current(), store, tenant, release.job, release.attempt);
-        let used = specification.used.clone();
-        let played = self.on_columns(dataset, &profiles, used, move |table, control| {
-            let _room = room;
-            Ok(engine::membership(&manifest, &specification.published_names, table, &shelf, control))
-        });
-        played.await?.map_err(|stopped| match stopped {
-            Stopped::Refused(problem) => problem,
-            Stopped::Cancelled => Problem::new(Kind::Unavailable, "the work was stopped"),
-            Stopped::Failed { problem, cause } => {
-                tracing::error!(cause, "an attack could not be played");
-                problem
-            }
-        })
     }
 
     /// Loads columns and looks at them, on a blocking thread and within the budget of memory.
