@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Generalization, NoClasses, intervals, sets};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Interner, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Interner, Table};
 use crate::microdata::{write_set, write_span};
 use crate::privacy::{self, Demand};
 use crate::publication::{
@@ -13,7 +13,7 @@ use crate::publication::{
     PublishedTable, RowMeaning, Seal, Standing, TableName, TableWitness, Witness,
 };
 use crate::publish::assign::Assignment;
-use crate::publish::partition::{Split, Stated};
+use crate::publish::partition::Split;
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Generalized, Input, Method, Published, Unplanned};
 use crate::random::Streams;
 use crate::spec::{CellKind, GeneralizeSpec, Halving};
@@ -103,15 +103,6 @@ fn designed_rules(spec: &GeneralizeSpec, input: &Input<'_>) -> Vec<DesignedRule>
 /// So many rules may follow from one; beyond, the audit refuses.
 const MAX_FOLLOWED: usize = 10_000;
 
-/// What the table states of its own values.
-struct OfTable<'a>(&'a Table);
-
-impl Stated for OfTable<'_> {
-    fn terrain(&self, attr: Attr) -> Terrain {
-        self.0.terrain(attr).clone()
-    }
-}
-
 fn make(
     name: TableName,
     attributes: AttrSet,
@@ -131,7 +122,7 @@ fn make(
         split: generalized.split,
         max_attempts: None,
     };
-    let classes = match generalization.classes(table, &OfTable(table), control) {
+    let classes = match generalization.classes(table, table, control) {
         Ok(classes) => classes,
         Err(NoClasses::Cancelled(cancelled)) => return Err(cancelled),
         Err(NoClasses::Empty) => Assignment { bucket_of: Vec::new(), buckets: 0 },

@@ -53,6 +53,13 @@ pub trait Stated {
     }
 }
 
+/// A table carries what the specification states of its values.
+impl Stated for Table {
+    fn terrain(&self, attr: Attr) -> Terrain {
+        Self::terrain(self, attr).clone()
+    }
+}
+
 /// Nothing is stated.
 pub struct Unstated;
 

@@ -28,7 +28,7 @@ pub(super) fn together(table: &Table, attributes: AttrSet, control: &Control) ->
 }
 
 /// Numbers pairs of groups, in the order of their first rows.
-pub(super) fn pairs(a: &Groups, b: &Groups, control: &Control) -> Result<Groups, Cancelled> {
+fn pairs(a: &Groups, b: &Groups, control: &Control) -> Result<Groups, Cancelled> {
     let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
     let mut of_row = Vec::with_capacity(a.of_row.len());
     for (a, b) in a.of_row.chunks(Control::STRIDE).zip(b.of_row.chunks(Control::STRIDE)) {

@@ -5,12 +5,12 @@
 
 use super::{Bins, Columns, Diversity, Slicing, Unsliced, Whole};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table, Terrain};
+use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Particulars, Ratio, SlicedDiversity, Standing};
 use crate::publish::assign::Assignment;
-use crate::publish::partition::{Split, Stated};
+use crate::publish::partition::Split;
 use crate::publish::{
     Bucketized, Decision, Design, DesignedTable, Input, Method, Published, Refusal, Unplanned, anatomy,
 };
@@ -19,15 +19,6 @@ use crate::spec::{SlicedColumns, SlicingSpec};
 
 /// The method `slicing`.
 pub struct SlicingMethod;
-
-/// What a specification states of the values of a table, which carries it.
-struct OnTable<'a>(&'a Table);
-
-impl Stated for OnTable<'_> {
-    fn terrain(&self, attr: Attr) -> Terrain {
-        self.0.terrain(attr).clone()
-    }
-}
 
 impl Slicing {
     /// What a specification asks for.
@@ -83,7 +74,7 @@ impl Slicing {
     /// # Errors
     /// [`Cancelled`] when told to stop.
     pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<Assignment, Cancelled> {
-        match self.slice(table, &OnTable(table), control) {
+        match self.slice(table, table, control) {
             Ok(sliced) => Ok(sliced.buckets),
             Err(Unsliced::Cancelled(cancelled)) => Err(cancelled),
             // the plan has refused what cannot be sliced; the audit lets nothing through that does not hold
@@ -125,7 +116,7 @@ impl Method for SlicingMethod {
         };
         columns.sort_by_key(|column| column.contains(sensitive));
         if let Some(rows) = input.rows {
-            match slicing.check_whole(rows.table, &columns, &OnTable(rows.table), control) {
+            match slicing.check_whole(rows.table, &columns, rows.table, control) {
                 Ok(()) => {}
                 Err(Unsliced::NotDiverse { most, of }) => {
                     let last = columns.last().copied().unwrap_or_default();

@@ -14,7 +14,6 @@ mod counts;
 mod designed;
 mod keys;
 mod medoids;
-mod membership;
 mod method;
 mod mixture;
 mod posterior;
@@ -22,7 +21,6 @@ mod posterior;
 pub use columns::{Bins, Columns, ColumnsError, NoColumns};
 pub use designed::Whole;
 pub use keys::Keys;
-pub use membership::Membership;
 pub use method::SlicingMethod;
 
 use self::counts::Bound;
