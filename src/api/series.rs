@@ -16,5 +16,6 @@ use crate::report::Series;
 #[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),
     responses((status = 200, body = Series)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Name(name): Name) -> Result<Json<Series>, Problem> {
+    let _place = app.plans.take()?;
     app.desk.series(&caller, name).await.map(Json)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::attributes::{Columns, Stated};
 use super::reader::{Faults, Members, child, integer};
-use super::rules::{NAMES, columns_named};
+use super::sides::Sides;
 use crate::microdata::Attr;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, Ratio, SubmittedRule, Thresholds, Uninformative};
@@ -127,32 +127,7 @@ pub(super) fn read(
     stated: &[Stated],
     faults: &mut Faults,
 ) -> DraftBucketize {
-    let named = members.take("sensitive").and_then(|value| value.as_str());
-    if named.is_none() {
-        faults.range(members.at("sensitive"), "the name of the sensitive attribute");
-    }
-    let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
-    let pointer = members.at("quasi_identifiers");
-    let before = faults.len();
-    let list = members.list("quasi_identifiers", NAMES, faults);
-    let hidden = faults.len() > before || named.is_none();
-    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    let known: BTreeSet<usize> = match list {
-        Some(names) => columns_named(names, &pointer, columns, faults),
-        None => {
-            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
-            published.map(|(column, _)| column).filter(|column| sensitive != Some(*column)).collect()
-        }
-    };
-    if known.is_empty() && faults.len() == before {
-        let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
-        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
-    }
-    if let Some(column) = sensitive.filter(|column| known.contains(column)) {
-        let detail = format!("{} is the sensitive attribute and cannot be a quasi-identifier", columns.name(column));
-        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    }
-
+    let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
     let thresholds = match members.object("thresholds", faults) {
         Some(of) => read_thresholds(of, faults),
         None => {

@@ -8,7 +8,8 @@ use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
-use super::rules::{DefaultGuarantee, DraftRule, NAMES, RuleReader, columns_named};
+use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
@@ -213,11 +214,7 @@ fn versatile(
 }
 
 fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
-    let named = members.take("sensitive").and_then(|value| value.as_str());
-    if named.is_none() {
-        faults.range(members.at("sensitive"), "the name of the sensitive attribute");
-    }
-    let sensitive = named.and_then(|name| columns.resolve(name, &members.at("sensitive"), faults));
+    let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
     let guarantee = match members.take("guarantee") {
         Some(value) => guarantee(value, &members.at("guarantee"), faults),
         None => {
@@ -225,26 +222,6 @@ fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], f
             None
         }
     };
-    let pointer = members.at("quasi_identifiers");
-    let before = faults.len();
-    let list = members.list("quasi_identifiers", NAMES, faults);
-    let hidden = faults.len() > before || named.is_none();
-    let guessed = if hidden { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
-    let known = match list {
-        Some(names) => columns_named(names, &pointer, columns, faults),
-        None => {
-            let published = stated.iter().enumerate().filter(|(_, attribute)| attribute.publish && !attribute.drop);
-            published.map(|(column, _)| column).filter(|column| sensitive != Some(*column)).collect()
-        }
-    };
-    if known.is_empty() && faults.len() == before {
-        let detail = "there is no quasi-identifier: name some, or mark attributes with publish";
-        faults.push(Fault::new(pointer.as_str(), Kind::BadColumns, detail));
-    }
-    if let Some(column) = sensitive.filter(|column| known.contains(column)) {
-        let detail = format!("{} is the sensitive attribute and cannot be a quasi-identifier", columns.name(column));
-        faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-    }
     members.finish(faults);
     DraftAnatomy { known, guessed, sensitive, guarantee }
 }

@@ -24,6 +24,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod schema;
+mod sides;
 mod slicing;
 mod taxonomy;
 mod types;
