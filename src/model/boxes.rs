@@ -2,10 +2,10 @@
 //!
 //! An interval of whole numbers, dates or moments holds all of them between its ends; one of decimals is a stretch; one of texts
 //! holds the values that some cell of the attribute names. What an interval shares with the missing value begins at the smallest
-//! end that is published.
+//! end that is published. A node of a taxonomy holds the leaves below it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::cells::{Unread, damaged, next};
 use super::messages::{ErrorModel, Estimate};
@@ -14,9 +14,9 @@ use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
     Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, parse_date, parse_integer,
-    parse_set, parse_timestamp,
+    Taxonomy, parse_set, parse_timestamp,
 };
-use crate::publication::{Part, PublishedBytes, TableName};
+use crate::publication::{Part, PublishedBytes, StatedTaxonomy, TableName};
 
 /// The rows of a generalized table.
 pub struct Boxes {
@@ -43,7 +43,8 @@ enum Cell {
 }
 
 impl Boxes {
-    /// Reads the wanted attributes of a part. `kinds` are the types of the values in its cells, by attribute.
+    /// Reads the wanted attributes of a part. `kinds` are the types of the values in its cells, by attribute; `taxonomies` are those
+    /// whose nodes stand in cells.
     ///
     /// # Errors
     /// [`Unread`]
@@ -52,6 +53,7 @@ impl Boxes {
         part: &Part,
         wanted: AttrSet,
         kinds: &[Option<AttributeType>],
+        taxonomies: &[StatedTaxonomy],
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Self, Unread> {
@@ -90,6 +92,13 @@ impl Boxes {
             let column = &part.columns[at];
             let kind = kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
             let texts = texts.take();
+            if column.cells.shape() == CellShape::Node {
+                let stated = taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+                let tree = &stated.ok_or_else(broken)?.tree;
+                let of_part = BoxColumn::of_nodes(kind, tree, codes, texts.iter()).ok_or_else(broken)?;
+                columns.push((column.attribute, of_part));
+                continue;
+            }
             let written = texts.iter().map(|text| read_cell(column.cells.shape(), text));
             let written: Vec<Vec<Option<Vec<u8>>>> = written.collect::<Option<_>>().ok_or_else(broken)?;
             let of_part = BoxColumn::of(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
@@ -133,6 +142,7 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
             Some(vec![span.from.map(Cow::into_owned), Some(span.to.into_owned())])
         }
         CellShape::Set => parse_set(text).filter(|values| !values.is_empty()),
+        CellShape::Node => None,
     }
 }
 
@@ -224,6 +234,44 @@ impl BoxColumn {
         let cells = std::iter::once(Some(Cell::Exact(0))).chain(written.iter().map(cell)).collect::<Option<_>>()?;
         let named = Domain::from_sorted(kind, true, arena);
         Some(Self { codes, cells, named })
+    }
+
+    /// A column of cells that are nodes; `None` when one of them is none. A leaf that is no value of the type stands for no row.
+    fn of_nodes<'t>(
+        kind: AttributeType,
+        tree: &Taxonomy,
+        codes: Vec<u32>,
+        texts: impl Iterator<Item = &'t [u8]>,
+    ) -> Option<Self> {
+        let label = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
+        let mut values: Vec<&[u8]> = tree.leaves().iter().filter_map(label).filter(|value| kind.admits(value)).collect();
+        values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
+        values.dedup();
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value));
+        // by the rank of the leaf
+        let code = |leaf: &u32| match label(leaf) {
+            None => Some(0),
+            Some(value) => {
+                let found = values.binary_search_by(|other| kind.compare(Some(other), Some(value)));
+                found.ok().map(|at| at as u32 + 1)
+            }
+        };
+        let places: Vec<Option<u32>> = tree.leaves().iter().map(code).collect();
+        let below = |node: u32| {
+            let range = tree.leaf_range(node);
+            let mut below: Vec<u32> = places[range.start as usize..range.end as usize].iter().flatten().copied().collect();
+            below.sort_unstable();
+            below
+        };
+        let nodes: HashMap<&[u8], u32> =
+            (0..tree.len() as u32).filter_map(|node| Some((tree.label(node)?.as_bytes(), node))).collect();
+        let cell = |text: &[u8]| {
+            let below = below(*nodes.get(text)?);
+            (!below.is_empty()).then_some(Cell::Among(below))
+        };
+        let cells = std::iter::once(Some(Cell::Exact(0))).chain(texts.map(cell)).collect::<Option<_>>()?;
+        Some(Self { codes, cells, named: Domain::from_sorted(kind, true, arena) })
     }
 
     /// The share of a cell's box that is asked for.

@@ -62,7 +62,7 @@ pub(super) fn resolve(
 
     let method = method?;
     if let DraftMethod::Generalize(draft) = &method {
-        draft.check(columns, &used, &general, faults);
+        draft.check(columns, stated, &used, &general, faults);
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
