@@ -16,7 +16,8 @@ use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
 use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, parse_set, write_set};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing, TableWitness,
+    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
+    TableWitness,
 };
 
 /// The attributes of a table whose cells stand for several values.

@@ -24,6 +24,7 @@ mod part;
 mod proxy;
 mod reading;
 mod rules;
+mod sequential;
 mod slicing;
 mod tables;
 mod thresholds;
@@ -49,6 +50,7 @@ pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
 pub use membership::{Members, Tuples, Unlisted, members};
 pub use proxy::{Telling, tell};
+pub use sequential::{Join, Joined, Shown, Unjoined};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
@@ -59,7 +61,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
+use crate::publication::{Beside, Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
 use tree::{Stated, Ways};
 
 /// What an audit is given.
@@ -89,6 +91,8 @@ pub struct Evidence<'a> {
     pub uninformative: &'a [Uninformative],
     /// The taxonomies of attributes, as the caller stated them.
     pub taxonomies: &'a [StatedTaxonomy],
+    /// Earlier releases, where the release is made beside some and they are at hand.
+    pub beside: Option<&'a Beside>,
 }
 
 impl Evidence<'_> {
@@ -179,11 +183,14 @@ pub enum CheckName {
     Columns,
     /// Tables have the shape that their standing claims.
     Seals,
+    /// What a sequential release is to keep on its join with earlier ones holds, and its cuts are such. Of such releases alone, where
+    /// the earlier ones are at hand.
+    Requirements,
 }
 
 impl CheckName {
     /// All checks, in the order of an answer.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Content,
         Self::Buckets,
         Self::Guarantee,
@@ -192,6 +199,7 @@ impl CheckName {
         Self::Dictionary,
         Self::Columns,
         Self::Seals,
+        Self::Requirements,
     ];
 }
 
@@ -278,6 +286,9 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
+    if let Some(sequence) = sequential::of(evidence) {
+        sequential::check(evidence, sequence, control, &mut findings)?;
+    }
     thresholds::check(evidence, &tables.figures, &mut findings);
     rules::check(evidence, (tables.counts, tables.stated), tables.combined, &mut findings);
     // what is claimed of the rows of the original cannot be checked without them
@@ -286,7 +297,16 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
         CheckName::Guarantee => slicing::Mixture::of(evidence).is_some() && !findings.0.contains_key(&check),
         _ => false,
     };
-    let checks = CheckName::ALL.into_iter().filter(|&check| evidence.original.is_some() || !unchecked(check));
+    let required = match sequential::of(evidence) {
+        None => false,
+        Some(sequence) => {
+            sequential::is_beside(evidence, sequence) || findings.0.contains_key(&CheckName::Requirements)
+        }
+    };
+    let checks = CheckName::ALL
+        .into_iter()
+        .filter(|&check| evidence.original.is_some() || !unchecked(check))
+        .filter(|&check| required || check != CheckName::Requirements);
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,
         _ => Linkage::NotChecked,

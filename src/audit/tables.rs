@@ -118,7 +118,8 @@ fn table(
             figures.rows = part.rows as u64;
         }
         let place = format!("table {}, part {}", table.name, claimed.name);
-        if generalized {
+        let sequential = super::sequential::of(evidence).is_some();
+        if generalized && !sequential {
             generalized::label(table, &mut part);
         }
         match (&part.labels, &part.buckets) {
@@ -140,6 +141,8 @@ fn table(
         if evidence.original.is_some() {
             control.check()?;
             match generalized {
+                // its rows are held against its cuts
+                _ if sequential => {}
                 true => generalized::content(evidence, index, &part, claimed, &place, findings),
                 false => content::check(evidence, index, &part, keys, &place, findings),
             }

@@ -2,6 +2,7 @@
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod attack;
+mod earlier;
 mod entropy;
 mod exposure;
 mod internal;
@@ -34,6 +35,7 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
+pub use earlier::read_earlier;
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
@@ -74,7 +76,7 @@ impl From<Cancelled> for Stopped {
 
 impl From<Refusal> for Stopped {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(Problem::of_faults(refusal.0))
+        Self::Refused(problem_of_faults(refusal.0))
     }
 }
 
@@ -104,6 +106,16 @@ impl Stopped {
     fn bug(cause: impl Into<String>) -> Self {
         let problem = Problem::new(Kind::Internal, "a check of the service's own work failed; nothing was released");
         Self::Failed { problem, cause: cause.into() }
+    }
+}
+
+/// The problem of faults. What earlier releases break is no fault of the specification, and stands by itself.
+fn problem_of_faults(faults: Vec<Fault>) -> Problem {
+    match &faults[..] {
+        [Fault { kind: kind @ Kind::PriorReleaseViolates, pointer, detail, .. }] => {
+            Problem::new(*kind, detail.clone()).with("pointer", pointer.as_str())
+        }
+        _ => Problem::of_faults(faults),
     }
 }
 
@@ -137,6 +149,7 @@ fn prepare(
         earlier: &union.schemas,
         standing_rules: &union.rules,
         dependencies: &dependencies.all,
+        beside: Some(&earlier.beside),
         rows,
     };
     let design = match &specification.schema {
@@ -426,6 +439,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
         MethodSpec::Generalize(_) => ("generalize", None),
+        MethodSpec::Sequential(_) => ("sequential", None),
         MethodSpec::Slicing(_) => ("slicing", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{Guarantee, Protected, TableName};
+use crate::publication::{Guarantee, Particulars, Protected, TableName};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
@@ -232,7 +232,12 @@ pub(super) fn in_words(
         particulars: design
             .planned()
             .find(|planned| planned.faults.is_empty())
-            .and_then(|planned| particulars(&planned.particulars(), names)),
+            .map(PlannedBuckets::particulars)
+            .or_else(|| {
+                let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
+                Some(Particulars::Sequential(Box::new(cut.sequence.clone())))
+            })
+            .and_then(|said| particulars(&said, names)),
         composition,
         problems,
         warnings,
@@ -280,6 +285,13 @@ pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Optio
                 pointer: Some("/method/columns".to_owned()),
                 detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
                     .to_owned(),
+            });
+        }
+        Decision::Undecided if matches!(method, MethodSpec::Sequential(_)) => {
+            return Some(Notice {
+                r#type: "not-decided".to_owned(),
+                pointer: Some("/method/requirements".to_owned()),
+                detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
             });
         }
         Decision::Undecided => {

@@ -86,6 +86,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         accounted: AttrSet::first(specification.names.len()),
         uninformative: &specification.uninformative,
         taxonomies: &specification.taxonomies,
+        beside: Some(&order.earlier.beside),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -155,6 +156,7 @@ fn publish_and_write(
         earlier: &prepared.union.schemas,
         standing_rules: &prepared.union.rules,
         dependencies: &prepared.dependencies.all,
+        beside: Some(&order.earlier.beside),
         rows: Some(Rows { table: permuted, streams }),
     };
     let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
@@ -204,6 +206,7 @@ pub(super) const fn check_name(check: CheckName) -> &'static str {
         CheckName::Dictionary => "dictionary",
         CheckName::Columns => "columns",
         CheckName::Seals => "seals",
+        CheckName::Requirements => "requirements",
     }
 }
 

@@ -99,6 +99,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         accounted: AttrSet::first(claim.names.len()),
         uninformative: claim.uninformative.unwrap_or(&listed),
         taxonomies: claim.taxonomies.unwrap_or(&trees),
+        beside: None,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,

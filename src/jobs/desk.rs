@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, too_full};
 use super::publish::earlier;
+use super::sequence;
 use super::worker::MemoryBudget;
 use super::{
     Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, ReleaseRecord,
@@ -216,6 +217,11 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
+        if matches!(specification.method, spec::MethodSpec::Sequential(_)) {
+            let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
+            let snapshot = snapshot.map_err(|error| problem_of(&error))?;
+            sequence::named(self.store.as_ref(), &dataset, &snapshot, &specification).await?;
+        }
         self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
         let ended = self.store.ended_release(&dataset.tenant, &reuse_key).await.map_err(|error| problem_of(&error))?;
@@ -331,6 +337,9 @@ impl Desk {
                 LoadError::Cancelled => Stopped::Cancelled,
                 other => Stopped::Refused(unloaded(other)),
             })?;
+            let place = (&handle, &store);
+            earlier.beside =
+                sequence::beside(place, sources, (&dataset, &profiles), &snapshot, &specification, &control)?;
             let key = ReleaseKey::draw().map_err(|error| Stopped::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),

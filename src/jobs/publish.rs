@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::life::ended as ended_problem;
 use super::load::{LoadError, Sources, facts_of, load, memory_of, too_full};
+use super::sequence::beside;
 use super::worker::{MemoryBudget, Taken};
 use super::{
     Assignment, Commit, CommitOutcome, Completion, DatasetRecord, JobRecord, LedgerSnapshot, NewDisclosure, NewRelease,
@@ -80,11 +81,15 @@ impl Runner for Publisher {
                 composition: "same_dataset_only",
                 reproducible: false,
             };
+            let mut earlier = earlier(&snapshot).map_err(failed)?;
+            let place = (&assignment.handle, &assignment.store);
+            earlier.beside =
+                beside(place, sources, (&dataset, &profiles), &snapshot, &specification, control).map_err(stop)?;
             let order = Order {
                 specification: &specification,
                 table: &table,
                 streams: &streams,
-                earlier: &earlier(&snapshot).map_err(failed)?,
+                earlier: &earlier,
                 provenance: &provenance,
             };
             let mut shelf = Shelf(work.shelf());

@@ -15,7 +15,8 @@ use uuid::Uuid;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, Taxonomy};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
 use crate::publication::{
-    Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy, Uninformative,
+    Beside, Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy,
+    Uninformative,
 };
 use aside::{Aside, Values};
 
@@ -98,6 +99,8 @@ pub struct Earlier {
     pub disclosures: Vec<(Uuid, Disclosure)>,
     /// Standing rules, each with the release that promised it.
     pub rules: Vec<(Uuid, StandingRule)>,
+    /// What was read back of the releases that a new one names, to be joined with it.
+    pub beside: Beside,
 }
 
 /// Why a release may not stand beside earlier ones.
@@ -128,6 +131,8 @@ pub struct Union {
     pub rules: Vec<Rule>,
     /// Per earlier table: its release, its name, and why no other table may share an attribute with it.
     tables: Vec<(Uuid, String, Option<&'static str>)>,
+    /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
+    joined: Vec<Uuid>,
     /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
     aside: Aside,
     /// All rules that stand.
@@ -142,7 +147,10 @@ impl Union {
     /// # Errors
     /// [`TooManyAttributes`] when all releases together have more than a set can hold.
     pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
-        let mut union = Self { names: names.to_vec(), ..Self::default() };
+        // what an earlier table keeps only while it stands alone no requirement speaks for
+        let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
+        let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok()).collect();
+        let mut union = Self { names: names.to_vec(), joined, ..Self::default() };
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.set(&disclosure.attributes)?;
             let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
@@ -256,6 +264,8 @@ impl Union {
                         self.names[twice.index()]
                     );
                     violations.push(self.without_path(*release, rules, Some(twice), detail));
+                } else if self.joined.contains(release) {
+                    // judged on the join
                 } else if let Some(why) = earlier_alone
                     && schema.attributes.meets(new.attributes)
                 {
@@ -271,6 +281,7 @@ impl Union {
                 }
             }
         }
+        violations.extend(self.unjoined(tables, rules));
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
         let nothing = Values::default();
         let judge =
@@ -302,6 +313,37 @@ impl Union {
             violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
         }
         if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
+    /// too, and no requirement was looked at with them.
+    fn unjoined(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
+        let own = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        let mut reached = if self.joined.is_empty() { AttrSet::EMPTY } else { own };
+        let mut found: Vec<usize> = Vec::new();
+        loop {
+            let before = found.len();
+            for (at, schema) in self.schemas.iter().enumerate() {
+                if schema.attributes.meets(reached) && !found.contains(&at) {
+                    found.push(at);
+                    reached = reached.union(schema.attributes);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        let others = found
+            .into_iter()
+            .filter(|&at| !self.joined.contains(&self.tables[at].0) && !self.schemas[at].attributes.meets(own));
+        let violation = |at: usize| {
+            let (release, table, _) = &self.tables[at];
+            let detail = format!(
+                "table {table} of the release would be joined with those that the new one is made against, and is none of them"
+            );
+            self.without_path(*release, rules, None, detail)
+        };
+        others.map(violation).collect()
     }
 
     fn without_path(
@@ -438,6 +480,7 @@ mod tests {
         Earlier {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
+            beside: Beside::default(),
         }
     }
 

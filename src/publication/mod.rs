@@ -7,6 +7,7 @@ mod contents;
 mod guarantee;
 mod ratio;
 mod rule;
+mod sequence;
 mod table;
 mod thresholds;
 mod witness;
@@ -15,6 +16,10 @@ pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
 pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
 pub use ratio::{NotARatio, Ratio};
 pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, SubmittedRule, Uninformative};
+pub use sequence::{
+    Beside, Conditions, EarlierColumn, EarlierRelease, Exclusion, KEY as ROW_KEY, OnJoin, Reference, Requirement,
+    SensitiveValue, Sequence, Subsets, Told, XyMeasure, reference_parts, reference_text,
+};
 pub use table::{
     Cells, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal, SlicedDiversity, Standing,
     TableName, kind_of_sealed,

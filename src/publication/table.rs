@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::guarantee::Guarantee;
+use super::sequence::Sequence;
 use super::thresholds::Thresholds;
 use crate::microdata::{Attr, AttrSet, CellShape};
 
@@ -274,9 +275,6 @@ pub enum Particulars {
         /// Attacks that succeed: attack, bucket, attribute.
         breaches: Vec<(String, u32, Attr)>,
     },
-    /// The cuts of a sequential release.
-    Sequential {
-        /// The published cut of each generalized attribute.
-        cuts: Vec<(Attr, Vec<String>)>,
-    },
+    /// What a sequential release keeps on its joins with earlier ones.
+    Sequential(Box<Sequence>),
 }

@@ -10,6 +10,7 @@ mod reading;
 mod readme;
 mod rendering;
 mod rows;
+mod sequence;
 mod series;
 
 pub use archive::{Archive, data_package};

@@ -46,7 +46,8 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
             Some(json!({"columns": columns.iter().map(named).collect::<Vec<_>>(), "diversity": diversity.word()}))
         }
-        _ => None,
+        Particulars::Sequential(sequence) => super::sequence::write(sequence),
+        Particulars::None | Particulars::Decompose { .. } => None,
     }
 }
 
@@ -58,7 +59,12 @@ pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Re
     let read = match (method, stated) {
         ("bucketize", Some(stated)) => of_buckets(stated),
         ("slicing", Some(stated)) => of_slices(stated, names),
-        ("bucketize" | "slicing", None) => return Err(format!("a release by {method} without its particulars")),
+        ("sequential", Some(stated)) => {
+            super::sequence::read(stated).map(|sequence| Particulars::Sequential(Box::new(sequence)))
+        }
+        ("bucketize" | "slicing" | "sequential", None) => {
+            return Err(format!("a release by {method} without its particulars"));
+        }
         (_, None) => Some(Particulars::None),
         _ => None,
     };

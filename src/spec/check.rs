@@ -64,6 +64,9 @@ pub(super) fn resolve(
     if let DraftMethod::Generalize(draft) = &method {
         draft.check(columns, stated, &used, &general, faults);
     }
+    if let DraftMethod::Sequential(draft) = &method {
+        draft.check(columns, stated, &used, &general, faults);
+    }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
@@ -87,6 +90,7 @@ pub(super) fn resolve(
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
+        DraftMethod::Sequential(draft) => MethodSpec::Sequential(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
             if general.entropy == Some(true) {
                 faults.unsupported(

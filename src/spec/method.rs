@@ -9,6 +9,7 @@ use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use super::sequential::{self, DraftSequential};
 use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
@@ -16,8 +17,8 @@ use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize", "slicing"];
-const UNSUPPORTED: &[&str] = &["decompose", "sequential"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize", "slicing", "sequential"];
+const UNSUPPORTED: &[&str] = &["decompose"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
@@ -25,6 +26,7 @@ pub(super) enum DraftMethod {
     Anatomy(DraftAnatomy),
     Bucketize(DraftBucketize),
     Generalize(DraftGeneralize),
+    Sequential(DraftSequential),
     Slicing(DraftSlicing),
 }
 
@@ -68,6 +70,7 @@ impl DraftMethod {
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Generalize(draft) => draft.mentioned(),
+            Self::Sequential(draft) => draft.mentioned(),
             Self::Slicing(draft) => draft.mentioned(),
         }
     }
@@ -79,6 +82,7 @@ impl DraftMethod {
             Self::Anatomy(draft) => &draft.guessed,
             Self::Bucketize(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
+            Self::Sequential(draft) => &draft.guessed,
             Self::Slicing(draft) => &draft.guessed,
         }
     }
@@ -128,6 +132,12 @@ pub(super) fn read(
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
             Some(DraftMethod::Generalize(generalize::read(members, columns, stated, faults)))
+        }
+        Some("sequential") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Sequential(sequential::read(members, columns, stated, origin, faults)))
         }
         Some(name) if UNSUPPORTED.contains(&name) => {
             faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::bucketize::BucketizeSpec;
 use super::generalize::Halving;
+use super::sequential::SequentialSpec;
 use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
@@ -155,6 +156,8 @@ pub enum MethodSpec {
     Bucketize(BucketizeSpec),
     /// Classes of rows whose quasi-identifiers are published alike.
     Generalize(GeneralizeSpec),
+    /// A table beside earlier releases, with what must hold on their join.
+    Sequential(SequentialSpec),
     /// One sensitive attribute, one table in columns that are tied by bucket.
     Slicing(SlicingSpec),
 }
@@ -168,6 +171,7 @@ impl MethodSpec {
             Self::Anatomy(_) => "anatomy",
             Self::Bucketize(_) => "bucketize",
             Self::Generalize(_) => "generalize",
+            Self::Sequential(_) => "sequential",
             Self::Slicing(_) => "slicing",
         }
     }
@@ -177,7 +181,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Sequential(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -186,7 +190,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Sequential(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -198,6 +202,8 @@ impl MethodSpec {
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
             Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
             Self::Generalize(spec) => &spec.rules,
+            // what it keeps are requirements over joins
+            Self::Sequential(_) => &[],
             Self::Slicing(spec) => std::slice::from_ref(&spec.rule),
         }
     }

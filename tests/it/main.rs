@@ -55,6 +55,7 @@ mod queries;
 mod randomness;
 mod readme;
 mod real_data;
+mod sequential;
 mod several_sensitive;
 mod slicing;
 mod source;

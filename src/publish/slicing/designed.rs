@@ -48,7 +48,7 @@ impl DesignedTable {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match (&self.bucketized, self.sliced()) {
-            (None, _) if self.generalized.is_some() => "generalized",
+            (None, _) if self.generalized.is_some() || self.cut.is_some() => "generalized",
             (None, _) => "marginal",
             (Some(_), None) => "bucketized",
             (Some(bucketized), Some(_)) if bucketized.seals.is_empty() => "sliced",
