@@ -157,6 +157,9 @@ pub enum AuditStopped {
     /// It was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+    /// The join of a sequential release with earlier ones has too much to be told apart.
+    #[error("a join takes too many steps")]
+    TooDense,
     /// A part could not be read.
     #[error("a part could not be read")]
     Io(#[from] io::Error),

@@ -22,6 +22,7 @@ mod write;
 
 use serde_json::Value;
 
+use crate::audit::AuditStopped;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table};
@@ -35,7 +36,7 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
-pub use earlier::read_earlier;
+pub use earlier::{Joinable, OnJoin, against, earlier_of, tuples_of};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
@@ -85,6 +86,21 @@ impl From<Unplanned> for Stopped {
         match unplanned {
             Unplanned::Refused(refusal) => refusal.into(),
             Unplanned::Cancelled(cancelled) => cancelled.into(),
+        }
+    }
+}
+
+impl From<AuditStopped> for Stopped {
+    fn from(stopped: AuditStopped) -> Self {
+        match stopped {
+            AuditStopped::Cancelled(_) => Self::Cancelled,
+            AuditStopped::Io(error) => error.into(),
+            // what cannot be checked is not published
+            AuditStopped::TooDense => {
+                let detail = "there is too much to be told apart on the join";
+                let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
+                Self::Refused(Problem::of_faults(vec![fault]))
+            }
         }
     }
 }

@@ -102,8 +102,9 @@ fn read(
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
     let names = names_of(snapshot, release.id).map_err(corrupt)?;
     let shelf = PartShelf::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
-    let open = |file: &str| shelf.reader(file).map_err(Stopped::from);
-    engine::read_earlier(&manifest, &names, open, &mut |_| Ok(()))
+    let part = engine::tuples_of(&manifest).map_err(Stopped::Refused)?;
+    let file = engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(Stopped::Refused)?;
+    engine::earlier_of(&manifest, &names, file)
 }
 
 /// The dataset's names of the attributes of a release's first table.

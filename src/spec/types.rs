@@ -12,7 +12,7 @@ use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{Requirement, StatedTaxonomy, SubmittedRule, Uninformative};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -191,6 +191,15 @@ impl MethodSpec {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
             Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Sequential(_) | Self::Slicing(_) => &[],
+        }
+    }
+
+    /// What must hold on the join with earlier releases.
+    #[must_use]
+    pub fn requirements(&self) -> &[Requirement] {
+        match self {
+            Self::Sequential(spec) => &spec.requirements,
+            _ => &[],
         }
     }
 

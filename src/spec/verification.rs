@@ -33,6 +33,8 @@ pub enum Attack {
     Proxy,
     /// The tuples that a release might hold, beside those of the original.
     Membership,
+    /// The join of a release with those that it was made against.
+    Join,
 }
 
 impl Attack {
@@ -46,6 +48,7 @@ impl Attack {
             Self::ExactPosteriors => "exact_posteriors",
             Self::Proxy => "proxy",
             Self::Membership => "membership",
+            Self::Join => "join",
         }
     }
 
@@ -57,7 +60,7 @@ impl Attack {
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
+const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -196,7 +199,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 3] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership];
+const OF_RELEASES: [Attack; 4] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership, Attack::Join];
 const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
 
 fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {

@@ -2,10 +2,13 @@
 //! test's own join.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
 
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
-use super::harness::{Client, Server, kind, text};
+use super::harness::{Client, Server, guardian, kind, run, text};
 use super::library::cells;
 
 /// The table behind the releases of the slides.
@@ -161,5 +164,451 @@ async fn the_tables_of_the_slides_one_after_the_other() {
     // the same job gives the same release
     let again = server.job(&dataset, document).await.ok(200);
     assert_eq!((&again["reused"], &again["release"]), (&json!(true), &release["id"]));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn linkability_and_what_the_join_attack_tells() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
+    let x = [new("name"), new("job")];
+    let mut document = sequential(
+        &["name", "job", "class"],
+        &[&earlier],
+        Some("class"),
+        json!([linkability(&x, &[of(&earlier, "disease")], "2/3", Value::Null)]),
+    );
+    document["attributes"]["name"] = json!({"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}});
+    let release = server.publish(&dataset, document).await;
+    let part = server.part(&release, "t1", "rows").await;
+    assert_eq!(part, "name,job,class\nAlice,Office,c1\nAlice,Office,c1\nBob,Field,c3\nBob,Office,c2\nCathy,Field,c4\n");
+    let said = &release["particulars"]["requirements"][0];
+    assert_eq!(said["subsets"][0]["achieved"], json!({"h": {"count": 2, "of": 3}}));
+
+    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let attacked = server.post(&path, &json!({"attack": "join", "rule": null})).await.ok(200);
+    let two_thirds = json!({"count": 2, "of": 3});
+    assert_eq!(
+        (&attacked["breach"], &attacked["uses"], &attacked["worst"]),
+        (&json!(false), &json!("parts"), &two_thirds)
+    );
+    let joined = &attacked["joins"][0];
+    assert_eq!(joined["releases"], json!(["new", earlier["id"]]));
+    assert_eq!((&joined["achieved"], &joined["holds"]), (&json!({"h": two_thirds}), &json!(true)));
+    assert_eq!(joined["group"], json!({"new.name": "Alice", "new.job": "Office"}), "{joined:#}");
+    assert_eq!(joined["told"], json!({of(&earlier, "disease"): "Cancer"}));
+    let one = json!({"attack": "join", "rule": "/method/requirements/0"});
+    assert_eq!(server.post(&path, &one).await.ok(200)["joins"].as_array().unwrap().len(), 1);
+    let none = json!({"attack": "join", "rule": "/method/requirements/1"});
+    server.post(&path, &none).await.fault("/rule", "parameter-range");
+    let other = format!("/v1/releases/{}/audits", text(&earlier["id"]));
+    let attack = json!({"attack": "join", "rule": null});
+    server.post(&other, &attack).await.fault("/attack", "guarantee-unsupported");
+
+    // one value alone may be sensitive
+    let disease = of(&earlier, "disease");
+    let hiv = |h: &str| json!([linkability(&[new("job")], &[disease.clone()], h, json!(["HIV"]))]);
+    let mut of_hiv = sequential(&["job"], &[&earlier], None, hiv("0.5"));
+    of_hiv["dataset"] = dataset.clone().into();
+    let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
+    // Office 1/3, Field 1/2
+    assert_eq!(plan["particulars"]["cuts"], json!({"job": ["Field", "Office"]}), "{plan:#}");
+    of_hiv["method"]["requirements"] = hiv("0.4");
+    let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
+    assert_eq!(plan["particulars"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
+
+    // counts are answered by the leaves below nodes
+    let queries = json!({"queries": [{"where": [{"attribute": "job", "in": ["Banker"]}]},
+        {"where": [{"attribute": "job", "in": ["Banker", "Clerk"]}, {"attribute": "name", "in": ["Bob"]}]}]});
+    let answers = server.post(&format!("/v1/releases/{}/queries", text(&release["id"])), &queries).await.ok(200);
+    assert_eq!(answers["answers"][0]["estimate"], 1.5);
+    assert_eq!(answers["answers"][1], json!({"estimate": 1.0, "standard_error": 0.0, "error_model": "exact"}));
+    let verified = json!({"release": release["id"], "rules": ["name -> class"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    assert_eq!(server.post("/v1/verifications", &verified).await.ok(200)["verified"], false);
+    let report = server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await.ok(200);
+    assert_eq!(report["generalization"], json!({"levels_per_row": 1.0, "values_per_row": 1.0}));
+    server.stop().await;
+}
+
+/// People with a town, for a third release.
+const TOWNS: &str = "name,job,class,disease,town\n\
+    Alice,Banker,c1,Cancer,A\nAlice,Banker,c1,Cancer,A\nBob,Clerk,c2,HIV,A\nBob,Clerk,c2,HIV,B\n\
+    Bob,Driver,c3,Cancer,B\nBob,Driver,c3,HIV,A\nCathy,Engineer,c4,HIV,B\nCathy,Engineer,c4,Cancer,B\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_third_release_keeps_what_the_second_promised() {
+    let server = Server::start().await;
+    let dataset = server.dataset(TOWNS).await;
+    let first = server.publish(&dataset, plain(&["job", "disease"])).await;
+    let asked = json!([anonymity(&[new("job"), of(&first, "disease")], &[new("#key")], 2)]);
+    let second = server.publish(&dataset, sequential(&["name", "job"], &[&first], None, asked)).await;
+
+    // nothing else that shares an attribute stands beside it, and nothing that leaves one of them out
+    for document in [plain(&["name", "town"]), plain(&["job", "town"])] {
+        assert_eq!(kind(&server.refused(&dataset, document).await), "composition-violated");
+    }
+    let own = || json!([anonymity(&[new("job"), new("town")], &[new("#key")], 2)]);
+    let with = |against: &[&Value]| {
+        let mut document = sequential(&["job", "town"], against, None, own());
+        document["attributes"]["town"] = json!({"taxonomy": {"*": ["A", "B"]}});
+        document
+    };
+    for against in [&[][..], &[&first][..]] {
+        assert_eq!(kind(&server.refused(&dataset, with(against)).await), "composition-violated");
+    }
+    // the second promised something of its join with the first
+    let alone = server.refused(&dataset, with(&[&second])).await;
+    assert_eq!(
+        (&alone["errors"][0]["pointer"], kind(&alone["errors"][0])),
+        (&json!("/method/against/0"), "parameter-range")
+    );
+
+    let third = server.publish(&dataset, with(&[&second, &first])).await;
+    let said = third["particulars"]["requirements"].as_array().unwrap();
+    assert_eq!(said.len(), 2);
+    assert_eq!((&said[1]["promised_by"], &said[1]["pointer"]), (&second["id"], &json!("/method/requirements/0")));
+    // its own on joins of one, of two and of all; what was promised with the new one too
+    let sets = |requirement: &Value| requirement["subsets"].as_array().unwrap().len();
+    assert_eq!((sets(&said[0]), sets(&said[1])), (4, 2));
+    assert!(
+        said.iter().flat_map(|of| of["subsets"].as_array().unwrap()).all(|on| on["achieved"]["k"].as_u64() >= Some(2))
+    );
+    let attack = json!({"attack": "join", "rule": null});
+    let attacked = server.post(&format!("/v1/releases/{}/audits", text(&third["id"])), &attack).await.ok(200);
+    assert_eq!((attacked["breach"].clone(), attacked["joins"].as_array().unwrap().len()), (json!(false), 6));
+
+    // by this test's own join of all three: rows of the second per group of what it promised
+    let trees = BTreeMap::from([("job", jobs()), ("town", json!({"*": ["A", "B"]}))]);
+    let (a, b, c) = (shown(&server, &second).await, shown(&server, &first).await, shown(&server, &third).await);
+    let at = |shown: &Shown, name: &str| shown.columns.iter().position(|column| column == name).unwrap();
+    let ca: BTreeSet<(usize, usize)> = join(&trees, &c, &a).into_iter().collect();
+    let cb = join(&trees, &c, &b);
+    let ab: BTreeSet<(usize, usize)> = join(&trees, &a, &b).into_iter().collect();
+    let mut groups: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
+    for (third_row, first_row) in cb {
+        for row in (0..a.rows.len()).filter(|row| ca.contains(&(third_row, *row)) && ab.contains(&(*row, first_row))) {
+            let x = (a.rows[row][at(&a, "job")].clone(), b.rows[first_row][at(&b, "disease")].clone());
+            groups.entry(x).or_default().insert(row);
+        }
+    }
+    let fewest = groups.values().map(BTreeSet::len).min().unwrap() as u64;
+    assert_eq!(said[1]["subsets"][0]["achieved"]["k"].as_u64(), Some(fewest));
+
+    // what shares nothing is in nobody's way
+    server.publish(&dataset, plain(&["class"])).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_are_published_as_intervals() {
+    let server = Server::start().await;
+    let rows: String = (0..60)
+        .map(|row| {
+            let (age, pay, ill) = (20 + row * 7 % 31, 100 * (row * 11 % 13), ["flu", "cold", "HIV"][row * 5 % 7 % 3]);
+            if row % 20 == 3 {
+                format!(",{pay}.5,{ill},c{}\n", row % 3)
+            } else {
+                format!("{age},{pay}.5,{ill},c{}\n", row % 3)
+            }
+        })
+        .collect();
+    let dataset = server.dataset(format!("age,pay,disease,class\n{rows}")).await;
+    let earlier = server.publish(&dataset, plain(&["age", "disease"])).await;
+    let x = [new("age"), new("pay"), of(&earlier, "disease")];
+    let document =
+        sequential(&["age", "pay", "class"], &[&earlier], Some("class"), json!([anonymity(&x, &[new("#key")], 3)]));
+    let mut document = document;
+    document["attributes"] = json!({});
+    let release = server.publish(&dataset, document).await;
+    assert_eq!(release["tables"][0]["parts"][0]["cells"], json!({"age": "interval", "pay": "interval"}));
+    let cuts = release["particulars"]["cuts"]["age"].as_array().unwrap();
+    assert!(cuts.len() > 1, "{cuts:?}");
+    let (a, b) = (shown(&server, &release).await, shown(&server, &earlier).await);
+    // a missing age stands below the first interval
+    let below = |label: &str| label.starts_with("..");
+    let mut groups: BTreeMap<(String, String, String), BTreeSet<usize>> = BTreeMap::new();
+    for (row, left) in a.rows.iter().enumerate() {
+        for right in &b.rows {
+            let age = &right[0];
+            let meets = if age.is_empty() {
+                left[0].is_empty() || below(&left[0])
+            } else {
+                !left[0].is_empty() && meet(&BTreeMap::new(), "age", &left[0], age)
+            };
+            if meets {
+                groups.entry((left[0].clone(), left[1].clone(), right[1].clone())).or_default().insert(row);
+            }
+        }
+    }
+    let fewest = groups.values().map(BTreeSet::len).min().unwrap() as u64;
+    let achieved = release["particulars"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
+    assert_eq!(achieved, Some(fewest));
+    assert!(fewest >= 3);
+    let json = server.get(&format!("{}?format=json", super::harness::part_path(&release, "t1", "rows"))).await.ok(200);
+    assert!(json["rows"][0][1]["to"].is_number(), "{json}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_published_is_refused_with_its_reason() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let earlier = server.publish(&dataset, plain(&["job", "disease"])).await;
+    let joined = |k: u64| anonymity(&[new("job"), of(&earlier, "disease")], &[new("#key")], k);
+    let mut document = sequential(&["name", "job"], &[&earlier], None, json!([joined(2)]));
+    document["dataset"] = dataset.clone().into();
+    let with = |pointer: &str, value: Value| {
+        let mut changed = document.clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        changed
+    };
+
+    // not even the roots hold, which proves that nothing does
+    let fault = server.refused(&dataset, with("/method/requirements", json!([joined(9)]))).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["pointer"]), ("infeasible-root", &json!("/method/requirements/0")));
+    assert!(fault["proof"].is_boolean(), "{fault}");
+    let single = anonymity(&[new("job")], &[new("#key")], 9);
+    let fault = server.refused(&dataset, with("/method/requirements", json!([single]))).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["proof"]), ("infeasible-root", &json!(true)));
+
+    // what is published cannot be repaired
+    let prior = anonymity(&[of(&earlier, "job")], &[of(&earlier, "#key")], 2);
+    let problem = server.refused(&dataset, with("/method/requirements", json!([joined(2), prior]))).await;
+    assert_eq!((kind(&problem), &problem["status"]), ("prior-release-violates", &json!(409)));
+    assert_eq!(problem["pointer"], "/method/requirements/1");
+
+    // nobody who is somebody
+    let disease = of(&earlier, "disease");
+    let exclusion = |name: &str, ill: &str| json!([{"left": {"new.name": name}, "right": {disease.as_str(): ill}}]);
+    let mut excluded = document.clone();
+    excluded["method"]["exclusions"] = exclusion("Alice", "Cancer");
+    let fault = server.refused(&dataset, excluded.clone()).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["pointer"]), ("exclusion-contradicted", &json!("/method/exclusions/0")));
+    assert!(!fault["detail"].as_str().unwrap().contains("Alice"));
+    excluded["method"]["exclusions"] = exclusion("Nobody", "Cancer");
+    let fault = server.refused(&dataset, excluded.clone()).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["pointer"]), ("parameter-range", &json!("/method/exclusions/0/left/new.name")));
+    // without Alices who have HIV nobody else in an office is beside the clerk
+    excluded["method"]["exclusions"] = exclusion("Alice", "HIV");
+    let release = server.publish(&dataset, excluded).await;
+    assert_eq!(release["particulars"]["cuts"], json!({"job": ["ANY_Job"]}));
+
+    // releases that are not there, or are no tables of tuples
+    let strange = json!(["018f0000-0000-7000-8000-000000000001"]);
+    let mut unknown = sequential(&["job"], &[], None, json!([anonymity(&[new("job")], &[new("#key")], 2)]));
+    unknown["method"]["against"] = strange;
+    server.job(&dataset, unknown.clone()).await.fault("/method/against/0", "unknown-release");
+    let others = server.dataset(TOWNS).await;
+    let elsewhere = server.publish(&others, plain(&["town"])).await;
+    unknown["method"]["against"] = json!([elsewhere["id"]]);
+    server.job(&dataset, unknown.clone()).await.fault("/method/against/0", "unknown-release");
+    unknown["dataset"] = dataset.clone().into();
+    server.post("/v1/plans", &unknown).await.fault("/method/against/0", "unknown-release");
+    let anatomy = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["class"],
+        "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 2}}});
+    let bucketized = server.publish(&others, anatomy).await;
+    let beside = sequential(&["name"], &[&bucketized], None, json!([anonymity(&[new("name")], &[new("#key")], 2)]));
+    let mut beside = beside;
+    beside["attributes"] = json!({"name": {"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}}});
+    let fault = server.refused(&others, beside).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["pointer"]), ("bad-columns", &json!("/method/against/0")));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_of_too_much_is_refused() {
+    let server = Server::start().await;
+    let rows: String = (0..7200).map(|row| format!("{row},{},{}\n", 10_000 - row, row % 5)).collect();
+    let dataset = server.dataset(format!("a,b,g\n{rows}")).await;
+    let mut one = plain(&["b"]);
+    one["attributes"]["b"]["identifier"] = false.into();
+    let earlier = server.publish(&dataset, one).await;
+    let asked = json!([linkability(&[new("g")], &[new("a"), of(&earlier, "b")], "0.5", Value::Null)]);
+    let mut document = sequential(&["g"], &[&earlier], None, asked);
+    document["attributes"] = json!({"a": {"publish": true, "identifier": false}});
+    let fault = server.refused(&dataset, document).await["errors"][0].clone();
+    assert_eq!((kind(&fault), &fault["pointer"]), ("join-too-dense", &json!("/method/requirements/0")));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_is_pointed_at() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let valid = sequential(&["name", "job"], &[], None, json!([anonymity(&[new("job")], &[new("#key")], 2)]));
+    let at = |pointer: &str, value: Value| {
+        let (mut changed, path) = (valid.clone(), pointer.rsplit_once('/').unwrap());
+        changed.pointer_mut(path.0).unwrap()[path.1] = value;
+        changed
+    };
+    let in_first = |name: &str, value: Value| at(&format!("/method/requirements/0/{name}"), value);
+    let measure = |value: Value| in_first("measure", value);
+    let first = "/method/requirements/0";
+    let id = "018f0000-0000-7000-8000-000000000001";
+    let mut untreed = valid.clone();
+    untreed["attributes"] = json!({});
+    let mut renamed = valid.clone();
+    renamed["attributes"]["job"]["rename"] = "work".into();
+    let mut entropy = valid.clone();
+    entropy["utility"] = json!(["entropy"]);
+    for (document, pointer, name) in [
+        (at("/method/requirements", json!([])), "/method/requirements".to_owned(), "vacuous-guarantee"),
+        (at("/method/requirements", json!("all")), "/method/requirements".into(), "parameter-range"),
+        (at("/method/publish", json!(["nobody"])), "/method/publish/0".into(), "unknown-attribute"),
+        (at("/method/against", json!(["t1"])), "/method/against/0".into(), "parameter-range"),
+        (at("/method/against", json!([id, id])), "/method/against/1".into(), "parameter-range"),
+        (at("/method/class", json!("disease")), "/method/class".into(), "bad-columns"),
+        (at("/method/gain", json!("information")), "/method/class".into(), "parameter-range"),
+        (at("/method/gain", json!("much")), "/method/gain".into(), "parameter-range"),
+        (at("/method/score", json!("much")), "/method/score".into(), "parameter-range"),
+        (at("/method/subsets", json!("some")), "/method/subsets".into(), "parameter-range"),
+        (at("/method/rules", json!([])), "/method/rules".into(), "unknown-field"),
+        (in_first("x", json!([])), format!("{first}/x"), "parameter-range"),
+        (in_first("x", json!(["job"])), format!("{first}/x/0"), "parameter-range"),
+        (in_first("x", json!(["new.nobody"])), format!("{first}/x/0"), "unknown-attribute"),
+        (in_first("x", json!(["new.disease"])), format!("{first}/x/0"), "unknown-attribute"),
+        (in_first("x", json!(["new.#key"])), format!("{first}/x/0"), "unknown-attribute"),
+        (in_first("x", json!([format!("{id}.job")])), format!("{first}/x/0"), "parameter-range"),
+        (in_first("x", json!(["new.job", "new.job"])), format!("{first}/x/1"), "parameter-range"),
+        (in_first("y", json!(["new.job"])), first.to_owned(), "rule-malformed"),
+        (in_first("y", Value::Null), format!("{first}/y"), "parameter-range"),
+        (measure(Value::Null), format!("{first}/measure"), "parameter-range"),
+        (measure(json!({"type": "xy_nothing"})), format!("{first}/measure/type"), "parameter-range"),
+        (measure(json!({"type": "xy_anonymity"})), format!("{first}/measure/k"), "parameter-range"),
+        (measure(json!({"type": "xy_anonymity", "k": 1})), format!("{first}/measure/k"), "vacuous-guarantee"),
+        (measure(json!({"type": "xy_anonymity", "k": 0})), format!("{first}/measure/k"), "parameter-range"),
+        (measure(json!({"type": "xy_linkability", "h": 1})), format!("{first}/measure/h"), "vacuous-guarantee"),
+        (measure(json!({"type": "xy_linkability", "h": "0"})), format!("{first}/measure/h"), "parameter-range"),
+        (
+            measure(json!({"type": "xy_linkability", "h": "0.5", "sensitive_values": ["x"]})),
+            format!("{first}/measure/sensitive_values"),
+            "parameter-range",
+        ),
+        (
+            at("/method/exclusions", json!([{"left": {"new.job": "x"}}])),
+            "/method/exclusions/0/right".into(),
+            "parameter-range",
+        ),
+        (
+            at("/method/exclusions", json!([{"left": {"new.job": "x"}, "right": {"new.name": "x"}}])),
+            "/method/exclusions/0".into(),
+            "parameter-range",
+        ),
+        (untreed, "/method/requirements".into(), "bad-columns"),
+        (renamed, "/attributes/job/rename".into(), "guarantee-unsupported"),
+        (entropy, "/utility".into(), "guarantee-unsupported"),
+    ] {
+        server.job(&dataset, document).await.fault(&pointer, name);
+    }
+    let job = server.job(&dataset, valid).await.ok(200);
+    assert_eq!(job["status"], "succeeded", "{job:#}");
+    let normal = &job["specification"]["method"];
+    assert_eq!(
+        (&normal["gain"], &normal["score"], &normal["subsets"]),
+        (&json!("distortion"), &json!("plus_one"), &json!("default"))
+    );
+    server.stop().await;
+}
+
+#[test]
+fn by_the_command_line_one_table_is_published_and_verified() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let document =
+        sequential(&["name", "job", "class"], &[], Some("class"), json!([anonymity(&[new("job")], &[new("#key")], 2)]));
+    fs::write(path("T.csv"), PEOPLE).unwrap();
+    let publish = |document: &Value, out: &str| {
+        fs::write(path("S.json"), document.to_string()).unwrap();
+        let (input, spec) = (path("T.csv"), path("S.json"));
+        run(guardian().args(["publish", "--input"]).arg(input).arg("--spec").arg(spec).arg("--out").arg(path(out)))
+    };
+    let mut parts = Vec::new();
+    for out in ["out", "again"] {
+        let done = publish(&document, out);
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        parts.push(fs::read_to_string(path(out).join("t1.rows.csv")).unwrap());
+    }
+    // whatever the key, the bytes are those of the cut
+    assert_eq!(parts[0], parts[1]);
+    assert!(parts[0].contains("Alice,Office,c1"));
+    for more in [vec![], vec!["--original".into(), path("T.csv")]] {
+        let done = run(guardian().arg("verify").arg(path("out")).args(&more));
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert_eq!(done.status.code(), Some(0), "{said}");
+        assert!(said.contains("requirements holds"), "{said}");
+    }
+    // less was required than the specification says
+    let text = fs::read_to_string(path("out").join("specification.json")).unwrap();
+    fs::write(path("out").join("specification.json"), text.replace("\"k\": 2", "\"k\": 3")).unwrap();
+    let done = run(guardian().arg("verify").arg(path("out")).arg("--original").arg(path("T.csv")));
+    assert_eq!(done.status.code(), Some(1));
+    // no earlier release is known here
+    let mut against = document.clone();
+    against["method"]["against"] = json!(["018f0000-0000-7000-8000-000000000001"]);
+    let done = publish(&against, "refused");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("unknown-release") && said.contains("/method/against/0"), "{said}");
+}
+
+/// A tree of two levels over the values of a column.
+fn grouped(names: &[String], rows: &[Vec<String>], name: &str) -> Value {
+    let at = names.iter().position(|column| column == name).unwrap();
+    let values: BTreeSet<&String> = rows.iter().map(|row| &row[at]).collect();
+    let text = |value: &&String| if value.is_empty() { Value::Null } else { json!(value) };
+    let values: Vec<Value> = values.iter().map(text).collect();
+    let half = values.len().div_ceil(2);
+    if half < 2 {
+        return json!({"Any": values});
+    }
+    json!({"Any": {"first half": values[..half], "second half": values[half..]}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_releases_of_the_census_in_groups_of_forty() {
+    let server = Server::start().await;
+    let mut csv = String::new();
+    GzDecoder::new(&include_bytes!("../../examples/data/adult.csv.gz")[..]).read_to_string(&mut csv).unwrap();
+    let csv: String = csv.lines().take(4001).map(|line| format!("{line}\n")).collect();
+    let (names, rows) = cells(csv.as_bytes());
+    let dataset = server.dataset(csv).await;
+    for (name, levels) in [
+        ("education", include_str!("../data/taxonomies/education.csv")),
+        ("marital-status", include_str!("../data/taxonomies/marital-status.csv")),
+    ] {
+        let request = server.request(reqwest::Method::PUT, &format!("/v1/taxonomies/{name}"));
+        server.send(request.header("content-type", "text/csv").body(levels)).await.ok(201);
+    }
+    let second = ["marital-status", "relationship", "sex", "native-country", "race"];
+    let earlier = server.publish(&dataset, plain(&second)).await;
+    let first = ["education", "occupation", "workclass", "marital-status", "relationship", "sex", "income"];
+    let own = ["education", "marital-status", "relationship", "sex"];
+    let x: Vec<String> = own.iter().map(|name| new(name)).chain(second.iter().map(|name| of(&earlier, name))).collect();
+    let mut document = sequential(&first, &[&earlier], Some("income"), json!([anonymity(&x, &[new("#key")], 40)]));
+    document["attributes"] = json!({"education": {"taxonomy": "education"}, "marital-status": {"taxonomy": "marital-status"},
+        "relationship": {"taxonomy": grouped(&names, &rows, "relationship")}, "sex": {"taxonomy": grouped(&names, &rows, "sex")}});
+    let release = server.publish(&dataset, document.clone()).await;
+    let of_new = shown(&server, &release).await;
+    let places: Vec<usize> =
+        own.iter().map(|name| of_new.columns.iter().position(|column| column == name).unwrap()).collect();
+    let mut groups: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
+    for row in &of_new.rows {
+        *groups.entry(places.iter().map(|at| row[*at].as_str()).collect()).or_default() += 1;
+    }
+    // by what every row of the new release matches at least itself
+    let fewest = *groups.values().min().unwrap();
+    let achieved = release["particulars"]["requirements"][0]["subsets"][0]["achieved"]["k"].as_u64();
+    assert!(fewest >= 40 && groups.len() > 4, "{fewest} in {} groups", groups.len());
+    assert_eq!(achieved, Some(fewest));
+
+    // with the person's other attributes as what is told, and a share as the bound
+    let linked: Vec<String> = [new("relationship"), new("sex")].into_iter().chain([of(&earlier, "race")]).collect();
+    document["method"]["requirements"] = json!([linkability(&linked, &[new("income")], "0.95", json!([">50K"]))]);
+    document["method"]["publish"] = json!(["relationship", "sex", "income"]);
+    document["dataset"] = dataset.clone().into();
+    let plan = server.post("/v1/plans", &document).await.ok(200);
+    assert_eq!(plan["composition"]["verdict"], "violated", "the first sequel is not among those it is made against");
     server.stop().await;
 }

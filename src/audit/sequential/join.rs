@@ -21,7 +21,7 @@ use crate::publication::{
 const LITERAL: u128 = 4_000_000;
 
 /// So many steps are taken for one requirement on one join.
-pub(super) const MOST_STEPS: u64 = 500_000_000;
+pub(super) const MOST_STEPS: u64 = 100_000_000;
 
 /// Why a join was not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +76,9 @@ pub struct Join<'a> {
 }
 
 impl<'a> Join<'a> {
+    /// So many steps are taken for one requirement on one join.
+    pub const MOST_STEPS: u64 = MOST_STEPS;
+
     /// The join of a release with earlier ones. `trees` are those of the new release.
     #[must_use]
     pub fn of(

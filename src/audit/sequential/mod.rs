@@ -127,7 +127,7 @@ pub(super) fn check(
         Ok(None) => {}
         Ok(Some(detail)) => findings.fail(CheckName::Requirements, detail),
         Err(Unjoined::Cancelled(cancelled)) => return Err(cancelled.into()),
-        Err(Unjoined::TooMany) => findings.fail(CheckName::Requirements, "a join takes too many steps"),
+        Err(Unjoined::TooMany) => return Err(AuditStopped::TooDense),
         Err(Unjoined::Unknown) => findings.fail(CheckName::Requirements, "a requirement names what is not there"),
         Err(Unjoined::Empty) => findings.fail(CheckName::Requirements, "a join has no tuples"),
     }
