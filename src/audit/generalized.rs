@@ -14,7 +14,7 @@ use super::keys::Buckets;
 use super::part::{ReadColumn, ReadPart};
 use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, parse_set, write_set};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, Taxonomy, parse_set, write_set};
 use crate::publication::{
     Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing, TableWitness,
 };
@@ -145,12 +145,9 @@ struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// `None` where cells are nodes and there is no tree above all values.
-    fn of(evidence: &Evidence<'_>, attribute: Attr, shape: CellShape, domain: &'a Domain) -> Option<Self> {
+    fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
-            CellShape::Node => {
-                let tree = &evidence.taxonomies.iter().find(|stated| stated.attribute == attribute)?.tree;
-                Some(Above::of(tree, Some(domain.kind()), domain.iter())?)
-            }
+            CellShape::Node => Some(Above::of(tree?, Some(domain.kind()), domain.iter())?),
             CellShape::Exact | CellShape::Interval | CellShape::Set => None,
         };
         Some(Self { shape, domain, above })
@@ -262,7 +259,8 @@ pub(super) fn content(
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
         let says = column.cells.as_ref().map(|cells| {
-            let ground = Ground::of(evidence, column.attribute, claimed.cells.shape(), domain)?;
+            let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+            let ground = Ground::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
             let cells = cells.iter().map(|cell| Says::read(&ground, cell.as_deref()));
             Some((cells.collect::<Option<Vec<Says>>>()?, ground))
         });
@@ -378,6 +376,13 @@ fn unlinked(
     if !exact.is_empty() && numbers[0] != numbers[1] {
         findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
     }
+}
+
+/// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
+pub(super) fn unplaced_of(shape: CellShape, tree: Option<&Taxonomy>, cells: &Column, original: &Column) -> Option<u64> {
+    let ground = Ground::of(shape, tree, &original.domain)?;
+    let says = cells.domain.iter().map(|cell| Says::read(&ground, cell)).collect::<Option<Vec<Says>>>()?;
+    Some(unplaced(&says, &ground, &cells.counts(), &original.counts()))
 }
 
 /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,

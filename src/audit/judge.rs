@@ -14,7 +14,7 @@ use super::groups::{Breaks, Classes, Measured};
 use super::rules::followed;
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
 
 /// What is to be judged.
@@ -35,6 +35,11 @@ pub struct Submission<'a> {
 }
 
 impl Submission<'_> {
+    /// The taxonomy of an attribute, where one is stated.
+    pub(super) fn tree(&self, attr: Attr) -> Option<&Taxonomy> {
+        self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| stated.tree.as_ref())
+    }
+
     /// The names of attributes.
     pub(super) fn list(&self, attrs: AttrSet) -> String {
         attrs.iter().map(|attr| format!("\"{}\"", self.names[attr.index()])).collect::<Vec<_>>().join(", ")
