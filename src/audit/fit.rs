@@ -1,7 +1,7 @@
 //! Whether tables that anybody published can be projections of one table: buckets that agree, equal numbers of rows, equal
 //! values of shared attributes; and with an original, whether they are projections of that one.
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 
 use super::given::{GivenPart, GivenTable};
 use super::groups::refine;
@@ -154,12 +154,11 @@ fn shared(
 fn nodes(submission: &Submission<'_>, table: &GivenTable, part: &GivenPart, findings: &mut Findings) {
     for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
         let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
-        let labels: AHashSet<Option<&[u8]>> =
-            (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
-        let strange = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
+        let strange = generalized::strangers(tree, cells.domain.iter());
         if strange > 0 {
             let (name, table) = (submission.list(AttrSet::one(*attr)), &table.name);
-            let detail = format!("table {table}, part {}: {strange} cells of {name} are no nodes of its taxonomy", part.name);
+            let detail =
+                format!("table {table}, part {}: {strange} cells of {name} are no nodes of its taxonomy", part.name);
             findings.fail(CheckName::Columns, detail);
         }
     }
@@ -193,13 +192,7 @@ fn content(
 }
 
 /// The rows of the original can be dealt to the cells of each attribute so that every cell covers the value of its row.
-fn covered(
-    submission: &Submission<'_>,
-    part: &GivenPart,
-    original: &GivenPart,
-    place: &str,
-    findings: &mut Findings,
-) {
+fn covered(submission: &Submission<'_>, part: &GivenPart, original: &GivenPart, place: &str, findings: &mut Findings) {
     for (attr, shape) in &part.cells {
         let (Some(cells), Some(of)) = (part.column(*attr), original.column(*attr)) else { continue };
         let name = submission.list(AttrSet::one(*attr));
@@ -207,7 +200,9 @@ fn covered(
             Some(0) => continue,
             Some(short) => format!("{place}: for the values of {name} in {short} rows there are not enough cells"),
             None if *shape == CellShape::Node && submission.tree(*attr).is_none() => {
-                format!("{place}: cells of {name} are nodes, and without their taxonomy they cannot be held against the original")
+                format!(
+                    "{place}: cells of {name} are nodes, and without their taxonomy they cannot be held against the original"
+                )
             }
             None => format!("{place}: cells of {name} are not made of values of the original"),
         };

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use super::classes::Joint;
 use super::guarantee::at_least;
@@ -16,7 +16,8 @@ use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
 use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, Taxonomy, parse_set, write_set};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing, TableWitness,
+    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
+    TableWitness,
 };
 
 /// The attributes of a table whose cells stand for several values.
@@ -250,6 +251,20 @@ pub(super) fn content(
     place: &str,
     findings: &mut Findings,
 ) {
+    for column in
+        part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
+    {
+        let (column, name) = (column.0, evidence.name(column.0.attribute));
+        let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+        let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
+        let strange = strangers(&stated.tree, cells.iter().map(Option::as_deref));
+        if strange > 0 {
+            findings.fail(
+                CheckName::Dictionary,
+                format!("{place}: {strange} cells of {name} are no nodes of its taxonomy"),
+            );
+        }
+    }
     let Some(original) = evidence.original else { return };
     if part.rows != original.rows() {
         let detail = format!("{place}: it does not have a row for each row of the original");
@@ -376,6 +391,13 @@ fn unlinked(
     if !exact.is_empty() && numbers[0] != numbers[1] {
         findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
     }
+}
+
+/// How many of these cells are no nodes of a tree.
+pub(super) fn strangers<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
+    let labels: AHashSet<Option<&[u8]>> =
+        (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
+    cells.filter(|cell| !labels.contains(cell)).count()
 }
 
 /// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.

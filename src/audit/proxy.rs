@@ -375,7 +375,14 @@ mod tests {
             }
         }
         let rows = csv.lines().count() - 1;
-        GivenPart { name: "p".into(), meaning: RowMeaning::Tuples, rows, bucket, columns, cells: std::collections::BTreeMap::new() }
+        GivenPart {
+            name: "p".into(),
+            meaning: RowMeaning::Tuples,
+            rows,
+            bucket,
+            columns,
+            cells: std::collections::BTreeMap::new(),
+        }
     }
 
     fn table(parts: &[&str]) -> GivenTable {

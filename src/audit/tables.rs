@@ -137,7 +137,7 @@ fn table(
                 }
             }
         }
-        if evidence.original.is_some() {
+        if evidence.original.is_some() || generalized {
             control.check()?;
             match generalized {
                 true => generalized::content(evidence, index, &part, claimed, &place, findings),

@@ -13,8 +13,8 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
-    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, parse_date, parse_integer,
-    Taxonomy, parse_set, parse_timestamp,
+    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, Taxonomy, parse_date,
+    parse_integer, parse_set, parse_timestamp,
 };
 use crate::publication::{Part, PublishedBytes, StatedTaxonomy, TableName};
 
@@ -244,7 +244,8 @@ impl BoxColumn {
         texts: impl Iterator<Item = &'t [u8]>,
     ) -> Option<Self> {
         let label = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
-        let mut values: Vec<&[u8]> = tree.leaves().iter().filter_map(label).filter(|value| kind.admits(value)).collect();
+        let mut values: Vec<&[u8]> =
+            tree.leaves().iter().filter_map(label).filter(|value| kind.admits(value)).collect();
         values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
         values.dedup();
         let mut arena = Arena::default();
@@ -260,7 +261,8 @@ impl BoxColumn {
         let places: Vec<Option<u32>> = tree.leaves().iter().map(code).collect();
         let below = |node: u32| {
             let range = tree.leaf_range(node);
-            let mut below: Vec<u32> = places[range.start as usize..range.end as usize].iter().flatten().copied().collect();
+            let mut below: Vec<u32> =
+                places[range.start as usize..range.end as usize].iter().flatten().copied().collect();
             below.sort_unstable();
             below
         };

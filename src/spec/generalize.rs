@@ -173,7 +173,9 @@ impl DraftGeneralize {
                 let name = &facts.name;
                 let detail = format!("cells that are nodes need a taxonomy of {name}, whose values are no numbers");
                 let fault = Fault::new(pointer, Kind::ParameterRange, detail).with("attribute", name.as_str());
-                faults.push(fault.with("allowed", "a tree whose leaves are the values, or the name of a stored taxonomy"));
+                faults.push(
+                    fault.with("allowed", "a tree whose leaves are the values, or the name of a stored taxonomy"),
+                );
             }
         }
     }
