@@ -266,6 +266,8 @@ pub enum Particulars {
         columns: Vec<AttrSet>,
         /// Where the guarantee holds.
         diversity: SlicedDiversity,
+        /// Columns are generalized: every box of a column holds so many rows.
+        column_k: Option<u64>,
     },
     /// What Decompose reports of several sensitive attributes.
     Decompose {

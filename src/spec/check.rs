@@ -94,6 +94,10 @@ pub(super) fn resolve(
                     "the entropy of the model is not stated of sliced tables; leave utility out",
                 );
             }
+            if general.internal.kl && draft.column_k.is_some() {
+                let detail = "kl is not measured of columns that are generalized; ask for count_queries";
+                faults.unsupported("/internal/utility", detail);
+            }
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
         }
     };
