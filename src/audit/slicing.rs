@@ -8,8 +8,8 @@
 use ahash::AHashMap;
 use num_bigint::BigUint;
 
-use super::guarantee::at_least;
 use super::classes::Joint;
+use super::guarantee::at_least;
 use super::part::{ReadColumn, ReadPart};
 use super::{AuditStopped, CheckName, Evidence, Findings, gnf};
 use crate::control::Control;
@@ -121,8 +121,7 @@ pub(super) fn intervals(column: &ReadColumn, original: &Column, box_of: &[u32]) 
             *ends = Some(ends.map_or((code, code), |(low, high)| (low.min(code), high.max(code))));
         }
     }
-    let cells: AHashMap<Option<&[u8]>, u32> =
-        column.cells.as_ref()?.iter().map(Option::as_deref).zip(0..).collect();
+    let cells: AHashMap<Option<&[u8]>, u32> = column.cells.as_ref()?.iter().map(Option::as_deref).zip(0..).collect();
     let mut text = Vec::new();
     let mut code_of: AHashMap<u32, u32> = AHashMap::new();
     for (of, (missing, ends)) in ends {

@@ -134,7 +134,8 @@ impl PartBoxes {
         let file = part.file(table);
         let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
         let width = part.columns.len() + usize::from(part.bucketed);
-        let wanted: Vec<usize> = (0..part.columns.len()).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
+        let wanted: Vec<usize> =
+            (0..part.columns.len()).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
         // the cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();

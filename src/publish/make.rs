@@ -115,7 +115,10 @@ impl Maker<'_> {
             true => self.table.column(*attr).clone(),
             false => generalize::interval_cells(self.table.column(*attr), boxes),
         };
-        Table::new(attrs.iter().map(|attr| self.table.name(*attr).to_owned()).collect(), attrs.iter().map(column).collect())
+        Table::new(
+            attrs.iter().map(|attr| self.table.name(*attr).to_owned()).collect(),
+            attrs.iter().map(column).collect(),
+        )
     }
 
     /// The sensitive part with values of nobody among those of the rows.

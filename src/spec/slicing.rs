@@ -145,7 +145,8 @@ pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut
     let column_k = members.integer("column_k", COLUMN_K, "an integer of at least 2, or null", faults);
     let column_k = column_k.and_then(|k| u64::try_from(k).ok());
     if column_k.is_some() && diversity != SlicedDiversity::Bucket {
-        let detail = format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.word());
+        let detail =
+            format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.word());
         faults.unsupported(members.at("column_k"), detail);
     }
     members.finish(faults);
