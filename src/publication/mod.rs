@@ -14,7 +14,7 @@ mod witness;
 pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
 pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
 pub use ratio::{NotARatio, Ratio};
-pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, SubmittedRule, Uninformative};
+pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
 pub use table::{
     Cells, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal, SlicedDiversity, Standing,
     TableName, kind_of_sealed,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedTable, RowMeaning, RuleStanding,
-    Seal, Standing, StatedTaxonomy, Uninformative,
+    Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative,
 };
 
 /// The manifest of a release.
@@ -61,6 +61,9 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Object>)]
     pub taxonomies: BTreeMap<String, Value>,
+    /// The thresholds that guarantees of rules name, per attribute on whose values they are put.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thresholds: BTreeMap<String, Vec<Thresholds>>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
 }
@@ -366,7 +369,7 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
-    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
+    (uninformative, taxonomies, thresholds): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds]),
     warnings: Vec<Notice>,
 ) -> Manifest {
     let writer = Writer { names, achieved };
@@ -396,8 +399,19 @@ pub fn manifest(
             .filter(|stated| publication.tables.iter().any(|table| table.attributes().contains(stated.attribute)))
             .map(|stated| (names[stated.attribute.index()].clone(), stated.tree.written()))
             .collect(),
+        thresholds: thresholds_of(thresholds, names),
         warnings,
     }
+}
+
+/// Thresholds, per name of the attribute on whose values they are put.
+#[must_use]
+pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
+    let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
+    for StatedThresholds { attribute, thresholds } in stated {
+        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.clone());
+    }
+    of
 }
 
 struct Writer<'a> {

@@ -11,7 +11,7 @@ use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,6 +126,8 @@ pub struct Specification {
     pub uninformative: Vec<Uninformative>,
     /// The taxonomies of attributes that have one, in the order of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values of attributes, where their guarantees name some.
+    pub thresholds: Vec<StatedThresholds>,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.

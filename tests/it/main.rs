@@ -61,6 +61,7 @@ mod source;
 mod stores;
 mod taxonomies;
 mod telemetry;
+mod thresholds;
 mod torture;
 mod uninformative;
 mod uploads;

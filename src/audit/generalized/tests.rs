@@ -95,6 +95,7 @@ impl Case {
             accounted: self.world.accounted,
             uninformative: &[],
             taxonomies: &[],
+            thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }
