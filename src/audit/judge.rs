@@ -17,7 +17,7 @@ use super::thresholds::Bound;
 use super::tree::{Stated, Ways};
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
 use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
 
 /// What is to be judged.
@@ -47,11 +47,15 @@ impl Submission<'_> {
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
     ) -> Stated {
-        let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr);
-        let ways = tree.and_then(|stated| Ways::of(&stated.tree, kind, values.clone())).map(Arc::new);
+        let ways = self.tree(attr).and_then(|tree| Ways::of(tree, kind, values.clone())).map(Arc::new);
         let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
         let bound = |stated: &StatedThresholds| Arc::new(Bound::of(&stated.thresholds, kind, values.clone()));
         Stated { ruled_out: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
+    }
+
+    /// The taxonomy of an attribute, where one is stated.
+    pub(super) fn tree(&self, attr: Attr) -> Option<&Taxonomy> {
+        self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| stated.tree.as_ref())
     }
 
     /// The names of attributes.

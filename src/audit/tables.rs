@@ -99,7 +99,8 @@ fn table(
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
-    let generalized = table.is_generalized();
+    let boxed = slicing::is_boxed(table);
+    let generalized = table.is_generalized() && !boxed;
     let claim = Mixture::of(evidence);
     let promised = match &table.standing {
         _ if generalized => generalized::promised(evidence, table),
@@ -137,11 +138,14 @@ fn table(
                 }
             }
         }
-        if evidence.original.is_some() {
+        if boxed {
+            slicing::frequent(evidence, &part, &place, findings);
+        }
+        if evidence.original.is_some() || generalized {
             control.check()?;
-            match generalized {
+            match generalized || (boxed && evidence.witness.is_none()) {
                 true => generalized::content(evidence, index, &part, claimed, &place, findings),
-                false => content::check(evidence, index, &part, keys, &place, findings),
+                false => content::check(evidence, (index, position), &part, keys, &place, findings),
             }
         }
         if let Some(buckets) = part.buckets.take() {

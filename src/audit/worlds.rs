@@ -116,7 +116,7 @@ struct Search<'a> {
 pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Exposed, Uncounted> {
     let tables = submission.tables;
     let parts = || tables.iter().flat_map(|table| &table.parts);
-    if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.opaque.is_empty()) {
+    if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.cells.is_empty()) {
         return Err(Uncounted::NotExact);
     }
     let rows = parts().map(|part| part.rows).max().unwrap_or(0);

@@ -110,13 +110,12 @@ pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }
         };
-        let opaque = part.cells.iter().filter(|(_, cells)| *cells != "exact");
         Ok(StatedPart {
             name: part.name.clone(),
             file: StatedFile { file: part.file.clone(), format: None, pointer: String::new() },
             bucketed: part.bucketed,
             meaning,
-            opaque: opaque.map(|(name, _)| (name.clone(), String::new())).collect(),
+            cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.shape(name)))).collect(),
             pointer: String::new(),
         })
     };
@@ -225,13 +224,13 @@ impl Material {
                     let detail = format!("{} has no column {BUCKET}", part.file.file);
                     faults.push(Fault::new(format!("{}/bucketed", part.pointer), Kind::BadColumns, detail));
                 }
-                for (column, pointer) in part.opaque.iter().filter(|(column, _)| !has(&file, column)) {
+                for (column, (pointer, _)) in part.cells.iter().filter(|(column, _)| !has(&file, column)) {
                     let detail = format!("{} has no column {column}", part.file.file);
                     faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", column.as_str()));
                 }
                 let mut given = given(&names, part.name.clone(), part.meaning, file, part.bucketed);
-                given.opaque =
-                    given.attributes().iter().filter(|a| part.opaque.contains_key(&names[a.index()])).collect();
+                let shape = |attr: Attr| Some((attr, part.cells.get(&names[attr.index()])?.1));
+                given.cells = given.attributes().iter().filter_map(shape).collect();
                 let before = parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes()));
                 if given.columns.is_empty() {
                     let detail = format!("{} has no attribute", part.file.file);
@@ -287,7 +286,7 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
             None => {}
         }
     }
-    GivenPart { name, meaning, rows: file.rows, bucket, columns, opaque: AttrSet::EMPTY }
+    GivenPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
 }
 
 /// Whether tables keep rules, and what they achieve.

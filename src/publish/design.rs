@@ -506,7 +506,9 @@ impl Design {
         }
         let nowhere = |witness: &TableWitness| match witness {
             TableWitness::Plain | TableWitness::Rows(_) => 0,
-            TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
+            TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. } => {
+                labels.iter().filter(|label| **label == 0).count() as u64
+            }
         };
         let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
         Ok(Published {

@@ -57,7 +57,8 @@ pub struct Manifest {
     /// value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uninformative: BTreeMap<String, Vec<Option<String>>>,
-    /// The taxonomies of attributes, as trees over their values: distances go by them.
+    /// The taxonomies of attributes, as trees over their values: distances go by them, and cells that are nodes stand for the
+    /// leaves below them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Object>)]
     pub taxonomies: BTreeMap<String, Value>,
@@ -75,6 +76,7 @@ impl ManifestPart {
         match self.cells.get(column).map(String::as_str) {
             Some("interval") => CellShape::Interval,
             Some("set") => CellShape::Set,
+            Some("node") => CellShape::Node,
             _ => CellShape::Exact,
         }
     }

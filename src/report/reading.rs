@@ -103,6 +103,8 @@ impl Reader<'_> {
                 None => Cells::Exact,
                 Some("interval") => Cells::Interval,
                 Some("set") => Cells::Set,
+                // the tree stands in the manifest beside the tables
+                Some("node") => Cells::Node { taxonomy: name.clone(), cut: None },
                 Some(_) => return Err(foreign()),
             };
             Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })

@@ -64,7 +64,7 @@ pub(super) fn resolve(
 
     let method = method?;
     if let DraftMethod::Generalize(draft) = &method {
-        draft.check(columns, &used, &general, faults);
+        draft.check(columns, stated, &used, &general, faults);
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
@@ -100,6 +100,10 @@ pub(super) fn resolve(
                     "/utility/0",
                     "the entropy of the model is not stated of sliced tables; leave utility out",
                 );
+            }
+            if general.internal.kl && draft.column_k.is_some() {
+                let detail = "kl is not measured of columns that are generalized; ask for count_queries";
+                faults.unsupported("/internal/utility", detail);
             }
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
         }

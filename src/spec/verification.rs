@@ -16,7 +16,7 @@ use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
 use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
 
@@ -82,8 +82,8 @@ pub struct StatedPart {
     pub bucketed: bool,
     /// What a row stands for.
     pub meaning: RowMeaning,
-    /// Columns whose cells are not exact, each with where that is said.
-    pub opaque: BTreeMap<String, String>,
+    /// Columns whose cells are not exact, each with where that is said, and what they hold.
+    pub cells: BTreeMap<String, (String, CellShape)>,
     /// Where the request states it.
     pub pointer: String,
 }
@@ -332,18 +332,24 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Opti
         }
         _ => RowMeaning::Tuples,
     };
-    let mut opaque = BTreeMap::new();
-    if let Some(cells) = members.object("cells", faults) {
-        for (column, at, value) in cells.entries() {
-            match value.as_str() {
-                Some("exact") => {}
-                Some("interval" | "node" | "set") => drop(opaque.insert(column.to_owned(), at)),
-                _ => faults.range(at, "one of exact, interval, node, set"),
-            }
+    let mut cells = BTreeMap::new();
+    if let Some(stated) = members.object("cells", faults) {
+        for (column, at, value) in stated.entries() {
+            let shape = match value.as_str() {
+                Some("exact") => continue,
+                Some("interval") => CellShape::Interval,
+                Some("node") => CellShape::Node,
+                Some("set") => CellShape::Set,
+                _ => {
+                    faults.range(at, "one of exact, interval, node, set");
+                    continue;
+                }
+            };
+            cells.insert(column.to_owned(), (at, shape));
         }
     }
     members.finish(faults);
-    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, opaque, pointer })
+    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
 }
 
 /// Tables, the parts of each and files have names of their own.

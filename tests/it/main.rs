@@ -45,6 +45,7 @@ mod linked;
 mod matrix;
 mod metrics;
 mod nginx;
+mod nodes;
 mod openapi;
 mod outside;
 mod oversight;
