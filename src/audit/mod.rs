@@ -9,6 +9,7 @@
 mod claims;
 mod classes;
 mod content;
+mod decomposed;
 mod dictionary;
 mod fit;
 mod generalized;
@@ -21,6 +22,7 @@ mod keys;
 mod measure;
 mod membership;
 mod part;
+mod possible;
 mod proxy;
 mod reading;
 mod rules;
@@ -32,6 +34,8 @@ mod worlds;
 
 #[cfg(test)]
 mod bucketized;
+#[cfg(test)]
+mod decomposing;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::assign::{Assignment, Values, assign, several, tied};
 use super::bucketize::{PlannedBuckets, capped};
+use super::decompose::Decomposed;
 use super::make::Maker;
 use super::partition::Split;
 use super::slicing::{Slicing, Whole};
@@ -68,6 +69,8 @@ pub struct DesignedTable {
     pub bucketized: Option<Bucketized>,
     /// What stands in cells that several rows share; `None`: exact values.
     pub generalized: Option<Generalized>,
+    /// What it is of a decomposition, whose tables are judged together.
+    pub decomposed: Option<Decomposed>,
 }
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
@@ -251,19 +254,25 @@ impl DesignedTable {
     /// A table of exact values, in buckets or not.
     #[must_use]
     pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
-        Self { attributes, bucketized, generalized: None }
+        Self { attributes, bucketized, generalized: None, decomposed: None }
     }
 
     /// A table of one part whose cells are shared by the rows of a class.
     #[must_use]
     pub const fn generalized(attributes: AttrSet, generalized: Generalized) -> Self {
-        Self { attributes, bucketized: None, generalized: Some(generalized) }
+        Self { attributes, bucketized: None, generalized: Some(generalized), decomposed: None }
+    }
+
+    /// A table of a decomposition.
+    #[must_use]
+    pub const fn decomposed(attributes: AttrSet, decomposed: Decomposed) -> Self {
+        Self { attributes, bucketized: None, generalized: None, decomposed: Some(decomposed) }
     }
 
     /// Whether its rows are whole tuples of exact values.
     #[must_use]
     pub const fn is_plain(&self) -> bool {
-        self.bucketized.is_none() && self.generalized.is_none()
+        self.bucketized.is_none() && self.generalized.is_none() && self.decomposed.is_none()
     }
 
     /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
@@ -271,6 +280,7 @@ impl DesignedTable {
     pub fn stands_alone(&self) -> bool {
         self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
             || self.bucketized.as_ref().is_some_and(Bucketized::stands_alone)
+            || self.decomposed.is_some()
     }
 
     /// The table as the Guardian Normal Form check sees it.
@@ -436,6 +446,8 @@ impl Design {
         });
         let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
         let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
+        let decomposed = self.tables.iter().filter_map(|table| table.decomposed.as_ref());
+        let planned = planned.chain(decomposed.flat_map(|decomposed| decomposed.faults.iter().cloned()));
         let impossible = self.rules.iter().filter_map(impossible).chain(self.rules.iter().filter_map(outside));
         let faults = impossible.chain(ineligible).chain(refused).chain(few).chain(planned);
         let faults: Vec<Fault> = faults.collect();
@@ -494,10 +506,11 @@ impl Design {
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
             let maker = Maker { table, published_names: input.published_names, control };
-            let (parts, standing, witness) = match &designed.bucketized {
-                None => maker.raw(designed.attributes)?,
-                Some(Bucketized { sliced: Some(slicing), .. }) => maker.sliced(slicing, &name, streams)?,
-                Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
+            let (parts, standing, witness) = match (&designed.decomposed, &designed.bucketized) {
+                (Some(decomposed), _) => maker.decomposed(designed.attributes, decomposed, &name, streams)?,
+                (_, None) => maker.raw(designed.attributes)?,
+                (_, Some(Bucketized { sliced: Some(slicing), .. })) => maker.sliced(slicing, &name, streams)?,
+                (_, Some(bucketized)) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
             let (descriptions, cells) = parts.into_iter().unzip();
             tables.push(PublishedTable { name, parts: descriptions, standing });

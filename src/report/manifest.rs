@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedTable, RowMeaning, RuleStanding,
-    Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative,
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedTable, RowMeaning,
+    RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative,
 };
 
 /// The manifest of a release.
@@ -127,6 +127,10 @@ pub struct ManifestRule {
     pub combination: bool,
     /// The guarantee that was asked for.
     pub guarantee: Guarantee,
+    /// Of a decomposition: whether no value can have more than the share 1/l of a bucket, whatever is concluded from the release.
+    /// Where it is false, at least l values are listed of each bucket, and no more is promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded: Option<bool>,
     /// What made it implied or added.
     #[schema(value_type = Option<Object>)]
     pub because: Option<Value>,
@@ -374,7 +378,11 @@ pub fn manifest(
     (uninformative, taxonomies, thresholds): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds]),
     warnings: Vec<Notice>,
 ) -> Manifest {
-    let writer = Writer { names, achieved };
+    let bounded = match &publication.particulars {
+        Particulars::Decompose(said) => Some(said.bounded),
+        _ => None,
+    };
+    let writer = Writer { names, achieved, bounded };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
@@ -419,6 +427,8 @@ pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<
 struct Writer<'a> {
     names: &'a [String],
     achieved: &'a dyn Fn(usize) -> Option<Achieved>,
+    /// Of a decomposition: the attributes that are bounded.
+    bounded: Option<AttrSet>,
 }
 
 impl Writer<'_> {
@@ -447,6 +457,7 @@ impl Writer<'_> {
             sensitive: self.named(rule.protects.attributes()),
             combination: matches!(rule.protects, Protected::Joint(_)),
             guarantee: rule.guarantee,
+            bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
             held_by,
             achieved: (self.achieved)(index),

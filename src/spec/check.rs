@@ -6,6 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::attributes::{Along, Columns, Stated};
+use super::decompose::DraftDecompose;
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
@@ -66,6 +67,9 @@ pub(super) fn resolve(
     if let DraftMethod::Generalize(draft) = &method {
         draft.check(columns, stated, &used, &general, faults);
     }
+    if matches!(method, DraftMethod::Decompose(_)) {
+        DraftDecompose::check(&general, faults);
+    }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
@@ -93,6 +97,7 @@ pub(super) fn resolve(
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
+        DraftMethod::Decompose(draft) => MethodSpec::Decompose(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
             if general.entropy == Some(true) {
@@ -219,6 +224,7 @@ fn check_uninformative(
             Protected::Attribute(_) if matches!(method, MethodSpec::Bucketize(spec) if spec.unsaid(stated)) => {
                 Some("bucketize".to_owned())
             }
+            Protected::Attribute(_) if matches!(method, MethodSpec::Decompose(_)) => Some("decompose".to_owned()),
             Protected::Attribute(_) => None,
         });
         if let Some(what) = unsaid {

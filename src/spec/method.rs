@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::attributes::{Columns, Stated};
 use super::bucketize::{self, DraftBucketize};
+use super::decompose::{self, DraftDecompose};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee_of_rule;
@@ -16,14 +17,15 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Thresholds};
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize", "slicing"];
-const UNSUPPORTED: &[&str] = &["decompose", "sequential"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing"];
+const UNSUPPORTED: &[&str] = &["sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
     Bucketize(DraftBucketize),
+    Decompose(DraftDecompose),
     Generalize(DraftGeneralize),
     Slicing(DraftSlicing),
 }
@@ -71,6 +73,7 @@ impl DraftMethod {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Decompose(draft) => draft.mentioned(),
             Self::Generalize(draft) => draft.mentioned(),
             Self::Slicing(draft) => draft.mentioned(),
         }
@@ -82,6 +85,7 @@ impl DraftMethod {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
             Self::Bucketize(draft) => &draft.guessed,
+            Self::Decompose(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
             Self::Slicing(draft) => &draft.guessed,
         }
@@ -126,6 +130,12 @@ pub(super) fn read(
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
             Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
+        }
+        Some("decompose") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Decompose(decompose::read(members, columns, stated, faults)))
         }
         Some("generalize") => {
             if no_rules.is_some() {

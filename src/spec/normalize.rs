@@ -130,6 +130,7 @@ fn method(parts: &Parts<'_>) -> Value {
             })
         }
         DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
+        DraftMethod::Decompose(draft) => draft.normal(parts.columns),
         DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, thresholds, .. }) => json!({
             "type": "anatomy",
             "quasi_identifiers": names(known),

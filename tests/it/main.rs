@@ -11,6 +11,7 @@ mod command_line;
 mod containers;
 mod contract;
 mod correlated;
+mod decompose;
 mod dependencies;
 mod doors;
 mod durability;

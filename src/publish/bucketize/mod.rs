@@ -143,7 +143,7 @@ impl Method for Bucketize {
             }
             bucketized.planned = Some(Arc::new(planned));
         }
-        let table = DesignedTable { attributes, bucketized: Some(bucketized), generalized: None };
+        let table = DesignedTable::of(attributes, Some(bucketized));
         let (relied_on, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
         design.judge();
