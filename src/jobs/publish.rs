@@ -166,6 +166,7 @@ impl Work<'_> {
             },
             internal_report: None,
             ledger_version,
+            series_version: None,
             now,
         })
     }
