@@ -451,6 +451,7 @@ mod tests {
             dependencies: &[],
             original: Some(&original),
             taxonomies: &[],
+            thresholds: &[],
         };
         let hash = |row: usize| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         tell(&submission, &hash, &Control::default()).unwrap()
@@ -470,8 +471,15 @@ mod tests {
 
     #[test]
     fn without_the_original_nothing_is_known_to_go_together() {
-        let submission =
-            Submission { tables: &[], names: &[], rules: &[], dependencies: &[], original: None, taxonomies: &[] };
+        let submission = Submission {
+            tables: &[],
+            names: &[],
+            rules: &[],
+            dependencies: &[],
+            original: None,
+            taxonomies: &[],
+            thresholds: &[],
+        };
         assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(Uncounted::NotExact)));
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
         match builder.map(|builder| builder.finish(kinds[at])) {
             None => facts[at].overflow = true,
             Some(column) => {
-                facts[at] = ColumnFacts::from(&ColumnProfile::of(&names[at], &column));
+                facts[at] = ColumnFacts::of(&ColumnProfile::of(&names[at], &column), rows);
                 built.push((at, column));
             }
         }

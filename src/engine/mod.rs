@@ -425,6 +425,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
+        MethodSpec::Decompose(_) => ("decompose", None),
         MethodSpec::Generalize(_) => ("generalize", None),
         MethodSpec::Slicing(_) => ("slicing", None),
     };

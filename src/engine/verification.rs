@@ -16,7 +16,7 @@ use crate::microdata::formats::{IngestError, Limits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
-use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestRule, ManifestTable, Notice};
+use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice};
 use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
 
 /// The name of the column of labels.
@@ -141,11 +141,6 @@ pub fn rules_of(
     // k-anonymity protects no attribute
     let protecting = manifest.rules.iter().filter(|rule| !matches!(rule.guarantee, Guarantee::KAnonymity { .. }));
     let chosen = protecting.filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
-    let by_value = |rule: &ManifestRule| matches!(rule.guarantee, Guarantee::Thresholds { .. });
-    if chosen.clone().any(by_value) {
-        let detail = "no attack is played against thresholds of single values yet";
-        return Err(vec![Fault::new("/rule", Kind::GuaranteeUnsupported, detail)]);
-    }
     let rules = chosen.map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: set(&rule.quasi_identifiers),
@@ -180,7 +175,9 @@ pub fn attack_tables(
     control.begin(Phase::Audit, rules.len() as u64)?;
     let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
-    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies: &taxonomies };
+    let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
+    let (taxonomies, thresholds) = (&taxonomies[..], &thresholds[..]);
+    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies, thresholds };
     super::attack::play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }
 
@@ -408,6 +405,7 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         dependencies: &asked.dependencies,
         original: material.original.as_ref(),
         taxonomies: &asked.taxonomies,
+        thresholds: &asked.thresholds,
     };
     let verdict = audit::judge(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);

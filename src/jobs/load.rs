@@ -92,8 +92,9 @@ pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed)
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
-    let facts = |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..profile.into() };
+pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
+    let facts =
+        |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
     profiles.iter().map(facts).collect()
 }
 

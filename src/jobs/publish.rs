@@ -166,6 +166,7 @@ impl Work<'_> {
             },
             internal_report: None,
             ledger_version,
+            series_version: None,
             now,
         })
     }
@@ -183,7 +184,7 @@ pub(super) fn specification_of(
     profiles: &[ColumnProfile],
     limits: &Limits,
 ) -> Result<Specification, Stop> {
-    let facts = facts_of(profiles, limits);
+    let facts = facts_of(dataset.rows, profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let schema = Schema { columns: &facts, record_key: &record_key };
     let mut document = job.specification.clone();

@@ -141,7 +141,7 @@ impl Maker<'_> {
         Ok((part, contents))
     }
 
-    fn part(
+    pub(super) fn part(
         &self,
         name: &str,
         attrs: &[Attr],

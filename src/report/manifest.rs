@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Protected, Publication, PublishedTable, RowMeaning, RuleStanding,
-    Seal, Standing, StatedTaxonomy, Uninformative,
+    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedTable, RowMeaning,
+    RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative,
 };
 
 /// The manifest of a release.
@@ -62,6 +62,9 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Object>)]
     pub taxonomies: BTreeMap<String, Value>,
+    /// The thresholds that guarantees of rules name, per attribute on whose values they are put.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thresholds: BTreeMap<String, Vec<Thresholds>>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
 }
@@ -124,6 +127,10 @@ pub struct ManifestRule {
     pub combination: bool,
     /// The guarantee that was asked for.
     pub guarantee: Guarantee,
+    /// Of a decomposition: whether no value can have more than the share 1/l of a bucket, whatever is concluded from the release.
+    /// Where it is false, at least l values are listed of each bucket, and no more is promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded: Option<bool>,
     /// What made it implied or added.
     #[schema(value_type = Option<Object>)]
     pub because: Option<Value>,
@@ -368,10 +375,14 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
-    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
+    (uninformative, taxonomies, thresholds): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds]),
     warnings: Vec<Notice>,
 ) -> Manifest {
-    let writer = Writer { names, achieved };
+    let bounded = match &publication.particulars {
+        Particulars::Decompose(said) => Some(said.bounded),
+        _ => None,
+    };
+    let writer = Writer { names, achieved, bounded };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
@@ -398,13 +409,26 @@ pub fn manifest(
             .filter(|stated| publication.tables.iter().any(|table| table.attributes().contains(stated.attribute)))
             .map(|stated| (names[stated.attribute.index()].clone(), stated.tree.written()))
             .collect(),
+        thresholds: thresholds_of(thresholds, names),
         warnings,
     }
+}
+
+/// Thresholds, per name of the attribute on whose values they are put.
+#[must_use]
+pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
+    let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
+    for StatedThresholds { attribute, thresholds } in stated {
+        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.clone());
+    }
+    of
 }
 
 struct Writer<'a> {
     names: &'a [String],
     achieved: &'a dyn Fn(usize) -> Option<Achieved>,
+    /// Of a decomposition: the attributes that are bounded.
+    bounded: Option<AttrSet>,
 }
 
 impl Writer<'_> {
@@ -433,6 +457,7 @@ impl Writer<'_> {
             sensitive: self.named(rule.protects.attributes()),
             combination: matches!(rule.protects, Protected::Joint(_)),
             guarantee: rule.guarantee,
+            bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
             held_by,
             achieved: (self.achieved)(index),

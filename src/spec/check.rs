@@ -6,6 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::attributes::{Along, Columns, Stated};
+use super::decompose::DraftDecompose;
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
@@ -19,7 +20,9 @@ use super::types::{
 };
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{
+    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+};
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
@@ -64,6 +67,9 @@ pub(super) fn resolve(
     if let DraftMethod::Generalize(draft) = &method {
         draft.check(columns, stated, &used, &general, faults);
     }
+    if matches!(method, DraftMethod::Decompose(_)) {
+        DraftDecompose::check(&general, faults);
+    }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
     let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
@@ -82,10 +88,16 @@ pub(super) fn resolve(
         |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
     let uninformative: Vec<Uninformative> =
         used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
+    let named = match &method {
+        DraftMethod::Versatile(draft) => draft.thresholds.clone(),
+        DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
+        _ => Vec::new(),
+    };
     let method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
+        DraftMethod::Decompose(draft) => MethodSpec::Decompose(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
             if general.entropy == Some(true) {
@@ -110,6 +122,7 @@ pub(super) fn resolve(
     };
     let taxonomies: Vec<StatedTaxonomy> = used.iter().filter_map(tree).collect();
     check_leaves(columns, &used, &taxonomies, general.dataset, faults);
+    let thresholds = stated_thresholds(method.rules(), &named);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
@@ -119,6 +132,7 @@ pub(super) fn resolve(
         method,
         uninformative,
         taxonomies,
+        thresholds,
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
@@ -210,6 +224,7 @@ fn check_uninformative(
             Protected::Attribute(_) if matches!(method, MethodSpec::Bucketize(spec) if spec.unsaid(stated)) => {
                 Some("bucketize".to_owned())
             }
+            Protected::Attribute(_) if matches!(method, MethodSpec::Decompose(_)) => Some("decompose".to_owned()),
             Protected::Attribute(_) => None,
         });
         if let Some(what) = unsaid {
@@ -253,6 +268,21 @@ fn check_leaves(
             faults.push(values_missing(&facts.name, missing, detail, dataset.as_deref()));
         }
     }
+}
+
+/// The thresholds that the guarantees of rules name, with the attributes whose values they are for.
+pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &[Thresholds]) -> Vec<StatedThresholds> {
+    let mut found: Vec<StatedThresholds> = Vec::new();
+    for rule in rules {
+        let (Guarantee::Thresholds { stated, .. }, Protected::Attribute(attribute)) = (rule.guarantee, rule.protects)
+        else {
+            continue;
+        };
+        let thresholds = named.iter().find(|thresholds| thresholds.name() == stated);
+        let stated = thresholds.map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone() });
+        found.extend(stated.filter(|stated| !found.contains(stated)));
+    }
+    found
 }
 
 /// The fault of values that are no leaves of the taxonomy of their attribute.

@@ -8,6 +8,7 @@ use super::attributes::{Along, Columns, Stated};
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::duration;
+use super::guarantee::written;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 
 /// What a document was read into.
@@ -105,7 +106,7 @@ fn method(parts: &Parts<'_>) -> Value {
                 json!({
                     "quasi_identifiers": names(&rule.known),
                     protected: names(&rule.sensitive),
-                    "guarantee": rule.guarantee,
+                    "guarantee": written(&rule.guarantee, &draft.thresholds),
                 })
             };
             let dependency = |stated: &DraftDependency| {
@@ -129,11 +130,12 @@ fn method(parts: &Parts<'_>) -> Value {
             })
         }
         DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
-        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, .. }) => json!({
+        DraftMethod::Decompose(draft) => draft.normal(parts.columns),
+        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, thresholds, .. }) => json!({
             "type": "anatomy",
             "quasi_identifiers": names(known),
             "sensitive": sensitive.map(|column| parts.columns.name(column)),
-            "guarantee": guarantee,
+            "guarantee": guarantee.map(|guarantee| written(&guarantee, thresholds)),
         }),
         DraftMethod::Generalize(draft) => draft.normal(parts.columns),
         DraftMethod::Slicing(draft) => super::slicing::normal(parts.columns, draft),

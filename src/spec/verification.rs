@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attributes::Columns;
+use super::check::stated_thresholds;
 use super::dependencies;
 use super::grammar;
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
@@ -17,7 +18,7 @@ use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
 use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
+use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -129,6 +130,8 @@ pub struct Asked {
     pub attacks: Vec<Attack>,
     /// The taxonomies of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values.
+    pub thresholds: Vec<StatedThresholds>,
 }
 
 /// What a request speaks of, before any file is read.
@@ -402,9 +405,10 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
+    let mut thresholds = Vec::new();
     let default = match default {
         None => DefaultGuarantee::Absent,
-        Some(value) => guarantee(&value, &members.at("default_guarantee"), faults)
+        Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
     let pointer = members.at("rules");
@@ -429,9 +433,16 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             rule
         })
         .collect();
-    let mut reader =
-        RuleReader { columns: &published, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new() };
+    let mut reader = RuleReader {
+        columns: &published,
+        default,
+        faults,
+        mentioned: BTreeSet::new(),
+        guessed: BTreeSet::new(),
+        thresholds,
+    };
     let rules = reader.read_all(&rules, &pointer);
+    let thresholds = reader.thresholds;
     let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
     let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
     for rule in &rules {
@@ -447,8 +458,10 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             faults.push(fault.with("attribute", name.as_str()));
         }
     }
+    let thresholds = stated_thresholds(&rules, &thresholds);
     Some(Asked {
         rules,
+        thresholds,
         taxonomies,
         dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
         attacks,

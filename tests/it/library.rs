@@ -54,7 +54,8 @@ pub(crate) struct Job {
 
 impl Original {
     pub(crate) fn new(table: Table) -> Self {
-        let facts = |attr| ColumnFacts::from(&ColumnProfile::of(table.name(attr), table.column(attr)));
+        let rows = table.rows() as u64;
+        let facts = |attr| ColumnFacts::of(&ColumnProfile::of(table.name(attr), table.column(attr)), rows);
         Self { facts: table.attributes().iter().map(facts).collect(), table }
     }
 

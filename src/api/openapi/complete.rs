@@ -33,6 +33,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Finding", "attribute"),
     ("Manifest", "reproducible"),
     ("Manifest", "taxonomies"),
+    ("Manifest", "thresholds"),
     ("Manifest", "uninformative"),
     ("ManifestPart", "counterfeits_per_bucket"),
     ("ManifestPart", "null"),

@@ -124,6 +124,7 @@ impl Case {
             accounted: self.world.accounted,
             uninformative: &[],
             taxonomies: &self.world.taxonomies,
+            thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

@@ -27,6 +27,7 @@ fn columns(names: &[&str]) -> Vec<ColumnFacts> {
         mostly_distinct: false,
         overflow: false,
         distinct: None,
+        largest_l: None,
     };
     names.iter().map(plain).collect()
 }
