@@ -105,6 +105,7 @@ fn a_real_table_is_sliced_in_boxes() {
                 rules: Some(job.specification.method.rules()),
                 uninformative: None,
                 taxonomies: None,
+                thresholds: None,
                 original,
             };
             let summary = verify(&claim, &files, &guardian::control::Control::default()).unwrap();
