@@ -407,7 +407,16 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     }
     let options = CsvOptions { delimiter, null: query.null, types: types.unwrap_or_default() };
     let (subject, max_rows_per_subject) = (query.subject, query.max_rows_per_subject);
-    Ok(UploadRequest { name, series, record_key, subject, max_rows_per_subject, same_people, options, ..UploadRequest::default() })
+    Ok(UploadRequest {
+        name,
+        series,
+        record_key,
+        subject,
+        max_rows_per_subject,
+        same_people,
+        options,
+        ..UploadRequest::default()
+    })
 }
 
 /// `age:integer,zip:text`

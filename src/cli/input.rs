@@ -62,13 +62,7 @@ fn unread(path: &Path, control: &Control, error: IngestError) -> End {
 }
 
 /// Reads the columns of a file that the document uses and checks the document against them.
-pub(super) fn job(
-    path: &Path,
-    document: &Value,
-    unit: &Unit,
-    origin: Origin,
-    control: &Control,
-) -> Result<Job, End> {
+pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, control: &Control) -> Result<Job, End> {
     let limits = Limits::default();
     let mut reader = opened(path, None, &limits, control)?;
     let ingest = |error| unread(path, control, error);
@@ -139,7 +133,8 @@ impl<'a> Persons<'a> {
         let by = match unit {
             Unit::Row => None,
             Unit::Subject { attribute, max_rows } => {
-                let unknown = || End::Usage(format!("--subject names column {attribute:?}, which the table does not have"));
+                let unknown =
+                    || End::Usage(format!("--subject names column {attribute:?}, which the table does not have"));
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
                 Some((column, attribute.as_str(), *max_rows))
             }
@@ -149,9 +144,8 @@ impl<'a> Persons<'a> {
 
     fn add(&mut self, chunk: &Chunk) -> Result<(), End> {
         let Some((column, name, most)) = self.by else { return Ok(()) };
-        let malformed = |detail: String| {
-            End::Refused(Box::new(Problem::new(Kind::UploadMalformed, detail).with("column", name)))
-        };
+        let malformed =
+            |detail: String| End::Refused(Box::new(Problem::new(Kind::UploadMalformed, detail).with("column", name)));
         for row in 0..chunk.rows as usize {
             let Some(person) = chunk.columns[column].value(row) else {
                 return Err(malformed("a row is of no subject".to_owned()));

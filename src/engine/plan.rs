@@ -241,7 +241,7 @@ pub(super) fn in_words(
         particulars: design
             .planned()
             .find(|planned| planned.faults.is_empty())
-            .and_then(|planned| particulars(&planned.particulars(), names)),
+            .and_then(|planned| particulars(&planned.particulars(), &names)),
         composition,
         problems,
         warnings,

@@ -385,12 +385,7 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
-    (uninformative, taxonomies, thresholds, unit): (
-        &[Uninformative],
-        &[StatedTaxonomy],
-        &[StatedThresholds],
-        &Unit,
-    ),
+    (uninformative, taxonomies, thresholds, unit): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds], &Unit),
     warnings: Vec<Notice>,
 ) -> Manifest {
     let bounded = match &publication.particulars {

@@ -15,10 +15,11 @@ use super::reader::{Faults, child};
 use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::slicing;
-use super::unit::Enforce;
-use super::types::{Schema, 
-    Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
+use super::types::{
+    Algorithm, AnatomySpec, MethodSpec, ProposedTable, Schema, SpecWarning, Specification, StatedDependency,
+    VersatileSpec,
 };
+use super::unit::Enforce;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{

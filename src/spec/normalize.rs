@@ -9,8 +9,8 @@ use super::dependencies::DraftDependency;
 use super::document::General;
 use super::duration;
 use super::guarantee::written;
-use crate::publication::Unit;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
+use crate::publication::Unit;
 
 /// What a document was read into.
 pub(super) struct Parts<'a> {

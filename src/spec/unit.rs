@@ -97,8 +97,7 @@ impl Enforce<'_> {
 
     fn too_large(&mut self, pointer: &str) {
         let allowed = "bounds that can be kept by rows, of which a person has max_rows_per_subject";
-        self.faults.push(
-            Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed),
-        );
+        self.faults
+            .push(Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed));
     }
 }

@@ -18,7 +18,9 @@ use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
 use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit};
+use crate::publication::{
+    Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit,
+};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;

@@ -9,10 +9,10 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap, PartChunkRecord,
-    People, PeopleRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
-    ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord,
-    TaxonomyVersion, TenantSettings,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap,
+    PartChunkRecord, People, PeopleRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease,
+    PortableRule, PortableVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord,
+    StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
 

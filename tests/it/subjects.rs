@@ -14,7 +14,8 @@ fn visits() -> String {
     let mut visit = 0_u32;
     for patient in 0..90_u32 {
         for _ in 0..=(patient * 7 + patient / 5) % 3 {
-            let disease = ["flu", "asthma", "angina", "fracture", "migraine", "HIV", "gout", "burn", "cut"][(visit * 5 % 9) as usize];
+            let disease = ["flu", "asthma", "angina", "fracture", "migraine", "HIV", "gout", "burn", "cut"]
+                [(visit * 5 % 9) as usize];
             rows += &format!("p{patient},{},w{},{disease}\n", 20 + patient % 37, visit * visit % 4);
             visit += 1;
         }
@@ -24,7 +25,8 @@ fn visits() -> String {
 
 /// Uploads the visits, of which no patient has more than three.
 async fn uploaded(server: &Server) -> String {
-    let answer = server.upload("/v1/datasets?subject=patient&max_rows_per_subject=3&same_people=false&reason=test", visits()).await.ok(201);
+    let answer =
+        server.upload("subject=patient&max_rows_per_subject=3&same_people=false&reason=test", visits()).await.ok(201);
     assert_eq!((&answer["subject"], &answer["max_rows_per_subject"]), (&json!("patient"), &json!(3)));
     text(&answer["id"])
 }
@@ -82,7 +84,11 @@ async fn guarantees_hold_of_persons() {
         let dataset = uploaded(&server).await;
         let release = server.publish(&dataset, document).await;
         let rule = &release["rules"][0];
-        assert_eq!((&rule["guarantee"]["least"], &rule["guarantee"]["most"]), (&json!("0.4"), &json!("0.6")), "{rule:#}");
+        assert_eq!(
+            (&rule["guarantee"]["least"], &rule["guarantee"]["most"]),
+            (&json!("0.4"), &json!("0.6")),
+            "{rule:#}"
+        );
         assert_eq!((&rule["enforced"]["least"], &rule["enforced"]["most"]), (&json!("2/15"), &json!("0.2")));
         for bucket in buckets(&server.part(&release, "t1", "sa").await).values() {
             let size: u64 = bucket.values().sum();
@@ -101,9 +107,13 @@ async fn classes_hold_so_many_persons() {
         "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": [], "guarantees": [{"type": "k_anonymity", "k": 5}]}});
     let release = server.publish(&dataset, document).await;
     let rule = &release["rules"][0];
-    assert_eq!((&rule["guarantee"], &rule["enforced"]), (&json!({"type": "k_anonymity", "k": 5}), &json!({"type": "k_anonymity", "k": 13})));
+    assert_eq!(
+        (&rule["guarantee"], &rule["enforced"]),
+        (&json!({"type": "k_anonymity", "k": 5}), &json!({"type": "k_anonymity", "k": 13}))
+    );
     let rows = server.part(&release, "t1", "rows").await;
-    let (mut classes, mut persons): (BTreeMap<(String, String), u64>, BTreeMap<(String, String), BTreeSet<String>>) = Default::default();
+    let (mut classes, mut persons): (BTreeMap<(String, String), u64>, BTreeMap<(String, String), BTreeSet<String>>) =
+        Default::default();
     for row in csv::Reader::from_reader(rows.as_bytes()).records() {
         let row = row.unwrap();
         *classes.entry((row[0].to_owned(), row[1].to_owned())).or_default() += 1;
@@ -130,7 +140,7 @@ async fn classes_hold_so_many_persons() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_of_persons_is_refused() {
     let server = Server::start().await;
-    let upload = async |query: &str, body: String| server.upload(&format!("/v1/datasets?{query}"), body).await;
+    let upload = async |query: &str, body: String| server.upload(query, body).await;
     upload("subject=patient", visits()).await.problem(400, "malformed-request");
     upload("max_rows_per_subject=3", visits()).await.problem(400, "malformed-request");
     upload("subject=patient&max_rows_per_subject=0", visits()).await.problem(400, "malformed-request");
@@ -162,12 +172,17 @@ async fn what_is_not_said_of_persons_is_refused() {
     document["method"]["guarantee"]["l"] = 2.into();
     server.job(&dataset, document).await.fault("/attributes/patient", "identifier-published");
     // of whom there is one row each, rows are persons
-    let one = "patient,age,disease\n".to_owned() + &(0..40).map(|i| format!("p{i},{},d{}\n", 20 + i % 9, i % 4)).collect::<String>();
-    let answer = server.upload("/v1/datasets?subject=patient&max_rows_per_subject=1", one).await.ok(201);
+    let one = "patient,age,disease\n".to_owned()
+        + &(0..40).map(|i| format!("p{i},{},d{}\n", 20 + i % 9, i % 4)).collect::<String>();
+    let answer =
+        server.upload("subject=patient&max_rows_per_subject=1&same_people=false&reason=test", one).await.ok(201);
     let document = json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}},
         "method": {"type": "anatomy", "sensitive": "disease", "guarantee": {"type": "distinct_l_diversity", "l": 3}}});
     let release = server.publish(&text(&answer["id"]), document).await;
-    assert_eq!((&release["unit"], &release["rules"][0]["enforced"]), (&json!({"subject": "patient", "max_rows": 1}), &Value::Null));
+    assert_eq!(
+        (&release["unit"], &release["rules"][0]["enforced"]),
+        (&json!({"subject": "patient", "max_rows": 1}), &Value::Null)
+    );
 }
 
 #[test]
@@ -178,7 +193,14 @@ fn the_command_line_publishes_and_verifies_persons() {
     fs::write(path("S.json"), anatomy(json!({"type": "l_diversity", "l": 2})).to_string()).unwrap();
     let publish = |out: &Path, most: &str| {
         let mut command = guardian();
-        command.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json")).arg("--out").arg(out);
+        command
+            .arg("publish")
+            .arg("--input")
+            .arg(path("T.csv"))
+            .arg("--spec")
+            .arg(path("S.json"))
+            .arg("--out")
+            .arg(out);
         run(command.args(["--subject", "patient", "--max-rows-per-subject", most])).status.code()
     };
     let out = path("out");
