@@ -40,12 +40,13 @@ pub(super) fn check(
         Some(TableWitness::Boxes { boxes, .. }) => boxes.get(position).map(Vec::as_slice),
         _ => None,
     };
+    let boxed = evidence.publication.tables.get(index).is_none_or(slicing::is_boxed);
     let mut codes: Vec<Cow<'_, Codes>> = Vec::with_capacity(part.columns.len());
     for column in &part.columns {
         let of = original.column(column.attribute);
         codes.push(match (&column.cells, boxes) {
-            (None, _) => Cow::Borrowed(&of.codes),
-            (Some(_), None) => return fail("it is not told which rows share a box"),
+            (Some(_), None) if boxed => return fail("it is not told which rows share a box"),
+            (None, _) | (Some(_), None) => Cow::Borrowed(&of.codes),
             (Some(_), Some(boxes)) => match slicing::intervals(column, of, boxes) {
                 Some(codes) => Cow::Owned(codes),
                 None => return fail("its intervals are not those of the rows that share a box"),

@@ -65,7 +65,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         None => None,
         Some(path) => {
             let document = input::document(&directory.join("specification.json"))?;
-            Some(input::job(path, &document, Origin::Reproduction, &control)?)
+            Some(input::job(path, &document, &manifest.unit, Origin::Reproduction, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();

@@ -116,7 +116,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        (&specification.uninformative, &specification.taxonomies, &specification.thresholds),
+        (&specification.uninformative, &specification.taxonomies, &specification.thresholds, &specification.unit),
         warnings,
     );
     if specification.entropy {

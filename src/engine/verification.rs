@@ -148,7 +148,7 @@ pub fn rules_of(
             several if rule.combination => Protected::Joint(several),
             one => one.iter().next().map_or(Protected::Joint(one), Protected::Attribute),
         },
-        guarantee: rule.guarantee,
+        guarantee: rule.of_rows(),
     });
     let rules: Vec<SubmittedRule> = rules.collect();
     if rules.is_empty() && pointer.is_some() {

@@ -94,6 +94,12 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     let bounds = thresholds_in(claim.manifest, claim.names);
     let all_bounds =
         claim.thresholds.is_none_or(|stated| thresholds_of(stated, claim.names) == claim.manifest.thresholds);
+    let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
+    let promised = claim.manifest.rules.iter().all(|rule| {
+        let known = all_thresholds.iter().map(|stated| &stated.thresholds);
+        claim.manifest.unit.stated(rule.of_rows(), known) == rule.guarantee
+            && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
+    });
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
@@ -121,6 +127,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
             && all_listed
             && all_trees
             && all_bounds
+            && promised
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
         detail: mistyped,

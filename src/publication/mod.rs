@@ -9,6 +9,7 @@ mod ratio;
 mod rule;
 mod table;
 mod thresholds;
+mod unit;
 mod witness;
 
 pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
@@ -20,6 +21,7 @@ pub use table::{
     SlicedDiversity, Standing, TableName, Tellable, kind_of_sealed,
 };
 pub use thresholds::{Thresholds, ThresholdsName};
+pub use unit::Unit;
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

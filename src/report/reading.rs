@@ -72,7 +72,7 @@ impl Reader<'_> {
             because: because.map(|pointer| Because::Rule(pointer.to_owned())),
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
-            guarantee: rule.guarantee,
+            guarantee: rule.of_rows(),
             held_by,
         })
     }

@@ -16,18 +16,20 @@ use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::slicing;
 use super::types::{
-    Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, MethodSpec, ProposedTable, Schema, SpecWarning, Specification, StatedDependency,
+    VersatileSpec,
 };
+use super::unit::Enforce;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative, Unit,
 };
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
     columns: &Columns<'_>,
-    record_key: &[String],
+    schema: &Schema<'_>,
     general: General,
     stated: &[Stated],
     method: Option<DraftMethod>,
@@ -43,7 +45,7 @@ pub(super) fn resolve(
     let used: Vec<usize> = (0..columns.facts.len()).filter(is_used).collect();
     let mut warnings = Vec::new();
     for &column in &used {
-        check_attribute(columns, record_key, column, &stated[column], &mut warnings, faults);
+        check_attribute(columns, schema, column, &stated[column], &mut warnings, faults);
     }
     let published_names = published_names(columns, stated, &used, faults);
     if used.is_empty() && faults.is_empty() {
@@ -71,7 +73,7 @@ pub(super) fn resolve(
         DraftDecompose::check(&general, faults);
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
-    let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
+    let parts = Parts { unit: schema.unit, columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
         used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
@@ -88,12 +90,12 @@ pub(super) fn resolve(
         |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
     let uninformative: Vec<Uninformative> =
         used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
-    let named = match &method {
+    let mut named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds.clone(),
         DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
         _ => Vec::new(),
     };
-    let method = match method {
+    let mut method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
@@ -113,6 +115,7 @@ pub(super) fn resolve(
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
         }
     };
+    Enforce { unit: schema.unit, faults }.on(&mut method, &mut named);
     check_uninformative(columns, &used, &uninformative, &method, faults);
     let along = used.iter().filter(|column| stated[**column].taxonomy.is_some()).map(|column| attrs[column]);
     check_grounds(columns, &used, along.collect(), &method, faults);
@@ -133,6 +136,7 @@ pub(super) fn resolve(
         uninformative,
         taxonomies,
         thresholds,
+        unit: schema.unit.clone(),
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
@@ -169,7 +173,7 @@ fn check_accounted(
 /// Checks an attribute that would be published.
 fn check_attribute(
     columns: &Columns<'_>,
-    record_key: &[String],
+    schema: &Schema<'_>,
     column: usize,
     stated: &Stated,
     warnings: &mut Vec<SpecWarning>,
@@ -181,10 +185,12 @@ fn check_attribute(
     if stated.drop {
         faults.range(child(&pointer, "drop"), "false, or no rule that uses the attribute");
     }
-    let is_key = record_key.contains(name);
-    let is_identifier = stated.identifier == Some(true) || facts.identifier || is_key;
+    let is_subject = matches!(schema.unit, Unit::Subject { attribute, .. } if attribute == name);
+    let is_key = schema.record_key.contains(name);
+    let is_identifier = stated.identifier == Some(true) || facts.identifier || is_key || is_subject;
     if is_identifier && !stated.overrides_identifier() {
         let why = match (is_key, facts.identifier) {
+            _ if is_subject => "tells persons apart",
             (true, _) => "belongs to the record key",
             (_, true) => "looks like an identifier: over 90% of its values are distinct",
             _ => "is declared as an identifier",

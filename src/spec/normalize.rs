@@ -10,9 +10,11 @@ use super::document::General;
 use super::duration;
 use super::guarantee::written;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
+use crate::publication::Unit;
 
 /// What a document was read into.
 pub(super) struct Parts<'a> {
+    pub(super) unit: &'a Unit,
     pub(super) columns: &'a Columns<'a>,
     pub(super) general: &'a General,
     pub(super) stated: &'a [Stated],
@@ -41,6 +43,10 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
 
     let mut full = reuse.clone();
     reuse.insert("unlisted".into(), "drop".into());
+    // said of the dataset, not in the document
+    if let Unit::Subject { .. } = parts.unit {
+        reuse.insert("unit".into(), json!(parts.unit));
+    }
     let mut sorted = attributes.clone();
     // faults point at values as they are stated; their order says nothing
     for values in sorted.values_mut().filter_map(|members| members.get_mut("uninformative")?.as_array_mut()) {

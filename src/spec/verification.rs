@@ -18,7 +18,9 @@ use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
 use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
+use crate::publication::{
+    Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit,
+};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -399,9 +401,9 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
         return None;
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = Columns::of(&Schema { columns: &facts, record_key: &[] });
+    let all = Columns::of(&Schema { columns: &facts, record_key: &[], unit: &Unit::Row });
     let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
-    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[] });
+    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));

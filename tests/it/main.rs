@@ -62,6 +62,7 @@ mod several_sensitive;
 mod slicing;
 mod source;
 mod stores;
+mod subjects;
 mod taxonomies;
 mod telemetry;
 mod thresholds;
