@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use super::classes::Joint;
 use super::guarantee::at_least;
@@ -14,7 +14,7 @@ use super::keys::Buckets;
 use super::part::{ReadColumn, ReadPart};
 use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, parse_set, write_set};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, Taxonomy, parse_set, write_set};
 use crate::publication::{
     Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
     TableWitness,
@@ -146,12 +146,9 @@ struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// `None` where cells are nodes and there is no tree above all values.
-    fn of(evidence: &Evidence<'_>, attribute: Attr, shape: CellShape, domain: &'a Domain) -> Option<Self> {
+    fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
-            CellShape::Node => {
-                let tree = &evidence.taxonomies.iter().find(|stated| stated.attribute == attribute)?.tree;
-                Some(Above::of(tree, Some(domain.kind()), domain.iter())?)
-            }
+            CellShape::Node => Some(Above::of(tree?, Some(domain.kind()), domain.iter())?),
             CellShape::Exact | CellShape::Interval | CellShape::Set => None,
         };
         Some(Self { shape, domain, above })
@@ -254,6 +251,20 @@ pub(super) fn content(
     place: &str,
     findings: &mut Findings,
 ) {
+    for column in
+        part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
+    {
+        let (column, name) = (column.0, evidence.name(column.0.attribute));
+        let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+        let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
+        let strange = strangers(&stated.tree, cells.iter().map(Option::as_deref));
+        if strange > 0 {
+            findings.fail(
+                CheckName::Dictionary,
+                format!("{place}: {strange} cells of {name} are no nodes of its taxonomy"),
+            );
+        }
+    }
     let Some(original) = evidence.original else { return };
     if part.rows != original.rows() {
         let detail = format!("{place}: it does not have a row for each row of the original");
@@ -263,7 +274,8 @@ pub(super) fn content(
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
         let says = column.cells.as_ref().map(|cells| {
-            let ground = Ground::of(evidence, column.attribute, claimed.cells.shape(), domain)?;
+            let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+            let ground = Ground::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
             let cells = cells.iter().map(|cell| Says::read(&ground, cell.as_deref()));
             Some((cells.collect::<Option<Vec<Says>>>()?, ground))
         });
@@ -379,6 +391,20 @@ fn unlinked(
     if !exact.is_empty() && numbers[0] != numbers[1] {
         findings.fail(CheckName::Content, format!("{place}: its exact values are not those of the original"));
     }
+}
+
+/// How many of these cells are no nodes of a tree.
+pub(super) fn strangers<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
+    let labels: AHashSet<Option<&[u8]>> =
+        (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
+    cells.filter(|cell| !labels.contains(cell)).count()
+}
+
+/// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
+pub(super) fn unplaced_of(shape: CellShape, tree: Option<&Taxonomy>, cells: &Column, original: &Column) -> Option<u64> {
+    let ground = Ground::of(shape, tree, &original.domain)?;
+    let says = cells.domain.iter().map(|cell| Says::read(&ground, cell)).collect::<Option<Vec<Says>>>()?;
+    Some(unplaced(&says, &ground, &cells.counts(), &original.counts()))
 }
 
 /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,

@@ -9,6 +9,7 @@
 mod claims;
 mod classes;
 mod content;
+mod decomposed;
 mod dictionary;
 mod fit;
 mod generalized;
@@ -21,6 +22,7 @@ mod keys;
 mod measure;
 mod membership;
 mod part;
+mod possible;
 mod proxy;
 mod reading;
 mod rules;
@@ -33,6 +35,8 @@ mod worlds;
 
 #[cfg(test)]
 mod bucketized;
+#[cfg(test)]
+mod decomposing;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
@@ -61,7 +65,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Beside, Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
+use crate::publication::{
+    Beside, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+    Witness,
+};
+use thresholds::Bound;
 use tree::{Stated, Ways};
 
 /// What an audit is given.
@@ -93,6 +101,8 @@ pub struct Evidence<'a> {
     pub taxonomies: &'a [StatedTaxonomy],
     /// Earlier releases, where the release is made beside some and they are at hand.
     pub beside: Option<&'a Beside>,
+    /// The thresholds that rules put on values of attributes, as the caller stated them.
+    pub thresholds: &'a [StatedThresholds],
 }
 
 impl Evidence<'_> {
@@ -112,7 +122,9 @@ impl Evidence<'_> {
     fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
         let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
-        Stated { ruled_out: self.ruled_out(attr, values), ways }
+        let bound = |thresholds: &&Thresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
+        let bounds = thresholds::of(self, attr).iter().map(bound).collect();
+        Stated { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }
 
     /// The codes of values that an insider can rule out.

@@ -84,8 +84,8 @@ fn only_what_is_claimed_and_accounted_is_published() {
     );
     assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
     assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
-    let particulars = Particulars::Decompose { repeat_free: Vec::new(), breaches: Vec::new() };
-    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Buckets]);
+    let particulars = Particulars::Sequential(Box::default());
+    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Seals]);
     assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
     assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
     assert!(after(|w| w.publication.tables[1].parts[0].columns[0].attribute = Attr(6)).contains(&CheckName::Columns));
@@ -259,6 +259,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         uninformative: &[],
         taxonomies: &[],
         beside: None,
+        thresholds: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
@@ -287,6 +288,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             uninformative: &[],
             taxonomies: &[],
             beside: None,
+            thresholds: &[],
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
         let failed = failed(&audit);
@@ -355,6 +357,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         uninformative: &[],
         taxonomies: &[],
         beside: None,
+        thresholds: &[],
     };
     assert!(verify(&evidence, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
@@ -501,7 +504,7 @@ proptest::proptest! {
         let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
         proptest::prop_assume!(!bucket.is_empty());
         let ways = Ways::of(&tree, None, domain.iter()).map(Arc::new);
-        let shares = Shares::of(&bucket, &overall, &Stated { ruled_out: Vec::new(), ways });
+        let shares = Shares::of(&bucket, &overall, &Stated { ways, ..Stated::default() });
         let (work, unit) = shares.distance(Ground::Hierarchical).expect("a distance");
         let terrain = Terrain::default().along(tree.bind(&domain).expect("leaves"));
         let population = Population::new(overall).on(terrain);

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::thresholds::Bound;
 use crate::microdata::{AttributeType, Taxonomy};
 
 /// What is stated of the values of a column.
@@ -13,6 +14,8 @@ pub(super) struct Stated {
     pub(super) ruled_out: Vec<u32>,
     /// Where values stand in a tree; none where no tree is stated, or where a value is no leaf of it, or several.
     pub(super) ways: Option<Arc<Ways>>,
+    /// What each value may take of a bucket, under each map of thresholds that is stated.
+    pub(super) bounds: Vec<Arc<Bound>>,
 }
 
 /// The ways of all values of a column.

@@ -65,7 +65,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         None => None,
         Some(path) => {
             let document = input::document(&directory.join("specification.json"))?;
-            Some(input::job(path, &document, Origin::Reproduction, &control)?)
+            Some(input::job(path, &document, &manifest.unit, Origin::Reproduction, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
@@ -76,6 +76,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         uninformative: job.as_ref().map(|job| job.specification.uninformative.as_slice()),
         taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
         requirements: job.as_ref().map(|job| job.specification.method.requirements()),
+        thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
         original: job.as_ref().map(|job| &job.table),
     };
     let summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{Boxes, Cells, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
 use crate::problem::{Kind, Problem};
-use crate::publication::{Part, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
+use crate::publication::{Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -114,9 +114,9 @@ impl Asked {
     /// # Errors
     /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
-        if let Some((table, part)) = boxes_of(&self.publication) {
+        if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
-            let read = Boxes::read(&table.name, part, wanted, &self.kinds, &self.taxonomies, parts, control);
+            let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
             let boxes = read.map_err(unread)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();
@@ -151,11 +151,10 @@ impl From<Estimate> for QueryAnswer {
     }
 }
 
-/// The one table and part of a publication whose cells stand for several values.
-pub(super) fn boxes_of(publication: &Publication) -> Option<(&PublishedTable, &Part)> {
+/// The one table of a publication, where cells of it stand for several values.
+pub(super) fn boxes_of(publication: &Publication) -> Option<&PublishedTable> {
     let [table] = &publication.tables[..] else { return None };
-    let [part] = &table.parts[..] else { return None };
-    part.is_generalized().then_some((table, part))
+    table.is_generalized().then_some(table)
 }
 
 /// What it means when parts cannot be read.

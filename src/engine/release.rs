@@ -87,6 +87,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         uninformative: &specification.uninformative,
         taxonomies: &specification.taxonomies,
         beside: Some(&order.earlier.beside),
+        thresholds: &specification.thresholds,
     };
     let audit = audit::verify(&evidence, control)?;
     if !audit.verified() || audit.linkage != Linkage::Checked {
@@ -113,7 +114,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        (&specification.uninformative, &specification.taxonomies),
+        (&specification.uninformative, &specification.taxonomies, &specification.thresholds, &specification.unit),
         warnings,
     );
     if specification.entropy {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 18] = [
+const ELSEWHERE: [(Kind, &str, &str); 19] = [
     (Kind::Unauthenticated, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Forbidden, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Quota, "tests/it/idempotency.rs", "jobs_beyond_the_quota_are_refused"),
@@ -27,6 +27,7 @@ const ELSEWHERE: [(Kind, &str, &str); 18] = [
     (Kind::WorkLimit, "tests/it/limits.rs", "a_job_beyond_the_memory_is_refused_before_it_is_queued"),
     (Kind::ThresholdMissing, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::InfeasibleSizes, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::PriorReleaseViolates, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::ExclusionContradicted, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),

@@ -56,6 +56,7 @@ pub(super) const FAULTS: &[Kind] = &[
     Kind::ThresholdMissing,
     Kind::InfeasibleSizes,
     Kind::DomainTooSmall,
+    Kind::NoNoise,
     MultiSaEmpty,
     NotGnf,
     DependencyExpansionLimit,

@@ -159,6 +159,7 @@ impl Case {
             accounted: self.world.accounted,
             uninformative: &[],
             taxonomies: &self.world.taxonomies,
+            thresholds: &[],
             beside: beside.then_some(&self.beside),
         };
         verify(&evidence, &Control::default()).expect("an answer")

@@ -182,6 +182,11 @@ fn make(
     Ok((PublishedTable { name, parts: vec![part], standing }, contents, TableWitness::Rows(places)))
 }
 
+/// The interval of the class of each row, as text.
+pub(in crate::publish) fn interval_cells(column: &Column, classes: &Assignment) -> Column {
+    shared_cells(column, CellKind::Interval, None, classes)
+}
+
 /// The text of the cell that each row shares with its class. Of a class without values an interval is missing, and so is a node that is
 /// the missing value as a leaf.
 fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, classes: &Assignment) -> Column {
