@@ -37,6 +37,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("ManifestPart", "counterfeits_per_bucket"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
+    ("ManifestRule", "bounded"),
     ("Measures", "t_hierarchical"),
     ("MethodName", "adversary"),
     ("MethodName", "algorithm"),
