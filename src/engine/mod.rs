@@ -2,6 +2,7 @@
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod attack;
+mod concluding;
 mod entropy;
 mod exposure;
 mod internal;
@@ -36,6 +37,7 @@ use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
+pub use concluding::conclude;
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
@@ -47,7 +49,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    read_file, read_published, rules_of, stated_by, verify_tables,
+    judged_together, read_file, read_published, rules_of, stated_by, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -382,6 +384,7 @@ fn judged(
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
+    warnings.extend(plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
     warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));

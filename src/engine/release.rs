@@ -104,6 +104,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(super::plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let mut manifest = manifest(

@@ -426,6 +426,18 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
     Ok(found)
 }
 
+/// What whoever holds a decomposed release against rules should know: here its tables are anybody's.
+#[must_use]
+pub fn judged_together(manifest: &Manifest) -> Option<Notice> {
+    (manifest.method.r#type == "decompose").then(|| Notice {
+        r#type: "judged-apart".to_owned(),
+        pointer: None,
+        detail: "the tables of a decomposition hold their rules together, as its manifest and guardian verify say; here they are judged \
+                 as tables of anybody, of which the joint values lead around the buckets"
+            .to_owned(),
+    })
+}
+
 fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::attack::Attacked>) -> Verification {
     let names =
         |set: AttrSet| -> Vec<String> { set.iter().map(|attr| submission.names[attr.index()].clone()).collect() };

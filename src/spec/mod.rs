@@ -56,5 +56,6 @@ pub use types::{
 };
 pub use utility::{CountWorkload, InternalUtility, Width};
 pub use verification::{
-    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
+    Asked, Attack, AttackOptions, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit,
+    read_verification,
 };

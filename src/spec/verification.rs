@@ -36,6 +36,29 @@ pub enum Attack {
     Proxy,
     /// The tuples that a release might hold, beside those of the original.
     Membership,
+    /// Which sensitive values follow from a primary one, in a decomposition.
+    Chain,
+    /// Which follow from what a primary value is not.
+    Exclusion,
+    /// Which of those that a bucket lists are ruled out.
+    Excludable,
+    /// Which are certain of more of a bucket's rows than they may be.
+    Forced,
+}
+
+/// What an attack is told beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AttackOptions {
+    /// Of fewer values than this one is taken to be concluded.
+    pub lambda: usize,
+    /// So many primary values can be excluded.
+    pub excluded: usize,
+}
+
+impl Default for AttackOptions {
+    fn default() -> Self {
+        Self { lambda: 2, excluded: 1 }
+    }
 }
 
 impl Attack {
@@ -49,7 +72,17 @@ impl Attack {
             Self::ExactPosteriors => "exact_posteriors",
             Self::Proxy => "proxy",
             Self::Membership => "membership",
+            Self::Chain => "chain",
+            Self::Exclusion => "exclusion",
+            Self::Excludable => "excludable",
+            Self::Forced => "forced",
         }
+    }
+
+    /// Whether it is played on decompositions.
+    #[must_use]
+    pub const fn of_decompositions(self) -> bool {
+        matches!(self, Self::Chain | Self::Exclusion | Self::Excludable | Self::Forced)
     }
 
     /// Whether it needs the data.
@@ -60,7 +93,7 @@ impl Attack {
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
+const UNBUILT: &[&str] = &["corruption", "negative_association", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -180,7 +213,7 @@ pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Asked, V
 ///
 /// # Errors
 /// Every fault.
-pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Fault>> {
+pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
     let mut faults = Faults::new();
     let read = Members::open(document, "", &mut faults).and_then(|mut members| {
         let attack = match members.take("attack") {
@@ -191,17 +224,36 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
             }
         };
         let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
-        if let Some(options) = members.object("options", &mut faults) {
+        let mut asked = AttackOptions::default();
+        if let Some(mut options) = members.object("options", &mut faults) {
+            let mut whole = |name: &'static str, most: i128, allowed: &str| {
+                let read = options.integer(name, 1..=most, allowed, &mut faults);
+                read.and_then(|number| usize::try_from(number).ok())
+            };
+            if matches!(attack, Some(Attack::Chain | Attack::Exclusion)) {
+                asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
+            }
+            if attack == Some(Attack::Exclusion) {
+                asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
+            }
             options.finish(&mut faults);
         }
         members.finish(&mut faults);
-        Some((attack?, rule.map(str::to_owned)))
+        Some((attack?, asked, rule.map(str::to_owned)))
     });
     read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 3] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership];
+const OF_RELEASES: [Attack; 7] = [
+    Attack::ExactPosteriors,
+    Attack::Chain,
+    Attack::Exclusion,
+    Attack::Excludable,
+    Attack::Forced,
+    Attack::Proxy,
+    Attack::Membership,
+];
 const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
 
 fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {

@@ -38,6 +38,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("ManifestPart", "counterfeits_per_bucket"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
+    ("ManifestRule", "bounded"),
     ("ManifestRule", "enforced"),
     ("Measures", "t_hierarchical"),
     ("MethodName", "adversary"),
