@@ -129,7 +129,7 @@ fn prepare(
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
-    union.assume(&dependencies.all);
+    union.assume(&dependencies.all, &[]);
     union.set_aside(&specification.uninformative, &specification.taxonomies);
     let input = Input {
         counts,
