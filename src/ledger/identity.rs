@@ -98,6 +98,16 @@ impl Identities {
         passed
     }
 
+    /// All names of which it was stated what they stand for.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.aliases.keys().map(String::as_str)
+    }
+
+    /// All attributes of which it was stated what they are computed from.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+
     /// The names that were stated to stand for an attribute, but its own.
     #[must_use]
     pub fn aliases_of(&self, attribute: &str) -> Vec<String> {
