@@ -48,6 +48,7 @@ mod nginx;
 mod openapi;
 mod outside;
 mod oversight;
+mod people;
 mod plans_schema;
 mod policies;
 mod proxies;

@@ -70,8 +70,7 @@ impl Gatherer {
                 Some(key) => {
                     bytes.clear();
                     for &column in key {
-                        let value =
-                            chunk.columns[column].value(row).ok_or_else(|| self.no_key(row as u64, column))?;
+                        let value = chunk.columns[column].value(row).ok_or_else(|| self.no_key(row as u64, column))?;
                         bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
                         bytes.extend_from_slice(value);
                     }
@@ -163,7 +162,12 @@ impl Gatherer {
             pieces,
             set: Mark(cut(set)),
             table: mark(b"table without names\0", self.table),
-            columns: self.names.iter().zip(&self.columns).map(|(of, sum)| (name(of), mark(b"column\0", *sum))).collect(),
+            columns: self
+                .names
+                .iter()
+                .zip(&self.columns)
+                .map(|(of, sum)| (name(of), mark(b"column\0", *sum)))
+                .collect(),
             sampled: sample.len() as u64,
             below: below.map(Mark),
         })

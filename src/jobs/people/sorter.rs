@@ -48,11 +48,8 @@ impl Sorter {
             Some(spilled) => spilled,
             none => none.insert((tempfile::tempfile_in(&self.folder)?, Vec::new())),
         };
-        let bytes: Vec<u8> = self
-            .run
-            .iter()
-            .flat_map(|(hash, row)| hash.to_be_bytes().into_iter().chain(row.to_be_bytes()))
-            .collect();
+        let bytes: Vec<u8> =
+            self.run.iter().flat_map(|(hash, row)| hash.to_be_bytes().into_iter().chain(row.to_be_bytes())).collect();
         file.write_all(&bytes)?;
         ends.push(ends.last().unwrap_or(&0) + bytes.len() as u64);
         self.run.clear();

@@ -110,7 +110,8 @@ pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: 
     let content = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     let mut commit = commit_of(&claimed.job, token, content, at(2));
     commit.series_version = Some(version(&*store).await);
-    let statement = StatementRecord { id: Uuid::now_v7(), body: serde_json::json!({"reason": "é"}), recorded_at: at(3) };
+    let statement =
+        StatementRecord { id: Uuid::now_v7(), body: serde_json::json!({"reason": "é"}), recorded_at: at(3) };
     store.enter_statement(TENANT, "people", &statement, &deed()).await.unwrap();
     assert_eq!(store.series(TENANT, "people").await.unwrap().statements, [statement.clone()]);
     assert!(store.series(TENANT, "x").await.unwrap().statements.is_empty());

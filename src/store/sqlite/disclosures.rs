@@ -6,7 +6,8 @@ use sqlx::types::Json;
 use super::keys::log;
 use super::{SqliteStore, failed};
 use crate::jobs::{
-    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord, StoreError,
+    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord,
+    StoreError,
 };
 use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
 use crate::store::sql::{disclosures as sql, people};

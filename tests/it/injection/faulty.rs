@@ -9,7 +9,13 @@ use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
 use guardian::jobs::{
-    AuditEntry, AuditFilter, Backlog, CancelOutcome, ClaimTerms, ClaimedJob, Commit, CommitOutcome, Cursor, DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys, LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPeople, NewPolicy, NewRepeat, NewTaxonomy, Page, PartChunkRecord, PeopleRecord, Peoples, Piece, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue, ReapProblems, Reaped, ReleaseEvent, ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SeriesRecord, SharedStore, StatementRecord, StoreError, Swept, Taxonomies, TaxonomyRecord, TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned, Written,
+    AuditEntry, AuditFilter, Backlog, CancelOutcome, ClaimTerms, ClaimedJob, Commit, CommitOutcome, Cursor,
+    DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys,
+    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPeople, NewPolicy, NewRepeat, NewTaxonomy, Page,
+    PartChunkRecord, PeopleRecord, Peoples, Piece, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue,
+    ReapProblems, Reaped, ReleaseEvent, ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated,
+    Rotation, Seal, SeriesRecord, SharedStore, StatementRecord, StoreError, Swept, Taxonomies, TaxonomyRecord,
+    TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned, Written,
 };
 use guardian::vault::Sealed;
 use uuid::Uuid;
