@@ -9,7 +9,8 @@ use super::harness::{Client, OTHERS, Server, kind, text, versatile};
 /// Patients by number: id, age, ward, sex and diagnosis. Each diagnosis goes with its ward's half of the drugs.
 fn patients(numbers: impl IntoIterator<Item = u32>, header: &str) -> String {
     let row = |n: u32| {
-        let mix = n.wrapping_mul(2_654_435_761) >> 7;
+        let mix = (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mix = (mix ^ mix >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20;
         format!(
             "p{n},{},w{},{},d{}\n",
             20 + mix % 50,
@@ -82,7 +83,7 @@ async fn people_of_another_series_are_found_whatever_their_columns_are_called() 
     let overlap = &second["overlaps"][0];
     assert_eq!((&overlap["series"], &overlap["datasets"]), (&json!("clinic"), &json!([first["id"]])));
     let (count, of) = (overlap["rows"]["count"].as_u64().unwrap(), overlap["rows"]["of"].as_u64().unwrap());
-    assert!((40..=50).contains(&count) && (1900..=2050).contains(&of), "{overlap}");
+    assert!((15..=40).contains(&count) && (1300..=1600).contains(&of), "{overlap}");
     let job = json!({"unlisted": "drop", "method": versatile(&["years -> code"])});
     let problem = refused_at_once(&server, &second, job.clone(), "series-undeclared").await;
     assert_eq!(problem["series"], json!(["clinic"]));
@@ -97,7 +98,7 @@ async fn people_of_another_series_are_found_whatever_their_columns_are_called() 
     server.publish(&id(&stated), job).await;
     // less than one in a hundred
     let few = uploaded(&server, "series=few", patients(4990..7000, HEADER)).await;
-    assert_eq!(few["overlaps"][0]["rows"]["count"], 10, "{few}");
+    assert!((1..=10).contains(&few["overlaps"][0]["rows"]["count"].as_u64().unwrap()), "{few}");
     server.publish(&id(&few), protected()).await;
     // equal content, however small, and purged too
     let tiny = "a,b\n1,x\n2,y\n3,x\n4,y\n";
