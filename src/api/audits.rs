@@ -29,6 +29,13 @@ pub(super) struct AuditRequest {
 /// sensitive value exceeds the rule's bound. More rows, or too many worlds, are `work-limit`. What an adversary knows of
 /// dependencies is not in it.
 ///
+/// `chain`, `exclusion`, `excludable` and `forced` are played on the parts of decomposed releases. A joint row is possible at a place
+/// of its primary value when some assignment of all joint rows puts it there with values that each bucket lists. `chain`: whoever
+/// knows somebody's primary value is left with fewer than `lambda` values (2 where nothing is said) of another sensitive attribute.
+/// `exclusion`: the same for whoever knows of up to `excluded` (1) primary values that they are not somebody's; what fewer exclusions
+/// tell is not listed again. The posterior of such a finding is what one of the values left has at least. `forced`: a value is certain
+/// of more of a bucket's rows than 1/l. `excludable`: a listed value that no assignment has, which is noise that protects nobody.
+///
 /// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
 /// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
 /// published attribute go with the values of the sensitive one. For the targets, at most 20,000 rows of the other half, what the
@@ -48,7 +55,7 @@ pub(super) async fn create(
     Id(id): Id,
     Document(document): Document,
 ) -> Result<Json<Attacked>, Problem> {
-    let (attack, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
+    let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
     if attack.uses_original() {
         return originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
@@ -57,6 +64,9 @@ pub(super) async fn create(
     let attacked = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
+        if attack.of_decompositions() {
+            return engine::conclude(&material, &manifest, (attack, options), &rules, control);
+        }
         engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
     });
     attacked.await.map(Json)

@@ -341,11 +341,13 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
         let detail = format!("the key has not the scope {scope}, without which no release is read");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
-    let (_, shelf) = shelved(app, caller, release).await?;
+    let (manifest, shelf) = shelved(app, caller, release).await?;
     let found = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
         let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
-        engine::verify_tables(&material, &asked, control)
+        let mut found = engine::verify_tables(&material, &asked, control)?;
+        found.warnings.extend(engine::judged_together(&manifest));
+        Ok(found)
     });
     found.await.map(Json)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::decomposed;
 use super::slicing::{self, Mixture};
 use super::{CheckName, Evidence, Findings, generalized, gnf};
 use crate::microdata::{Attr, AttrSet};
@@ -23,6 +24,7 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
     match &publication.particulars {
         Particulars::None | Particulars::Bucketize { .. } => {}
         Particulars::Slicing { .. } => slicing::claims(evidence, findings),
+        Particulars::Decompose(_) => decomposed::claims(evidence, findings),
         _ => findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check"),
     }
     names(evidence, findings);
@@ -68,7 +70,9 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
         if part.columns.is_empty() {
             findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
-        if part.rows != RowMeaning::Tuples && !counterfeited(evidence, table, part) {
+        // those of a decomposition are held against its shape
+        let listed = part.rows == RowMeaning::Values && decomposed::Claim::of(evidence).is_some();
+        if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
             findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
         if part.null.is_some() && (part.bucketed || part.columns.len() != 1) {
@@ -107,7 +111,11 @@ pub(super) fn readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
 fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
     let name = &table.name;
     let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
-    if table.is_generalized() {
+    if slicing::is_boxed(table) {
+        if let Err(detail) = slicing::boxed(evidence, table) {
+            fail(detail);
+        }
+    } else if table.is_generalized() {
         if let Err(detail) = generalized::claimed(evidence, table) {
             fail(detail);
         }
@@ -124,6 +132,7 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
         }
+        Standing::Unsealed if decomposed::Claim::of(evidence).is_some() => {}
         Standing::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
         Standing::Sealed(seals) => {
             // all columns of a sliced table may be one
@@ -201,7 +210,12 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
+        let by_claim = match (decomposed::Claim::of(evidence), rule.protects) {
+            (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
+            _ => false,
+        };
         let promised = by_classes
+            || by_claim
             || table.is_some_and(|table| {
                 let node = gnf::Node::of(table);
                 let mut parts = super::rules::protections(evidence, rule.protects);

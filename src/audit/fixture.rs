@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) accounted: AttrSet,
     pub(super) uninformative: Vec<Uninformative>,
     pub(super) taxonomies: Vec<StatedTaxonomy>,
+    /// Per part, the box of each row, where the one table is of generalized columns.
+    pub(super) boxes: Option<Vec<Vec<u32>>>,
 }
 
 /// Serves files from memory.
@@ -114,6 +116,7 @@ impl World {
             witness: Vec::new(),
             uninformative: Vec::new(),
             taxonomies: Vec::new(),
+            boxes: None,
         }
     }
 
@@ -155,6 +158,31 @@ impl World {
             parts.push(part);
         }
         self.push(parts, Standing::Sealed(seals), Some(labels));
+    }
+
+    /// Publishes a decomposition: `known` and the first of `sensitive` by bucket, of the others the values of each bucket and those
+    /// of `noise`, and the joint values of all.
+    pub(super) fn decomposed(&mut self, known: &[u8], sensitive: &[u8], noise: &[(u8, u32, &str)], labels: Vec<u32>) {
+        let mut parts =
+            vec![self.part("qi", known, Some(&labels)), self.part("primary", &sensitive[..1], Some(&labels))];
+        for (number, &attr) in (1..).zip(&sensitive[1..]) {
+            let name = format!("values{number}");
+            let mut part = self.part(&name, &[attr], Some(&labels));
+            let file = part.file(&TableName::at(self.publication.tables.len()));
+            let rows = &mut self.files.get_mut(&file).expect("a part").rows;
+            let more = noise.iter().filter(|(of, ..)| *of == attr);
+            rows.extend(more.map(|(_, label, value)| (label.to_string(), vec![Some((*value).to_owned())])));
+            self.settle(&file, &[attr]);
+            let rows = &mut self.files.get_mut(&file).expect("a part").rows;
+            rows.dedup();
+            (part.rows, part.len) = (RowMeaning::Values, rows.len() as u64);
+            parts.push(part);
+        }
+        self.push(parts, Standing::Unsealed, Some(labels));
+        let mut all = sensitive.to_vec();
+        all.sort_unstable();
+        let joint = self.part("rows", &all, None);
+        self.push(vec![joint], Standing::Unsealed, None);
     }
 
     fn push(&mut self, parts: Vec<Part>, standing: Standing, labels: Option<Vec<u32>>) {
@@ -242,7 +270,10 @@ impl World {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
             None => TableWitness::Plain,
-            Some(labels) => TableWitness::Buckets(labels.clone()),
+            Some(labels) => match &self.boxes {
+                None => TableWitness::Buckets(labels.clone()),
+                Some(boxes) => TableWitness::Boxes { labels: labels.clone(), boxes: boxes.clone() },
+            },
         });
         let assigned = Witness { tables: assigned.collect() };
         let parts = self.bytes();
@@ -258,6 +289,7 @@ impl World {
             accounted: self.accounted,
             uninformative: &self.uninformative,
             taxonomies: &self.taxonomies,
+            thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

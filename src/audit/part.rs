@@ -8,7 +8,7 @@ use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Ends};
-use crate::publication::{Cells, Part, PublishedTable, Ratio};
+use crate::publication::{Cells, Part, PublishedTable};
 use crate::with_codes;
 
 /// The name of the column of labels.
@@ -37,9 +37,8 @@ pub(super) struct ReadColumn {
     pub(super) ranks: Option<Vec<u32>>,
     /// What is stated of its values.
     pub(super) stated: Stated,
-    /// Where the release states thresholds of the attribute: the one that is stated of each code by itself.
-    pub(super) thresholds: Vec<Option<Ratio>>,
-    /// The text of each code, where cells stand for several values; codes are then those of the cells alone.
+    /// The text of each code, where cells stand for several values, of which codes are then those of the cells alone, and in a
+    /// decomposition, whose tables are read together.
     pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
 }
 
@@ -210,17 +209,14 @@ fn rows(
         findings.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
     dictionary(evidence, part, &columns, place, findings);
+    let decomposed = super::decomposed::Claim::of(evidence);
     let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ReadColumn {
         attribute: claimed.attribute,
         size: column.dictionary.len(),
         ranks: column.dictionary.ranks(),
         stated: evidence
             .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
-        thresholds: super::thresholds::of(evidence, claimed.attribute).map_or_else(Vec::new, |stated| {
-            let values = (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code));
-            super::thresholds::stated(stated, evidence.kind(claimed.attribute), values)
-        }),
-        cells: (claimed.cells != Cells::Exact).then(|| {
+        cells: (claimed.cells != Cells::Exact || decomposed.is_some()).then(|| {
             let codes = 0..column.dictionary.len() as u32;
             codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()
         }),
@@ -282,7 +278,9 @@ fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], pla
             findings.fail(CheckName::Dictionary, detail);
         }
         // of values that no published row has, which rows there are decides, and that is asked of the content
-        if absent > 0 && evidence.publication.suppressed == 0 {
+        let lacking =
+            super::decomposed::Claim::of(evidence).is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
+        if absent > 0 && evidence.publication.suppressed == 0 && !lacking {
             findings.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));
         }
     }

@@ -8,7 +8,7 @@ use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
 use super::slicing::Mixture;
 use super::tree::Stated;
-use super::{CheckName, Evidence, Findings, generalized, thresholds};
+use super::{CheckName, Evidence, Findings, decomposed, generalized};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
 
@@ -104,7 +104,10 @@ impl Search<'_> {
             generalized::hides(self.evidence, rule.known)?;
         } else {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
-            for follows in self.followed(rule)? {
+            let followed = self.followed(rule)?;
+            // what sensitive attributes of a decomposition tell of each other, nothing ties to a row
+            let followed = if decomposed::Claim::of(self.evidence).is_some() { Vec::new() } else { followed };
+            for follows in followed {
                 self.insiders(follows)?;
                 let because =
                     |fault| format!("by a dependency {} must stay protected: {fault}", self.evidence.list(follows));
@@ -181,6 +184,11 @@ impl Search<'_> {
             Protected::Attribute(attr) if generalized::keeps_alone(self.evidence, known, attr, guarantee) => {
                 Status::Guarded(vec![(0, known)])
             }
+            Protected::Attribute(attr)
+                if decomposed::Claim::of(self.evidence).is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
+            {
+                Status::Guarded(vec![(0, known)])
+            }
             Protected::Attribute(attr) => match Mixture::of(self.evidence) {
                 // the one table there is
                 Some(claim) if claim.covers(known, attr, guarantee) => {
@@ -196,14 +204,16 @@ impl Search<'_> {
     /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
     /// could be read is published nowhere only if no table claims any of it.
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
-        if let (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) = (guarantee, sensitive) {
-            return self.within_thresholds(attr);
-        }
         let keeps = |counts: &Counts, stated: &Stated| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
             Shares::of(&whole, counts, stated).keep(guarantee)
         };
         let attributes = sensitive.attributes();
+        // how often values occur is not told of what lacks rows
+        let claim = decomposed::Claim::of(self.evidence).filter(|_| self.evidence.original.is_none());
+        if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
+            return true;
+        }
         let found = match sensitive {
             Protected::Attribute(attr) => {
                 let counts = self.counts.get(attr.index()).and_then(Option::as_ref);
@@ -223,19 +233,9 @@ impl Search<'_> {
         found.unwrap_or_else(|| !self.nodes.iter().any(|node| node.attributes.meets(attributes)))
     }
 
-    /// Whether the original as one bucket keeps the thresholds of an attribute. Without an original the buckets say so: where each keeps
-    /// them, all together do.
-    fn within_thresholds(&self, attr: Attr) -> bool {
-        let Some(stated) = thresholds::of(self.evidence, attr) else { return false };
-        let Some(original) = self.evidence.original.filter(|original| attr.index() < original.attributes().len())
-        else {
-            return true;
-        };
-        let column = original.column(attr);
-        let counts = column.counts();
-        let named = thresholds::stated(stated, Some(column.domain.kind()), column.domain.iter());
-        let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-        thresholds::keep(&thresholds::limits(stated, &named, &counts), &whole)
+    /// Whether the parts told how often the values of an attribute occur.
+    fn shown(&self, attributes: AttrSet) -> bool {
+        attributes.iter().all(|attr| self.counts.get(attr.index()).is_some_and(Option::is_some))
     }
 
     /// The rules that were submitted at a pointer.

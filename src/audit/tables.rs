@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use ahash::AHashMap;
 
 use super::classes::{Classes, Joint};
+use super::decomposed::{self, Both, Claim};
 use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
 use super::slicing::{self, Mixture};
-use super::thresholds::{self, Limit};
+use super::thresholds;
 use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
-use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, Seal, Standing};
+use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Seal, Standing};
 use crate::with_codes;
 
 /// What the tables show together.
@@ -41,9 +42,13 @@ pub(super) fn check(
         stated: vec![Stated::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
     };
+    let mut both = Both::default();
     for index in 0..evidence.publication.tables.len() {
-        let figures = table(evidence, control, index, &mut tables, findings)?;
+        let figures = table(evidence, control, index, (&mut tables, &mut both), findings)?;
         tables.figures.push(figures);
+    }
+    if let Some(claim) = Claim::of(evidence) {
+        decomposed::check(evidence, &claim, &both, control, findings)?;
     }
     lengths(evidence, &tables, findings);
     Ok(tables)
@@ -76,9 +81,20 @@ fn lengths(evidence: &Evidence<'_>, tables: &Tables, findings: &mut Findings) {
         Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
+    let claim = Claim::of(evidence);
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
+        // parts that list values, or joint values of some rows, are held against the others
+        let other = |part: &Part| part.rows == RowMeaning::Values || claim.is_some_and(|claim| claim.is_joint(part));
+        if table.parts.iter().all(other) {
+            if figures.rows > rows {
+                findings.fail(CheckName::Columns, format!("table {} has more than {rows} rows", table.name));
+            }
+            continue;
+        }
         let with_counterfeits = |rows_of| rows + thresholds::counterfeits(rows_of) * figures.buckets;
-        if figures.rows != rows || table.parts.iter().any(|part| part.len != with_counterfeits(part.rows)) {
+        if figures.rows != rows
+            || table.parts.iter().any(|part| !other(part) && part.len != with_counterfeits(part.rows))
+        {
             findings.fail(CheckName::Columns, format!("table {} does not have {rows} rows", table.name));
             if table.parts.iter().any(|part| part.bucketed) {
                 findings
@@ -92,18 +108,21 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    shown: &mut Tables,
+    (shown, both): (&mut Tables, &mut Both),
     findings: &mut Findings,
 ) -> Result<TableFigures, AuditStopped> {
     let table = &evidence.publication.tables[index];
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
-    let generalized = table.is_generalized();
+    let boxed = slicing::is_boxed(table);
+    let generalized = table.is_generalized() && !boxed;
     let claim = Mixture::of(evidence);
+    let decomposition = Claim::of(evidence);
     let promised = match &table.standing {
         _ if generalized => generalized::promised(evidence, table),
         Standing::Sealed(seals) => seals.clone(),
+        Standing::Unsealed if let Some(claim) = &decomposition => claim.promised(table),
         Standing::Unsealed => claim.iter().map(Mixture::looked_at).collect(),
         Standing::Plain => Vec::new(),
     };
@@ -111,7 +130,10 @@ fn table(
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
-        if evidence.original.is_none() {
+        let joint = decomposition.is_some_and(|claim| claim.is_joint(claimed));
+        let listed = claimed.rows == RowMeaning::Values;
+        let counted = !listed && !(joint && decomposition.is_some_and(|claim| claim.leaves_out()));
+        if evidence.original.is_none() && counted {
             shown.note(evidence, &part);
         }
         if position == 0 {
@@ -137,24 +159,39 @@ fn table(
                 }
             }
         }
-        if evidence.original.is_some() {
+        if boxed {
+            slicing::frequent(evidence, &part, &place, findings);
+        }
+        if evidence.original.is_some() || generalized {
             control.check()?;
-            match generalized {
-                true => generalized::content(evidence, index, &part, claimed, &place, findings),
-                false => content::check(evidence, index, &part, keys, &place, findings),
+            match (generalized || (boxed && evidence.witness.is_none()), &decomposition) {
+                (true, _) => generalized::content(evidence, index, &part, claimed, &place, findings),
+                (false, Some(claim)) if listed || joint => {
+                    decomposed::content(evidence, claim, &part, claimed, &place, findings);
+                }
+                (false, _) => content::check(evidence, (index, position), &part, keys, &place, findings),
             }
         }
         if let Some(buckets) = part.buckets.take() {
             match &first {
                 None => first = Some(buckets),
+                Some(first) if listed => {
+                    // values are as many as they are; that each bucket has some
+                    if first.len() != buckets.len() || buckets.ranges().any(|range| range.is_empty()) {
+                        let detail = format!("the parts of table {} have other buckets", table.name);
+                        findings.fail(CheckName::Buckets, detail);
+                    }
+                }
                 Some(first) if first.and_more(thresholds::counterfeits(claimed.rows), &buckets) => {}
                 Some(_) => {
                     findings.fail(CheckName::Buckets, format!("the parts of table {} have other buckets", table.name));
                 }
             }
         }
-        if claim.is_some() {
-            whole.push(part);
+        match (claim.is_some(), decomposition.is_some()) {
+            (true, _) => whole.push(part),
+            (false, true) => both.0.push(part),
+            (false, false) => {}
         }
     }
     if let Some(claim) = claim {
@@ -209,12 +246,7 @@ fn promises(
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
         let nothing = Stated::default();
         let stated = column.map_or(&nothing, |column| &column.stated);
-        let limits = column.and_then(|column| {
-            let stated = thresholds::of(evidence, column.attribute)?;
-            Some(thresholds::limits(stated, &column.thresholds, &classes.protected.counts()))
-        });
-        let kept_by =
-            KeptBy { stated, limits: limits.as_deref(), counterfeits: thresholds::counterfeits(claimed.rows) };
+        let kept_by = KeptBy { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
         let seen = Seen::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
@@ -241,8 +273,6 @@ type Tallies = AHashMap<(u64, u64), u64>;
 struct KeptBy<'a> {
     /// What is stated of the values.
     stated: &'a Stated,
-    /// What each code may take of a bucket, where thresholds are stated.
-    limits: Option<&'a [Option<Limit>]>,
     /// So many rows of each bucket are of nobody.
     counterfeits: u64,
 }
@@ -272,7 +302,7 @@ impl Seen {
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, AuditStopped> {
-        let KeptBy { stated, limits, counterfeits } = *kept_by;
+        let KeptBy { stated, counterfeits } = *kept_by;
         let overall = classes.protected.counts();
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
@@ -304,11 +334,7 @@ impl Seen {
             control.check()?;
             let shares = Shares::of(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
-                let kept = match guarantee {
-                    Guarantee::Thresholds { .. } => limits.is_some_and(|limits| thresholds::keep(limits, &kind)),
-                    _ => shares.keep(*guarantee),
-                };
-                *broken += if kept { 0 } else { number };
+                *broken += if shares.keep(*guarantee) { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
                 let here = Measure::of(*guarantee, &shares);

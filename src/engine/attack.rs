@@ -80,8 +80,8 @@ pub(super) fn play(
     match attack {
         Attack::ExactPosteriors => worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
-        Attack::Membership => {
-            let detail = "membership is played on releases, by who holds the original";
+        Attack::Membership | Attack::Chain | Attack::Exclusion | Attack::Excludable | Attack::Forced => {
+            let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
         }
     }

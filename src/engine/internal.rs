@@ -1,6 +1,6 @@
 //! The internal report of a release: what the original says of it.
 
-use super::query::{boxes_of, unread};
+use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
 use super::{Order, Stopped, notices_of};
 use crate::control::Control;
 use crate::model::{Boxes, Cells, Shape};
@@ -33,11 +33,28 @@ pub(super) fn report(
     let table = order.table;
     let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
     let shape = Shape::of(publication);
-    if let (Some((table_of, part)), Some(asked)) = (boxes_of(publication), asked.count_queries) {
-        let boxes = Boxes::read(&table_of.name, part, table.attributes(), &kinds, parts, control).map_err(unread)?;
+    if let Some(boxed) = boxes_of(publication) {
+        let trees = &order.specification.taxonomies;
+        let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
+        let boxes = read.map_err(unread)?;
+        if asked.kl {
+            let nats = utility::divergence_of_boxes(&boxes, table, control)?;
+            report.kl = nats.map(|nats| KlReport::of(nats, utility::Made::ClosedForm.word()));
+        }
+        let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;
+        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        return Ok(report);
+    }
+    if let (Some(said), Some(asked)) = (decomposition_of(publication), asked.count_queries) {
+        let wanted = read_of(said, table.attributes());
+        let cells = Cells::read(publication, |of| wanted[of], &kinds, parts, control).map_err(unread)?;
+        let mut stream = order.streams.stream("workload");
+        let mut below = |bound: u32| stream.below(bound);
+        let model = model_of(said, &cells)?;
+        let errors = utility::errors_of_decomposition(&model, &cells, table, &workload(asked), &mut below, control)?;
         report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
         return Ok(report);
     }

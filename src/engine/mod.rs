@@ -3,6 +3,7 @@
 
 mod attack;
 mod beyond;
+mod concluding;
 mod entropy;
 mod exposure;
 mod internal;
@@ -20,6 +21,8 @@ mod verification;
 mod verify;
 mod write;
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
@@ -27,7 +30,7 @@ use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table};
 use crate::privacy::{self, Demand, Dependency, Rule, Schema, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::SlicedDiversity;
+use crate::publication::{SlicedDiversity, Unit};
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
@@ -37,6 +40,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 use beyond::Wide;
 
 pub use attack::{Attacked, Finding, Findings};
+pub use concluding::conclude;
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
@@ -48,7 +52,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    read_file, read_published, rules_of, stated_by, verify_tables,
+    judged_together, read_file, read_published, rules_of, stated_by, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -215,6 +219,7 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
 /// The faults for which nothing is published; where values have to be looked at, they say where.
 fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusal> {
     let Err(Refusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+    let faults = faults.into_iter().map(|fault| of_units(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(Refusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(Refusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
@@ -223,6 +228,21 @@ fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusa
         _ => fault,
     };
     Err(Refusal(faults.into_iter().map(shown).collect()))
+}
+
+/// A fault of rows as one of persons, of whom a table has several.
+fn of_units(fault: Fault, unit: &Unit) -> Fault {
+    let rows = unit.rows();
+    let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| rows > 1) else {
+        return fault;
+    };
+    let asked = fault.members.get("requested").and_then(Value::as_str).and_then(|asked| asked.parse::<u64>().ok());
+    let mut fault = fault.with("largest_l", largest / rows);
+    if let Some(asked) = asked {
+        fault = fault.with("requested", (asked / rows).to_string());
+    }
+    let _ = write!(fault.detail, "; this is of rows, of which one {unit} counts as one");
+    fault
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -392,12 +412,13 @@ fn judged(
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
+    warnings.extend(plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
     warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
-        ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
+        ..plan::in_words(&prepared.design, specification, composition, problems, warnings)
     }
 }
 
@@ -453,6 +474,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Versatile(spec) => ("versatile", Some(spec.algorithm.word().to_owned())),
         MethodSpec::Anatomy(_) => ("anatomy", None),
         MethodSpec::Bucketize(_) => ("bucketize", None),
+        MethodSpec::Decompose(_) => ("decompose", None),
         MethodSpec::Generalize(_) => ("generalize", None),
         MethodSpec::Slicing(_) => ("slicing", None),
     };

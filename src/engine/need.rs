@@ -64,6 +64,9 @@ const SLICED: u64 = 96;
 /// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
 const SLICED_ATTRIBUTE: u64 = 12;
 
+/// For a row and a sensitive attribute of a decomposed table: its code, its place in a set, what is possible there.
+const DECOMPOSED: u64 = 160;
+
 /// The bytes of memory that choosing tables, or classes, takes, at its peak, beside what [`memory`] says of the release. Not calibrated: the
 /// sum of what is held.
 #[must_use]
@@ -72,6 +75,9 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         MethodSpec::Versatile(spec) => spec,
         MethodSpec::Generalize(spec) => {
             return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
+        }
+        MethodSpec::Decompose(spec) => {
+            return rows.saturating_mul(DECOMPOSED * (1 + spec.rules.len() as u64));
         }
         MethodSpec::Slicing(spec) => {
             let attributes = spec.rule.known.len() as u64 + 1;

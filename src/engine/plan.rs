@@ -6,11 +6,11 @@ use utoipa::ToSchema;
 
 use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{Guarantee, Protected, TableName};
+use crate::publication::{Guarantee, Particulars, Protected, TableName};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
-use crate::spec::MethodSpec;
+use crate::spec::{MethodSpec, Specification};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -31,7 +31,8 @@ pub struct Plan {
     pub exposed_to: Vec<ExposedTo>,
     /// How the release would stand beside earlier ones.
     pub composition: Composition,
-    /// What only some methods have to say: the buckets of `bucketize`, as its manifest would state them.
+    /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
+    /// state them.
     #[schema(value_type = Option<Object>)]
     pub particulars: Option<Value>,
     /// What a job would answer.
@@ -101,10 +102,10 @@ pub struct PlanRule {
 pub struct PlanTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// `marginal`, `bucketized`, `sliced` or `generalized`.
+    /// `marginal`, `bucketized`, `sliced`, `generalized`, `decomposed` or `sensitive`.
     pub kind: String,
     /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
-    /// table do not hold it alone, and of generalized tables that do not keep one whatever stands beside them.
+    /// table do not hold it alone, of both tables of a decomposition, and of generalized tables that do not keep one whatever stands beside them.
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
@@ -134,16 +135,25 @@ pub(super) fn paths(design: &Design, rule: &Rule, violation: &Violation) -> Vec<
     violation.reaching.iter().map(path).collect()
 }
 
-/// Puts a design into words. `names` are the published names. Feasibility, problems and composition are the caller's.
+/// Puts a design into words. Feasibility, problems and composition are the caller's.
 #[must_use]
 pub(super) fn in_words(
     design: &Design,
-    names: &[String],
+    specification: &Specification,
     composition: Composition,
     problems: Vec<Value>,
     warnings: Vec<Notice>,
 ) -> Plan {
+    let names = super::attribute_names(specification);
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
+    let stated = |guarantee: Guarantee| {
+        let rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
+        let method = match &specification.method {
+            MethodSpec::Bucketize(spec) => Some(&spec.thresholds),
+            _ => None,
+        };
+        specification.unit.stated(guarantee, rules.chain(method))
+    };
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: table.kind().to_owned(),
@@ -188,7 +198,7 @@ pub(super) fn in_words(
             quasi_identifiers: named(designed.rule.known),
             sensitive: named(designed.protects.attributes()),
             combination: matches!(designed.protects, Protected::Joint(_)),
-            guarantee: designed.rule.guarantee,
+            guarantee: stated(designed.rule.guarantee),
             status: status.to_owned(),
             because: designed.impossible.or(designed.follows_from).map(dependency).or_else(|| {
                 let by = &design.rules[designed.implied_by?];
@@ -196,7 +206,7 @@ pub(super) fn in_words(
                 rule.or_else(|| by.follows_from.map(dependency))
             }),
             eligible: designed.ineligible.is_none() && !infeasible,
-            largest_l: designed.largest_l,
+            largest_l: designed.largest_l / specification.unit.rows(),
             held_by,
             violated_by,
             paths,
@@ -212,11 +222,11 @@ pub(super) fn in_words(
             quasi_identifiers: named(generalized.quasi_identifiers),
             sensitive: Vec::new(),
             combination: false,
-            guarantee: Guarantee::KAnonymity { k },
+            guarantee: stated(Guarantee::KAnonymity { k }),
             status: if eligible { "kept" } else { "refused" }.to_owned(),
             because: None,
             eligible,
-            largest_l: generalized.rows,
+            largest_l: generalized.rows / specification.unit.rows(),
             held_by: eligible.then(|| HeldByText::Table { table: TableName::at(index).0 }),
             violated_by: None,
             paths: Vec::new(),
@@ -232,11 +242,21 @@ pub(super) fn in_words(
         particulars: design
             .planned()
             .find(|planned| planned.faults.is_empty())
-            .and_then(|planned| particulars(&planned.particulars(), names)),
+            .map(PlannedBuckets::particulars)
+            .or_else(|| decomposition(design))
+            .and_then(|said| particulars(&said, &names)),
         composition,
         problems,
         warnings,
     }
+}
+
+/// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.
+fn decomposition(design: &Design) -> Option<Particulars> {
+    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref())?;
+    let drawn = decomposed.drawn.as_deref()?;
+    let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
+    Some(Particulars::Decompose(decomposed.particulars(drawn, &labels)))
 }
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
@@ -246,6 +266,24 @@ pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
         pointer: Some("/method/thresholds".to_owned()),
         detail: format!("{} of the values with a threshold of their own do not occur", planned.strangers),
     })
+}
+
+/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, and what bounds them.
+pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
+    let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
+    let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
+    let notice = |rule: &DesignedRule| {
+        let name = &names[rule.rule.sensitive.index()];
+        Notice {
+            r#type: "not-bounded".to_owned(),
+            pointer: rule.pointer.clone(),
+            detail: format!(
+                "whoever reads both tables may find a value of {name} likelier than its l says; versatile, with a rule from the \
+                 quasi-identifiers to each sensitive attribute, bounds every one of them"
+            ),
+        }
+    };
+    design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect()
 }
 
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.

@@ -5,11 +5,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Stopped;
+use super::verify::taxonomies_of;
 use crate::control::Control;
 use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, Cells, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
+use crate::model::{Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
 use crate::problem::{Kind, Problem};
-use crate::publication::{Part, Publication, PublishedBytes, PublishedTable};
+use crate::publication::{Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -42,6 +43,8 @@ pub enum ErrorModelName {
 /// Queries that a release can be asked.
 pub struct Asked {
     publication: Publication,
+    /// Those whose nodes stand in cells.
+    taxonomies: Vec<StatedTaxonomy>,
     kinds: Vec<Option<AttributeType>>,
     shape: Shape,
     queries: Vec<(CountQuery, Route)>,
@@ -62,6 +65,10 @@ impl Asked {
             return Err(unknown(()));
         }
         let publication = publication_of(manifest, &names).map_err(|_| unknown(()))?;
+        let taxonomies = match boxes_of(&publication) {
+            Some(_) => taxonomies_of(manifest, &names).map_err(|_| unknown(()))?,
+            None => Vec::new(),
+        };
         let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
         let shape = Shape::of(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
@@ -75,13 +82,17 @@ impl Asked {
             work = work.saturating_add(Estimator::work(&shape, &route, rows));
             (query, route)
         };
-        let queries = queries.into_iter().map(routed).collect();
+        let queries: Vec<(CountQuery, Route)> = queries.into_iter().map(routed).collect();
+        if let Some(said) = decomposition_of(&publication) {
+            let asked = queries.iter().flat_map(|(query, _)| query.iter().map(|selection| selection.attribute));
+            needed = read_of(said, asked.collect());
+        }
         if work > MOST_WORK {
             let detail = "the queries together look at more rows than one request may; send them in several";
             return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
         }
         let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
-        Ok(Self { publication, kinds, shape, queries, needed })
+        Ok(Self { publication, taxonomies, kinds, shape, queries, needed })
     }
 
     /// The bytes of memory that answering is estimated to take.
@@ -107,24 +118,41 @@ impl Asked {
     /// # Errors
     /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
-        if let Some((table, part)) = boxes_of(&self.publication) {
+        if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
-            let boxes = Boxes::read(&table.name, part, wanted, &self.kinds, parts, control).map_err(unread)?;
+            let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
+            let boxes = read.map_err(unread)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();
         }
         let cells = Cells::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
         let cells = cells.map_err(unread)?;
+        if let Some(said) = decomposition_of(&self.publication) {
+            return self.answer_of_decomposition(said, &cells, control);
+        }
         let routes: Vec<Route> = self.queries.iter().map(|(_, route)| route.clone()).collect();
         let estimator = Estimator::new(&self.shape, &cells, &routes, control)?;
         let answer = |(query, route): &(CountQuery, Route)| {
-            let admitted = query.iter().filter_map(|selection| {
-                Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?)))
-            });
-            let predicates: Predicates = admitted.collect();
-            let estimate = estimator.estimate(route, &predicates, control)?;
+            let estimate = estimator.estimate(route, &predicates(query, &cells), control)?;
             Ok(estimate.into())
         };
+        self.queries.iter().map(answer).collect()
+    }
+
+    fn answer_of_decomposition(
+        &self,
+        said: &Decomposition,
+        cells: &Cells,
+        control: &Control,
+    ) -> Result<Vec<QueryAnswer>, Stopped> {
+        let model = model_of(said, cells)?;
+        let work = model.work().saturating_mul(self.queries.len() as u64);
+        if work > MOST_WORK {
+            let detail = "the queries together look at more joint values than one request may; send them in several";
+            let problem = Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work);
+            return Err(Stopped::Refused(problem));
+        }
+        let answer = |(query, _): &(CountQuery, Route)| Ok(model.estimate(&predicates(query, cells), control)?.into());
         self.queries.iter().map(answer).collect()
     }
 }
@@ -143,11 +171,38 @@ impl From<Estimate> for QueryAnswer {
     }
 }
 
-/// The one table and part of a publication whose cells stand for several values.
-pub(super) fn boxes_of(publication: &Publication) -> Option<(&PublishedTable, &Part)> {
+fn predicates(query: &CountQuery, cells: &Cells) -> Predicates {
+    let admitted = query
+        .iter()
+        .filter_map(|selection| Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?))));
+    admitted.collect()
+}
+
+/// What is said of a decomposition, where a publication is one.
+pub(super) fn decomposition_of(publication: &Publication) -> Option<&Decomposition> {
+    match &publication.particulars {
+        Particulars::Decompose(said) => Some(said),
+        _ => None,
+    }
+}
+
+/// The attributes of both its tables that are read to answer for `asked`.
+pub(super) fn read_of(said: &Decomposition, asked: AttrSet) -> Vec<Option<AttrSet>> {
+    let sensitive: AttrSet = said.l.keys().copied().collect();
+    vec![Some(asked.union(sensitive)), Some(sensitive)]
+}
+
+/// The model of a decomposition that was read.
+pub(super) fn model_of<'c>(said: &Decomposition, cells: &'c Cells) -> Result<Decomposed<'c>, Stopped> {
+    let others: Vec<_> = said.l.keys().copied().filter(|attr| *attr != said.primary).collect();
+    Decomposed::of(cells, said.primary, &others)
+        .ok_or_else(|| Stopped::bug("the parts of a decomposition are not what its manifest says"))
+}
+
+/// The one table of a publication, where cells of it stand for several values.
+pub(super) fn boxes_of(publication: &Publication) -> Option<&PublishedTable> {
     let [table] = &publication.tables[..] else { return None };
-    let [part] = &table.parts[..] else { return None };
-    part.is_generalized().then_some((table, part))
+    table.is_generalized().then_some(table)
 }
 
 /// What it means when parts cannot be read.

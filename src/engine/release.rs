@@ -93,6 +93,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         accounted: AttrSet::first(specification.names.len()),
         uninformative: &specification.uninformative,
         taxonomies: &specification.taxonomies,
+        thresholds: &specification.thresholds,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -110,6 +111,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(super::plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let mut manifest = manifest(
@@ -122,7 +124,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        (&specification.uninformative, &specification.taxonomies),
+        (&specification.uninformative, &specification.taxonomies, &specification.thresholds, &specification.unit),
         warnings,
     );
     if specification.entropy {

@@ -8,6 +8,7 @@ use crate::engine::{self, ColumnSize};
 use crate::microdata::formats::Limits;
 use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
 use crate::problem::{Kind, Problem};
+use crate::publication::Unit;
 use crate::spec::{ColumnFacts, Specification};
 use crate::vault::{DataKey, Place, Sealed, Vault};
 
@@ -53,6 +54,15 @@ impl From<StoreError> for LoadError {
 }
 
 impl DatasetRecord {
+    /// What one unit of protection is.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match (&self.subject, self.max_rows_per_subject) {
+            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
+            _ => Unit::Row,
+        }
+    }
+
     /// The key of the dataset.
     ///
     /// # Errors
@@ -92,8 +102,9 @@ pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed)
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
-    let facts = |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..profile.into() };
+pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
+    let facts =
+        |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
     profiles.iter().map(facts).collect()
 }
 

@@ -236,9 +236,10 @@ pub(super) fn specification_of(
     profiles: &[ColumnProfile],
     limits: &Limits,
 ) -> Result<Specification, Stop> {
-    let facts = facts_of(profiles, limits);
+    let facts = facts_of(dataset.rows, profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
-    let schema = Schema { columns: &facts, record_key: &record_key };
+    let unit = dataset.unit();
+    let schema = Schema { columns: &facts, record_key: &record_key, unit: &unit };
     let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));

@@ -144,6 +144,9 @@ fn take_in(
         }
         profiles.push(profile.finish(name, kind));
     }
+    if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
+        persons(subject, most, &profiles)?;
+    }
     let sealed = seal_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
     let created_at: DateTime<Utc> = desk.clock.now();
     let mut dataset = DatasetRecord {
@@ -208,6 +211,23 @@ fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Proble
             Err(Problem::new(Kind::MalformedRequest, detail))
         }
     }
+}
+
+/// Every row is of somebody, and nobody has more rows than is said.
+fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), Problem> {
+    let Some(column) = profiles.iter().find(|profile| profile.name == subject) else { return Ok(()) };
+    let malformed = |detail: String| Problem::new(Kind::UploadMalformed, detail).with("column", subject);
+    if column.missing > 0 {
+        return Err(malformed(format!("{} rows are of no subject", column.missing)));
+    }
+    if column.top > most {
+        let detail = format!("a subject has {} rows, and max_rows_per_subject is {most}", column.top);
+        return Err(malformed(detail).with("limit", most).with("found", column.top));
+    }
+    if column.overflow() {
+        return Err(malformed("there are more subjects than can be counted".to_owned()));
+    }
+    Ok(())
 }
 
 /// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not

@@ -5,6 +5,7 @@
 
 mod boxes;
 mod cells;
+mod decomposed;
 mod differential;
 mod entropy;
 mod fitting;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
+pub use decomposed::Decomposed;
 pub use differential::NoisyRatio;
 pub use entropy::model_entropy;
 pub use fitting::{Fitted, MOST_CELLS};

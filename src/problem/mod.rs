@@ -132,6 +132,8 @@ catalogue! {
         "allow larger buckets with max_size, list other sizes, or raise thresholds";
     DomainTooSmall, "domain-too-small", 422, "too few values for counterfeits",
         "ask for fewer counterfeits, for smaller buckets, or for none";
+    NoNoise, "no-noise", 422, "sensitive attributes have too few values together",
+        "ask for less diversity of the attribute that the problem points at";
     MultiSaEmpty, "multi-sa-empty", 422, "no rows are left to publish",
         "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",

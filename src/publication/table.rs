@@ -1,5 +1,6 @@
 //! Published tables, their parts and their standing.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::guarantee::Guarantee;
@@ -58,7 +59,9 @@ impl PublishedTable {
                 let parts = self.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
                 kind_of_sealed(parts, seals)
             }
+            (Standing::Unsealed, false) if !self.is_generalized() => "sensitive",
             (Standing::Sealed(_) | Standing::Unsealed, false) => "generalized",
+            (Standing::Unsealed, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => "decomposed",
             (Standing::Unsealed, true) => "sliced",
         }
     }
@@ -141,6 +144,9 @@ pub struct Part {
 }
 
 impl Part {
+    /// The name of the part whose values the buckets of a decomposed table are made by.
+    pub const PRIMARY: &str = "primary";
+
     /// Whether some cells stand for several values.
     #[must_use]
     pub fn is_generalized(&self) -> bool {
@@ -188,7 +194,7 @@ pub enum Cells {
     Interval,
     /// A node of a taxonomy; without a cut, nodes of several levels.
     Node {
-        /// The taxonomy.
+        /// The published name of the attribute whose taxonomy it is.
         taxonomy: String,
         /// The nodes that occur, when they form a cut.
         cut: Option<Vec<String>>,
@@ -198,11 +204,12 @@ pub enum Cells {
 }
 
 impl Cells {
-    /// What a cell holds, as it is written; a node is a label.
+    /// What a cell holds, as it is written.
     #[must_use]
     pub const fn shape(&self) -> CellShape {
         match self {
-            Self::Exact | Self::Node { .. } => CellShape::Exact,
+            Self::Exact => CellShape::Exact,
+            Self::Node { .. } => CellShape::Node,
             Self::Interval => CellShape::Interval,
             Self::Set => CellShape::Set,
         }
@@ -265,17 +272,77 @@ pub enum Particulars {
         columns: Vec<AttrSet>,
         /// Where the guarantee holds.
         diversity: SlicedDiversity,
+        /// Columns are generalized: every box of a column holds so many rows.
+        column_k: Option<u64>,
     },
     /// What Decompose reports of several sensitive attributes.
-    Decompose {
-        /// Per further sensitive attribute: groups without repeats, of all groups.
-        repeat_free: Vec<(Attr, u64, u64)>,
-        /// Attacks that succeed: attack, bucket, attribute.
-        breaches: Vec<(String, u32, Attr)>,
-    },
+    Decompose(Decomposition),
     /// The cuts of a sequential release.
     Sequential {
         /// The published cut of each generalized attribute.
         cuts: Vec<(Attr, Vec<String>)>,
     },
+}
+
+/// What is to be said of a decomposed table beside its rules; all but the choices of the caller, and where there is noise, follows from
+/// the parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decomposition {
+    /// The sensitive attribute that buckets are made by.
+    pub primary: Attr,
+    /// Per sensitive attribute: so many values are published of each bucket at least, and no primary value takes more than such a
+    /// share of a bucket.
+    pub l: BTreeMap<Attr, u64>,
+    /// The attributes of which buckets may list values that none of their rows has.
+    pub noisy: AttrSet,
+    /// The attributes of which no value has more than the share 1/l of a bucket, whatever is concluded from the tables.
+    pub bounded: AttrSet,
+    /// Per further sensitive attribute: the buckets in which no two rows can have the same value, of all buckets.
+    pub repeat_free: BTreeMap<Attr, (u64, u64)>,
+    /// How many conclusions of each kind can be drawn.
+    pub tellable: BTreeMap<BreachKind, u64>,
+    /// The first of them, in their order.
+    pub first: Vec<Tellable>,
+}
+
+impl Decomposition {
+    /// So many conclusions are listed.
+    pub const LISTED: usize = 100;
+}
+
+/// What leads a reader of the sensitive table to a value of another attribute.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum BreachKind {
+    /// Somebody's primary value is known, and with it the value.
+    Chain,
+    /// A primary value is known not to be somebody's, and with that the value.
+    Exclusion,
+    /// So many places of the group have the value in every world that their share is above the bound.
+    Forced,
+}
+
+impl BreachKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chain, Self::Exclusion, Self::Forced];
+
+    /// The name used in the contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Exclusion => "exclusion",
+            Self::Forced => "forced",
+        }
+    }
+}
+
+/// A bucket of which a value of an attribute can be concluded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Tellable {
+    /// Its label.
+    pub bucket: u32,
+    /// The attribute.
+    pub attribute: Attr,
+    /// How.
+    pub kind: BreachKind,
 }

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::assign::{Assignment, Values, assign, several, tied};
-use super::bucketize::PlannedBuckets;
+use super::bucketize::{PlannedBuckets, capped};
+use super::decompose::Decomposed;
 use super::make::Maker;
 use super::partition::Split;
 use super::slicing::{Slicing, Whole};
@@ -68,6 +69,8 @@ pub struct DesignedTable {
     pub bucketized: Option<Bucketized>,
     /// What stands in cells that several rows share; `None`: exact values.
     pub generalized: Option<Generalized>,
+    /// What it is of a decomposition, whose tables are judged together.
+    pub decomposed: Option<Decomposed>,
 }
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
@@ -251,19 +254,25 @@ impl DesignedTable {
     /// A table of exact values, in buckets or not.
     #[must_use]
     pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
-        Self { attributes, bucketized, generalized: None }
+        Self { attributes, bucketized, generalized: None, decomposed: None }
     }
 
     /// A table of one part whose cells are shared by the rows of a class.
     #[must_use]
     pub const fn generalized(attributes: AttrSet, generalized: Generalized) -> Self {
-        Self { attributes, bucketized: None, generalized: Some(generalized) }
+        Self { attributes, bucketized: None, generalized: Some(generalized), decomposed: None }
+    }
+
+    /// A table of a decomposition.
+    #[must_use]
+    pub const fn decomposed(attributes: AttrSet, decomposed: Decomposed) -> Self {
+        Self { attributes, bucketized: None, generalized: None, decomposed: Some(decomposed) }
     }
 
     /// Whether its rows are whole tuples of exact values.
     #[must_use]
     pub const fn is_plain(&self) -> bool {
-        self.bucketized.is_none() && self.generalized.is_none()
+        self.bucketized.is_none() && self.generalized.is_none() && self.decomposed.is_none()
     }
 
     /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
@@ -271,6 +280,7 @@ impl DesignedTable {
     pub fn stands_alone(&self) -> bool {
         self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
             || self.bucketized.as_ref().is_some_and(Bucketized::stands_alone)
+            || self.decomposed.is_some()
     }
 
     /// The table as the Guardian Normal Form check sees it.
@@ -311,7 +321,11 @@ impl Bucketized {
             return tied(table, &asked, &mut stream, control);
         }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
-        assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
+        let values = Values::of(table, self.sensitive(), control)?;
+        match capped(&values, &guarantees, &mut stream, control)? {
+            Some(assigned) => Ok(assigned),
+            None => assign(values, &guarantees, &mut stream, control),
+        }
     }
 }
 
@@ -412,7 +426,11 @@ impl Design {
             Some(dependency_fault(pointer, Kind::GuaranteeUnsupported, dependency, detail, names))
         };
         // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
-        let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
+        let planned = self.planned().next().is_some();
+        // where buckets were planned by thresholds, the plan says more
+        let told = |rule: &&DesignedRule| planned && matches!(rule.rule.guarantee, Guarantee::Thresholds { .. });
+        let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none() && !told(rule));
+        let ineligible = ineligible.filter_map(ineligible_fault);
         let refused = |rule: &DesignedRule| {
             let refused = rule.refused.map(|why| (Kind::GuaranteeUnsupported, why));
             let (kind, why) = refused.or_else(|| Some((Kind::RuleImpossible, rule.told?)))?;
@@ -428,6 +446,8 @@ impl Design {
         });
         let few = self.tables.iter().filter_map(|table| table.generalized.as_ref()?.too_few_rows());
         let planned = self.planned().flat_map(|planned| planned.faults.iter().cloned());
+        let decomposed = self.tables.iter().filter_map(|table| table.decomposed.as_ref());
+        let planned = planned.chain(decomposed.flat_map(|decomposed| decomposed.faults.iter().cloned()));
         let impossible = self.rules.iter().filter_map(impossible).chain(self.rules.iter().filter_map(outside));
         let faults = impossible.chain(ineligible).chain(refused).chain(few).chain(planned);
         let faults: Vec<Fault> = faults.collect();
@@ -486,10 +506,11 @@ impl Design {
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
             let maker = Maker { table, published_names: input.published_names, control };
-            let (parts, standing, witness) = match &designed.bucketized {
-                None => maker.raw(designed.attributes)?,
-                Some(Bucketized { sliced: Some(slicing), .. }) => maker.sliced(slicing, &name, streams)?,
-                Some(bucketized) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
+            let (parts, standing, witness) = match (&designed.decomposed, &designed.bucketized) {
+                (Some(decomposed), _) => maker.decomposed(designed.attributes, decomposed, &name, streams)?,
+                (_, None) => maker.raw(designed.attributes)?,
+                (_, Some(Bucketized { sliced: Some(slicing), .. })) => maker.sliced(slicing, &name, streams)?,
+                (_, Some(bucketized)) => maker.bucketized(designed.attributes, bucketized, &name, streams)?,
             };
             let (descriptions, cells) = parts.into_iter().unzip();
             tables.push(PublishedTable { name, parts: descriptions, standing });
@@ -498,7 +519,9 @@ impl Design {
         }
         let nowhere = |witness: &TableWitness| match witness {
             TableWitness::Plain | TableWitness::Rows(_) => 0,
-            TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
+            TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. } => {
+                labels.iter().filter(|label| **label == 0).count() as u64
+            }
         };
         let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
         Ok(Published {
@@ -516,10 +539,6 @@ impl Design {
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
-    // whoever has the thresholds says more
-    if matches!(requested, Guarantee::Thresholds { .. }) {
-        return None;
-    }
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
         Guarantee::KAnonymity { k } => k.to_string(),
@@ -531,13 +550,17 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         Guarantee::TCloseness { t, .. } => t.to_string(),
         Guarantee::Rho { rho2, .. } => rho2.to_string(),
         Guarantee::Delta { b, .. } => b.to_string(),
-        Guarantee::Thresholds { least, .. } => least.to_string(),
+        Guarantee::Thresholds { .. } => "thresholds".to_owned(),
     };
     let detail = match (requested, largest_l) {
         (Guarantee::LDiversity { l }, 0 | 1) => {
             format!("one value of the sensitive attribute is too frequent for any diversity; l = {l} was asked for")
         }
         (Guarantee::LDiversity { l }, _) => format!("the data allows l of at most {largest_l} here; {l} was asked for"),
+        (Guarantee::Thresholds { .. }, _) => {
+            "some values of the sensitive attribute are more frequent in the table than their thresholds allow"
+                .to_owned()
+        }
         _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
     };
     let detail = match (rule.protects, rule.follows_from) {

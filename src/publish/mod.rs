@@ -120,6 +120,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
         MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
+        MethodSpec::Decompose(spec) => decompose::Decompose::plan(spec, input, control),
         MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
         MethodSpec::Slicing(spec) => slicing::SlicingMethod::plan(spec, input, control),
     }
@@ -141,6 +142,7 @@ pub fn publish(
         MethodSpec::Versatile(_) => versatile::Versatile::publish(plan, input, table, streams, control),
         MethodSpec::Anatomy(_) => anatomy::Anatomy::publish(plan, input, table, streams, control),
         MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
+        MethodSpec::Decompose(_) => decompose::Decompose::publish(plan, input, table, streams, control),
         MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
         MethodSpec::Slicing(_) => slicing::SlicingMethod::publish(plan, input, table, streams, control),
     }

@@ -1,10 +1,13 @@
 //! What only some methods have to say, as a manifest states it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::manifest::Ratio;
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Particulars, SlicedDiversity, Thresholds};
+use crate::publication::{BreachKind, Decomposition, Particulars, SlicedDiversity, Tellable, Thresholds};
 
 /// What `bucketize` says.
 #[derive(Serialize, Deserialize)]
@@ -42,11 +45,83 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             // nothing of it can fail to be written
             serde_json::to_value(stated).ok()
         }
-        Particulars::Slicing { columns, diversity } => {
+        Particulars::Slicing { columns, diversity, column_k } => {
             let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-            Some(json!({"columns": columns.iter().map(named).collect::<Vec<_>>(), "diversity": diversity.word()}))
+            let columns = columns.iter().map(named).collect::<Vec<_>>();
+            let mut stated = json!({"columns": columns, "diversity": diversity.word()});
+            if let Some(k) = column_k {
+                stated["column_k"] = json!(k);
+            }
+            Some(stated)
         }
-        _ => None,
+        Particulars::Decompose(said) => serde_json::to_value(OfDecomposition::of(said, names)).ok(),
+        Particulars::None | Particulars::Sequential { .. } => None,
+    }
+}
+
+/// What `decompose` says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfDecomposition {
+    primary: String,
+    l: BTreeMap<String, u64>,
+    /// The attributes of which buckets may list values that none of their rows has.
+    noise: Vec<String>,
+    repeat_free_groups: BTreeMap<String, Ratio>,
+    /// The first of all.
+    breaches: Vec<Breach>,
+    breaches_total: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Breach {
+    attack: String,
+    bucket: u32,
+    attribute: String,
+}
+
+impl OfDecomposition {
+    fn of(said: &Decomposition, names: &[String]) -> Self {
+        let name = |attr: Attr| names[attr.index()].clone();
+        let ratio = |&(count, of): &(u64, u64)| Ratio { count, of };
+        let breach = |told: &Tellable| Breach {
+            attack: told.kind.word().to_owned(),
+            bucket: told.bucket,
+            attribute: name(told.attribute),
+        };
+        Self {
+            primary: name(said.primary),
+            l: said.l.iter().map(|(attr, l)| (name(*attr), *l)).collect(),
+            noise: said.noisy.iter().map(name).collect(),
+            repeat_free_groups: said.repeat_free.iter().map(|(attr, free)| (name(*attr), ratio(free))).collect(),
+            breaches: said.first.iter().map(breach).collect(),
+            breaches_total: said.tellable.iter().map(|(kind, count)| (kind.word().to_owned(), *count)).collect(),
+        }
+    }
+
+    /// Which attributes are bounded stands with their rules.
+    fn read(&self, names: &[String]) -> Option<Decomposition> {
+        let attr = |name: &String| names.iter().position(|known| known == name).map(Attr::from);
+        let kind = |word: &str| BreachKind::ALL.into_iter().find(|kind| kind.word() == word);
+        let told = |told: &Breach| {
+            let (attribute, kind) = (attr(&told.attribute)?, kind(&told.attack)?);
+            Some(Tellable { bucket: told.bucket, attribute, kind })
+        };
+        let free = self.repeat_free_groups.iter().map(|(name, free)| Some((attr(name)?, (free.count, free.of))));
+        Some(Decomposition {
+            primary: attr(&self.primary)?,
+            l: self.l.iter().map(|(name, l)| Some((attr(name)?, *l))).collect::<Option<_>>()?,
+            noisy: self.noise.iter().map(attr).collect::<Option<_>>()?,
+            bounded: AttrSet::EMPTY,
+            repeat_free: free.collect::<Option<_>>()?,
+            tellable: self
+                .breaches_total
+                .iter()
+                .map(|(word, count)| Some((kind(word)?, *count)))
+                .collect::<Option<_>>()?,
+            first: self.breaches.iter().map(told).collect::<Option<_>>()?,
+        })
     }
 }
 
@@ -58,7 +133,13 @@ pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Re
     let read = match (method, stated) {
         ("bucketize", Some(stated)) => of_buckets(stated),
         ("slicing", Some(stated)) => of_slices(stated, names),
-        ("bucketize" | "slicing", None) => return Err(format!("a release by {method} without its particulars")),
+        ("decompose", Some(stated)) => {
+            let read = serde_json::from_value::<OfDecomposition>(stated.clone()).ok();
+            read.and_then(|read| read.read(names)).map(Particulars::Decompose)
+        }
+        ("bucketize" | "slicing" | "decompose", None) => {
+            return Err(format!("a release by {method} without its particulars"));
+        }
         (_, None) => Some(Particulars::None),
         _ => None,
     };
@@ -76,13 +157,18 @@ fn of_buckets(stated: &Value) -> Option<Particulars> {
 }
 
 fn of_slices(stated: &Value, names: &[String]) -> Option<Particulars> {
-    if stated.as_object()?.keys().any(|name| !["columns", "diversity"].contains(&name.as_str())) {
+    if stated.as_object()?.keys().any(|name| !["columns", "diversity", "column_k"].contains(&name.as_str())) {
         return None;
     }
     let attr = |name: &Value| names.iter().position(|known| name == known.as_str()).map(Attr::from);
     let set = |names: &Value| names.as_array()?.iter().map(attr).collect::<Option<AttrSet>>();
     let columns = stated["columns"].as_array()?.iter().map(set).collect::<Option<_>>()?;
-    Some(Particulars::Slicing { columns, diversity: SlicedDiversity::of_word(stated["diversity"].as_str()?)? })
+    let diversity = SlicedDiversity::of_word(stated["diversity"].as_str()?)?;
+    let column_k = match stated.get("column_k") {
+        None => None,
+        Some(k) => Some(k.as_u64()?),
+    };
+    Some(Particulars::Slicing { columns, diversity, column_k })
 }
 
 #[cfg(test)]

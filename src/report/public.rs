@@ -57,6 +57,15 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                 shared.join(", ")
             );
         }
+        if table.kind == "decomposed" {
+            let of_values = table.parts.iter().filter(|part| part.row_meaning == "values");
+            let listed: Vec<&str> = of_values.flat_map(|part| &part.attributes).map(String::as_str).collect();
+            let listed = if listed.is_empty() { String::new() } else { format!("; of {} each lists values", listed.join(", ")) };
+            return format!("{} holds {attributes} in {classes} buckets{listed}", table.name);
+        }
+        if table.kind == "sensitive" {
+            return format!("{} holds the joint values of {attributes}, of nobody in particular", table.name);
+        }
         match table.seals.first() {
             _ if table.kind == "sliced" => format!(
                 "{} holds {attributes} in {} parts, tied to each other by {} buckets",
@@ -118,7 +127,14 @@ fn sentence(rule: &ManifestRule) -> String {
     let known =
         if rule.quasi_identifiers.is_empty() { "nothing".to_owned() } else { rule.quasi_identifiers.join(", ") };
     let sensitive = rule.sensitive.join(", ");
-    let promise = format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive));
+    let promise = match (rule.bounded, rule.guarantee) {
+        (Some(false), Guarantee::LDiversity { l }) => {
+            format!(
+                "whoever knows {known} of a person sees at least {l} values of {sensitive}, with no bound on how likely each of them is"
+            )
+        }
+        _ => format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
+    };
     let reason = match &rule.held_by {
         HeldByText::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
         HeldByText::Guardian { guardian, .. } => format!("table {guardian} stands between"),

@@ -3,8 +3,8 @@
 use super::manifest::{HeldByText, Manifest, ManifestPart, ManifestRule, ManifestSeal, ManifestTable};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Because, Cells, HeldBy, Origin, Part, Protected, Publication, PublishedColumn, PublishedTable, RowMeaning,
-    RuleStanding, Seal, Standing, TableName,
+    Because, Cells, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn, PublishedTable,
+    RowMeaning, RuleStanding, Seal, Standing, TableName,
 };
 
 /// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
@@ -13,10 +13,17 @@ use crate::publication::{
 /// What in the manifest cannot be understood, in words.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
     let reader = Reader { names };
+    let mut particulars = super::particulars::read(manifest.particulars.as_ref(), &manifest.method.r#type, names)?;
+    if let Particulars::Decompose(said) = &mut particulars {
+        let bounded = manifest.rules.iter().filter(|rule| rule.bounded == Some(true));
+        said.bounded = bounded
+            .map(|rule| reader.set(&rule.sensitive))
+            .try_fold(AttrSet::EMPTY, |all, of| of.map(|of| all.union(of)))?;
+    }
     Ok(Publication {
         tables: manifest.tables.iter().map(|table| reader.table(table)).collect::<Result<_, _>>()?,
         rules: manifest.rules.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
-        particulars: super::particulars::read(manifest.particulars.as_ref(), &manifest.method.r#type, names)?,
+        particulars,
         suppressed: 0,
     })
 }
@@ -65,7 +72,7 @@ impl Reader<'_> {
             because: because.map(|pointer| Because::Rule(pointer.to_owned())),
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
-            guarantee: rule.guarantee,
+            guarantee: rule.of_rows(),
             held_by,
         })
     }
@@ -92,6 +99,7 @@ impl Reader<'_> {
         let foreign = || format!("part {} of table {} holds what this version does not read", part.name, table.name);
         let rows = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
             ("tuples", None) => RowMeaning::Tuples,
+            ("values", None) => RowMeaning::Values,
             ("tuples_and_counterfeits", Some(per_bucket)) => RowMeaning::TuplesAndCounterfeits { per_bucket },
             _ => return Err(foreign()),
         };
@@ -103,6 +111,8 @@ impl Reader<'_> {
                 None => Cells::Exact,
                 Some("interval") => Cells::Interval,
                 Some("set") => Cells::Set,
+                // the tree stands in the manifest beside the tables
+                Some("node") => Cells::Node { taxonomy: name.clone(), cut: None },
                 Some(_) => return Err(foreign()),
             };
             Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })

@@ -4,26 +4,28 @@ use std::collections::BTreeSet;
 
 use super::attributes::{Columns, Stated};
 use super::bucketize::{self, DraftBucketize};
+use super::decompose::{self, DraftDecompose};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, Thresholds};
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "generalize", "slicing"];
-const UNSUPPORTED: &[&str] = &["decompose", "sequential"];
+pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing"];
+const UNSUPPORTED: &[&str] = &["sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
     Versatile(DraftVersatile),
     Anatomy(DraftAnatomy),
     Bucketize(DraftBucketize),
+    Decompose(DraftDecompose),
     Generalize(DraftGeneralize),
     Slicing(DraftSlicing),
 }
@@ -44,6 +46,8 @@ pub(super) struct DraftVersatile {
     pub(super) score: Score,
     pub(super) correlated: Correlated,
     pub(super) no_rules: Option<String>,
+    /// The thresholds that guarantees name, each once.
+    pub(super) thresholds: Vec<Thresholds>,
 }
 
 /// Anatomy; what could not be read is `None`.
@@ -53,6 +57,8 @@ pub(super) struct DraftAnatomy {
     pub(super) guessed: BTreeSet<usize>,
     pub(super) sensitive: Option<usize>,
     pub(super) guarantee: Option<Guarantee>,
+    /// The thresholds that the guarantee names, where it does.
+    pub(super) thresholds: Vec<Thresholds>,
 }
 
 impl DraftMethod {
@@ -67,6 +73,7 @@ impl DraftMethod {
             Self::Versatile(draft) => draft.mentioned.clone(),
             Self::Anatomy(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
+            Self::Decompose(draft) => draft.mentioned(),
             Self::Generalize(draft) => draft.mentioned(),
             Self::Slicing(draft) => draft.mentioned(),
         }
@@ -78,6 +85,7 @@ impl DraftMethod {
             Self::Versatile(draft) => &draft.guessed,
             Self::Anatomy(draft) => &draft.guessed,
             Self::Bucketize(draft) => &draft.guessed,
+            Self::Decompose(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
             Self::Slicing(draft) => &draft.guessed,
         }
@@ -123,6 +131,12 @@ pub(super) fn read(
             }
             Some(DraftMethod::Bucketize(bucketize::read(members, columns, stated, faults)))
         }
+        Some("decompose") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Decompose(decompose::read(members, columns, stated, faults)))
+        }
         Some("generalize") => {
             if no_rules.is_some() {
                 faults.range(document.at("no_rules"), reads_no_rules);
@@ -154,9 +168,10 @@ fn versatile(
         Some("multi_sa") => Algorithm::MultiSa,
         _ => Algorithm::Uad,
     };
+    let mut thresholds = Vec::new();
     let default = match members.take("default_guarantee") {
         None => DefaultGuarantee::Absent,
-        Some(value) => guarantee(value, &members.at("default_guarantee"), faults)
+        Some(value) => guarantee_of_rule(value, &members.at("default_guarantee"), &mut thresholds, faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
     let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
@@ -194,12 +209,13 @@ fn versatile(
     }
     let pointer = members.at("rules");
     members.finish(faults);
-    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed };
+    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed, thresholds };
     let rules = reader.read_all(rules.unwrap_or_default(), &pointer);
     DraftVersatile {
         rules,
         mentioned: reader.mentioned,
         guessed: reader.guessed,
+        thresholds: reader.thresholds,
         declared,
         assumed_unknown,
         algorithm,
@@ -215,13 +231,14 @@ fn versatile(
 
 fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
     let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
+    let mut thresholds = Vec::new();
     let guarantee = match members.take("guarantee") {
-        Some(value) => guarantee(value, &members.at("guarantee"), faults),
+        Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut thresholds, faults),
         None => {
             faults.range(members.at("guarantee"), "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}");
             None
         }
     };
     members.finish(faults);
-    DraftAnatomy { known, guessed, sensitive, guarantee }
+    DraftAnatomy { known, guessed, sensitive, guarantee, thresholds }
 }

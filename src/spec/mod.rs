@@ -10,6 +10,7 @@ mod analysis;
 mod attributes;
 mod bucketize;
 mod check;
+mod decompose;
 mod dependencies;
 mod document;
 mod duration;
@@ -28,6 +29,7 @@ mod sides;
 mod slicing;
 mod taxonomy;
 mod types;
+mod unit;
 mod utility;
 mod verification;
 
@@ -37,6 +39,7 @@ mod tests;
 pub use analysis::{DifferentialInference, read_differential_inference};
 pub use bucketize::{BucketizeSpec, Sizes};
 pub use check::{at_values, values_missing};
+pub use decompose::DecomposeSpec;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
 pub use generalize::Halving;
@@ -53,5 +56,6 @@ pub use types::{
 };
 pub use utility::{CountWorkload, InternalUtility, Width};
 pub use verification::{
-    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
+    Asked, Attack, AttackOptions, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit,
+    read_verification,
 };

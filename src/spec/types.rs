@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::bucketize::BucketizeSpec;
+use super::decompose::DecomposeSpec;
 use super::generalize::Halving;
 use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ pub struct Schema<'a> {
     pub columns: &'a [ColumnFacts],
     /// The names of the record key's columns.
     pub record_key: &'a [String],
+    /// What one unit of protection is. The column that tells persons apart is an identifier.
+    pub unit: &'a Unit,
 }
 
 /// What the check needs to know of a column.
@@ -52,6 +55,8 @@ pub struct ColumnFacts {
     pub overflow: bool,
     /// How many distinct values it has, a missing one counted as one, where that is known.
     pub distinct: Option<u64>,
+    /// The largest diversity that its most frequent value allows, where that is known: rows by those that have it, rounded down.
+    pub largest_l: Option<u64>,
 }
 
 impl ColumnFacts {
@@ -65,7 +70,14 @@ impl ColumnFacts {
             mostly_distinct: false,
             overflow: false,
             distinct: None,
+            largest_l: None,
         }
+    }
+
+    /// What the profile of a column in a table of so many rows shows.
+    #[must_use]
+    pub fn of(profile: &ColumnProfile, rows: u64) -> Self {
+        Self { largest_l: rows.checked_div(profile.top), ..profile.into() }
     }
 }
 
@@ -78,6 +90,7 @@ impl From<&ColumnProfile> for ColumnFacts {
             mostly_distinct: profile.mostly_distinct,
             overflow: profile.overflow(),
             distinct: profile.codes(),
+            largest_l: None,
         }
     }
 }
@@ -128,6 +141,10 @@ pub struct Specification {
     pub uninformative: Vec<Uninformative>,
     /// The taxonomies of attributes that have one, in the order of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values of attributes, where their guarantees name some.
+    pub thresholds: Vec<StatedThresholds>,
+    /// What one unit of protection is; the rules are those that rows keep.
+    pub unit: Unit,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.
@@ -155,6 +172,8 @@ pub enum MethodSpec {
     Anatomy(AnatomySpec),
     /// One sensitive attribute with a threshold for each of its values, one table in two parts.
     Bucketize(BucketizeSpec),
+    /// Several sensitive attributes, buckets by one of them, and a table of their joint values.
+    Decompose(DecomposeSpec),
     /// Classes of rows whose quasi-identifiers are published alike.
     Generalize(GeneralizeSpec),
     /// One sensitive attribute, one table in columns that are tied by bucket.
@@ -169,6 +188,7 @@ impl MethodSpec {
             Self::Versatile(_) => "versatile",
             Self::Anatomy(_) => "anatomy",
             Self::Bucketize(_) => "bucketize",
+            Self::Decompose(_) => "decompose",
             Self::Generalize(_) => "generalize",
             Self::Slicing(_) => "slicing",
         }
@@ -179,7 +199,7 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Decompose(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -188,7 +208,7 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_) | Self::Bucketize(_) | Self::Decompose(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
         }
     }
 
@@ -199,6 +219,7 @@ impl MethodSpec {
             Self::Versatile(spec) => &spec.rules,
             Self::Anatomy(spec) => std::slice::from_ref(&spec.rule),
             Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
+            Self::Decompose(spec) => &spec.rules,
             Self::Generalize(spec) => &spec.rules,
             Self::Slicing(spec) => std::slice::from_ref(&spec.rule),
         }

@@ -7,17 +7,20 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attributes::Columns;
+use super::check::stated_thresholds;
 use super::dependencies;
 use super::grammar;
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
 use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
+use crate::publication::{
+    Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit,
+};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -33,6 +36,29 @@ pub enum Attack {
     Proxy,
     /// The tuples that a release might hold, beside those of the original.
     Membership,
+    /// Which sensitive values follow from a primary one, in a decomposition.
+    Chain,
+    /// Which follow from what a primary value is not.
+    Exclusion,
+    /// Which of those that a bucket lists are ruled out.
+    Excludable,
+    /// Which are certain of more of a bucket's rows than they may be.
+    Forced,
+}
+
+/// What an attack is told beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AttackOptions {
+    /// Of fewer values than this one is taken to be concluded.
+    pub lambda: usize,
+    /// So many primary values can be excluded.
+    pub excluded: usize,
+}
+
+impl Default for AttackOptions {
+    fn default() -> Self {
+        Self { lambda: 2, excluded: 1 }
+    }
 }
 
 impl Attack {
@@ -46,7 +72,17 @@ impl Attack {
             Self::ExactPosteriors => "exact_posteriors",
             Self::Proxy => "proxy",
             Self::Membership => "membership",
+            Self::Chain => "chain",
+            Self::Exclusion => "exclusion",
+            Self::Excludable => "excludable",
+            Self::Forced => "forced",
         }
+    }
+
+    /// Whether it is played on decompositions.
+    #[must_use]
+    pub const fn of_decompositions(self) -> bool {
+        matches!(self, Self::Chain | Self::Exclusion | Self::Excludable | Self::Forced)
     }
 
     /// Whether it needs the data.
@@ -57,7 +93,7 @@ impl Attack {
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"];
+const UNBUILT: &[&str] = &["corruption", "negative_association", "join"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,8 +117,8 @@ pub struct StatedPart {
     pub bucketed: bool,
     /// What a row stands for.
     pub meaning: RowMeaning,
-    /// Columns whose cells are not exact, each with where that is said.
-    pub opaque: BTreeMap<String, String>,
+    /// Columns whose cells are not exact, each with where that is said, and what they hold.
+    pub cells: BTreeMap<String, (String, CellShape)>,
     /// Where the request states it.
     pub pointer: String,
 }
@@ -129,6 +165,8 @@ pub struct Asked {
     pub attacks: Vec<Attack>,
     /// The taxonomies of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values.
+    pub thresholds: Vec<StatedThresholds>,
 }
 
 /// What a request speaks of, before any file is read.
@@ -175,7 +213,7 @@ pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Asked, V
 ///
 /// # Errors
 /// Every fault.
-pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Fault>> {
+pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
     let mut faults = Faults::new();
     let read = Members::open(document, "", &mut faults).and_then(|mut members| {
         let attack = match members.take("attack") {
@@ -186,17 +224,36 @@ pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Faul
             }
         };
         let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
-        if let Some(options) = members.object("options", &mut faults) {
+        let mut asked = AttackOptions::default();
+        if let Some(mut options) = members.object("options", &mut faults) {
+            let mut whole = |name: &'static str, most: i128, allowed: &str| {
+                let read = options.integer(name, 1..=most, allowed, &mut faults);
+                read.and_then(|number| usize::try_from(number).ok())
+            };
+            if matches!(attack, Some(Attack::Chain | Attack::Exclusion)) {
+                asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
+            }
+            if attack == Some(Attack::Exclusion) {
+                asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
+            }
             options.finish(&mut faults);
         }
         members.finish(&mut faults);
-        Some((attack?, rule.map(str::to_owned)))
+        Some((attack?, asked, rule.map(str::to_owned)))
     });
     read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 3] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership];
+const OF_RELEASES: [Attack; 7] = [
+    Attack::ExactPosteriors,
+    Attack::Chain,
+    Attack::Exclusion,
+    Attack::Excludable,
+    Attack::Forced,
+    Attack::Proxy,
+    Attack::Membership,
+];
 const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
 
 fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {
@@ -329,18 +386,24 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Opti
         }
         _ => RowMeaning::Tuples,
     };
-    let mut opaque = BTreeMap::new();
-    if let Some(cells) = members.object("cells", faults) {
-        for (column, at, value) in cells.entries() {
-            match value.as_str() {
-                Some("exact") => {}
-                Some("interval" | "node" | "set") => drop(opaque.insert(column.to_owned(), at)),
-                _ => faults.range(at, "one of exact, interval, node, set"),
-            }
+    let mut cells = BTreeMap::new();
+    if let Some(stated) = members.object("cells", faults) {
+        for (column, at, value) in stated.entries() {
+            let shape = match value.as_str() {
+                Some("exact") => continue,
+                Some("interval") => CellShape::Interval,
+                Some("node") => CellShape::Node,
+                Some("set") => CellShape::Set,
+                _ => {
+                    faults.range(at, "one of exact, interval, node, set");
+                    continue;
+                }
+            };
+            cells.insert(column.to_owned(), (at, shape));
         }
     }
     members.finish(faults);
-    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, opaque, pointer })
+    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
 }
 
 /// Tables, the parts of each and files have names of their own.
@@ -390,15 +453,16 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
         return None;
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = Columns::of(&Schema { columns: &facts, record_key: &[] });
+    let all = Columns::of(&Schema { columns: &facts, record_key: &[], unit: &Unit::Row });
     let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
-    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[] });
+    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
+    let mut thresholds = Vec::new();
     let default = match default {
         None => DefaultGuarantee::Absent,
-        Some(value) => guarantee(&value, &members.at("default_guarantee"), faults)
+        Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
     let pointer = members.at("rules");
@@ -423,9 +487,16 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             rule
         })
         .collect();
-    let mut reader =
-        RuleReader { columns: &published, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new() };
+    let mut reader = RuleReader {
+        columns: &published,
+        default,
+        faults,
+        mentioned: BTreeSet::new(),
+        guessed: BTreeSet::new(),
+        thresholds,
+    };
     let rules = reader.read_all(&rules, &pointer);
+    let thresholds = reader.thresholds;
     let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
     let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
     for rule in &rules {
@@ -441,8 +512,10 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             faults.push(fault.with("attribute", name.as_str()));
         }
     }
+    let thresholds = stated_thresholds(&rules, &thresholds);
     Some(Asked {
         rules,
+        thresholds,
         taxonomies,
         dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
         attacks,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 17] = [
+const ELSEWHERE: [(Kind, &str, &str); 18] = [
     (
         Kind::SeriesUndeclared,
         "tests/it/people.rs",
@@ -38,6 +38,7 @@ const ELSEWHERE: [(Kind, &str, &str); 17] = [
     (Kind::WorkLimit, "tests/it/limits.rs", "a_job_beyond_the_memory_is_refused_before_it_is_queued"),
     (Kind::ThresholdMissing, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::InfeasibleSizes, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::NotGnf, "tests/it/plans_schema.rs", "the_tables_of_the_paper_are_judged"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),

@@ -189,7 +189,8 @@ async fn the_same_content_in_one_series_is_the_same_dataset() {
     let mut job = plain(&["age", "race"]);
     job["dataset"] = elsewhere.into();
     server.post("/v1/jobs", &job).await.problem(409, "series-undeclared");
-    let others = server.upload(&format!("series=third&{OTHERS}"), HOSPITAL).await.ok(201)["id"].as_str().unwrap().to_owned();
+    let others =
+        server.upload(&format!("series=third&{OTHERS}"), HOSPITAL).await.ok(201)["id"].as_str().unwrap().to_owned();
     server.publish(&others, plain(&["age", "race"])).await;
     server.stop().await;
 }

@@ -21,6 +21,7 @@ files! {
     "bucketize.json", "One value of an attribute with a threshold of its own";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
+    "decompose.json", "Two sensitive attributes, whose joint values are published too";
     "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
     "entered.json", "A table that was published elsewhere";
     "events.txt", "The last event of a job";

@@ -3,6 +3,7 @@
 //!
 //! What is decided depends on how often each sensitive value occurs, and on nothing else: the published parts tell that too.
 
+mod capped;
 mod counterfeits;
 mod flow;
 mod multi;
@@ -14,6 +15,7 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
+pub(super) use capped::capped;
 pub use flow::fill;
 pub use multi::{Filled, Multi, Order};
 pub use place::place;
@@ -141,7 +143,7 @@ impl Method for Bucketize {
             }
             bucketized.planned = Some(Arc::new(planned));
         }
-        let table = DesignedTable { attributes, bucketized: Some(bucketized), generalized: None };
+        let table = DesignedTable::of(attributes, Some(bucketized));
         let (relied_on, decision) = (Vec::new(), Decision::ByRules);
         let mut design = Design { tables: vec![table], rules: vec![rule], relied_on, decision };
         design.judge();

@@ -10,14 +10,40 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Groups, Sensitive, Sets};
 use crate::control::{Cancelled, Control};
+use crate::publication::BreachKind;
 
-/// The possible rows of every place, as kinds of rows with equal sensitive values.
+/// What is possible at every place.
 #[derive(Debug)]
 pub struct Candidates {
-    /// The other attributes' values of each kind.
-    kinds: Vec<Vec<u32>>,
-    /// Per group and primary value: how many places there are, and the kinds that are possible at each of them.
-    places: Vec<BTreeMap<u32, (usize, Vec<usize>)>>,
+    /// Per group and primary value.
+    places: Vec<BTreeMap<u32, Place>>,
+}
+
+/// The places of a group that have the same primary value.
+#[derive(Debug, Default)]
+struct Place {
+    /// How many there are.
+    count: usize,
+    /// Per other attribute the values that are possible at each of them.
+    values: Vec<BTreeSet<u32>>,
+}
+
+/// So many pairs of a group and a kind of row of one primary value are looked at.
+pub const MOST_PAIRS: u64 = 1 << 26;
+
+/// How many pairs of a group and a kind of row of one primary value there are.
+#[must_use]
+pub fn pairs(sensitive: &Sensitive, groups: &Groups) -> u64 {
+    let mut of_primary: BTreeMap<u32, (u64, BTreeSet<Vec<u32>>)> = BTreeMap::new();
+    for group in groups {
+        let values: BTreeSet<u32> = group.iter().map(|&row| sensitive.primary[row as usize]).collect();
+        values.into_iter().for_each(|value| of_primary.entry(value).or_default().0 += 1);
+        for &row in group {
+            let values = sensitive.others.iter().map(|codes| codes[row as usize]).collect();
+            of_primary.entry(sensitive.primary[row as usize]).or_default().1.insert(values);
+        }
+    }
+    of_primary.values().fold(0, |all, (groups, kinds)| all.saturating_add(groups * kinds.len() as u64))
 }
 
 impl Candidates {
@@ -26,12 +52,27 @@ impl Candidates {
     /// # Errors
     /// [`Cancelled`]
     pub fn of(sensitive: &Sensitive, groups: &Groups, sets: &Sets, control: &Control) -> Result<Self, Cancelled> {
+        Self::without(sensitive, groups, sets, &BTreeSet::new(), control)
+    }
+
+    /// The same where the sensitive table has no rows of some primary values: at their places every published value is possible.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn without(
+        sensitive: &Sensitive,
+        groups: &Groups,
+        sets: &Sets,
+        left_out: &BTreeSet<u32>,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
         // per primary value, its kinds of rows, and which of them are in which group
         let mut numbers: BTreeMap<(u32, Vec<u32>), usize> = BTreeMap::new();
         let mut kinds = Vec::new();
         let mut examples = Vec::new();
         let mut there: BTreeMap<u32, BTreeMap<usize, BTreeSet<usize>>> = BTreeMap::new();
-        let mut places: Vec<BTreeMap<u32, (usize, Vec<usize>)>> = vec![BTreeMap::new(); groups.len()];
+        let mut places: Vec<BTreeMap<u32, Place>> = Vec::new();
+        places.resize_with(groups.len(), BTreeMap::new);
         for (at, group) in groups.iter().enumerate() {
             control.check()?;
             for &row in group {
@@ -43,7 +84,7 @@ impl Candidates {
                     kinds.len() - 1
                 });
                 there.entry(primary).or_default().entry(at).or_default().insert(kind);
-                places[at].entry(primary).or_default().0 += 1;
+                places[at].entry(primary).or_default().count += 1;
             }
         }
         let mut of_primary: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -51,42 +92,64 @@ impl Candidates {
             of_primary.entry(*primary).or_default().push(kind);
         }
         for (primary, holders) in &there {
-            let kinds = &of_primary[primary];
+            if left_out.contains(primary) {
+                for &group in holders.keys() {
+                    if let Some(place) = places[group].get_mut(primary) {
+                        place.values.clone_from(&sets[group]);
+                    }
+                }
+                continue;
+            }
+            let kinds_of = &of_primary[primary];
             // nodes: the groups, then the kinds; a group leads to the kinds that its sets admit, a kind to where it truly is
-            let mut arcs: Vec<Vec<usize>> = Vec::with_capacity(holders.len() + kinds.len());
+            let mut arcs: Vec<Vec<usize>> = Vec::with_capacity(holders.len() + kinds_of.len());
             for &group in holders.keys() {
                 control.check()?;
                 let admitted =
-                    kinds.iter().enumerate().filter(|(_, kind)| sensitive.admitted(examples[**kind], &sets[group]));
+                    kinds_of.iter().enumerate().filter(|(_, kind)| sensitive.admitted(examples[**kind], &sets[group]));
                 arcs.push(admitted.map(|(at, _)| holders.len() + at).collect());
             }
-            let place: BTreeMap<usize, usize> = kinds.iter().copied().zip(0..).collect();
-            arcs.resize(holders.len() + kinds.len(), Vec::new());
+            let place: BTreeMap<usize, usize> = kinds_of.iter().copied().zip(0..).collect();
+            arcs.resize(holders.len() + kinds_of.len(), Vec::new());
             for (at, of_group) in holders.values().enumerate() {
                 of_group.iter().for_each(|kind| arcs[holders.len() + place[kind]].push(at));
             }
             let component = components(&arcs);
             for (at, group) in holders.keys().enumerate() {
                 let possible = arcs[at].iter().filter(|&&node| component[node] == component[at]);
-                let possible = possible.map(|node| kinds[node - holders.len()]).collect();
-                if let Some(place) = places[*group].get_mut(primary) {
-                    place.1 = possible;
+                let Some(place) = places[*group].get_mut(primary) else { continue };
+                place.values = vec![BTreeSet::new(); sensitive.others.len()];
+                for node in possible {
+                    let kind: &Vec<u32> = &kinds[kinds_of[node - holders.len()]];
+                    place.values.iter_mut().zip(kind).for_each(|(values, value)| {
+                        values.insert(*value);
+                    });
                 }
             }
         }
-        Ok(Self { kinds, places })
-    }
-
-    /// The values of an attribute that are possible at the places of some kinds.
-    fn values<'a>(&'a self, kinds: impl Iterator<Item = &'a usize>, attribute: usize) -> BTreeSet<u32> {
-        kinds.map(|&kind| self.kinds[kind][attribute]).collect()
+        Ok(Self { places })
     }
 
     /// The values of an attribute that are possible in a group.
     #[must_use]
     pub fn in_group(&self, group: usize, attribute: usize) -> BTreeSet<u32> {
-        self.values(self.places[group].values().flat_map(|(_, kinds)| kinds), attribute)
+        union(self.places[group].values(), attribute)
     }
+
+    /// How many rows of a group can have the same value of an attribute, at most.
+    #[must_use]
+    pub fn most_alike(&self, group: usize, attribute: usize) -> usize {
+        let mut alike: BTreeMap<u32, usize> = BTreeMap::new();
+        for place in self.places[group].values() {
+            place.values[attribute].iter().for_each(|value| *alike.entry(*value).or_default() += place.count);
+        }
+        alike.into_values().max().unwrap_or(0)
+    }
+}
+
+/// The values of an attribute that are possible at some places.
+fn union<'a>(places: impl Iterator<Item = &'a Place>, attribute: usize) -> BTreeSet<u32> {
+    places.flat_map(|place| &place.values[attribute]).copied().collect()
 }
 
 /// The strongly connected component of each node (Tarjan, without recursion).
@@ -164,17 +227,6 @@ pub fn excludable(candidates: &Candidates, sets: &Sets) -> Vec<(usize, usize, u3
     found
 }
 
-/// What leads a reader of the sensitive table to a value of another attribute.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum BreachKind {
-    /// Somebody's primary value is known, and with it the value.
-    Chain,
-    /// A primary value is known not to be somebody's, and with that the value.
-    Exclusion,
-    /// So many places of the group have the value in every world that their share is above the bound.
-    Forced,
-}
-
 /// A value of another attribute that can be concluded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Breach {
@@ -194,21 +246,20 @@ pub struct Breach {
 pub fn breaches(candidates: &Candidates, l: &[u64], fewest: usize) -> Vec<Breach> {
     let mut found = Vec::new();
     for (group, places) in candidates.places.iter().enumerate() {
-        let rows: usize = places.values().map(|(count, _)| count).sum();
+        let rows: usize = places.values().map(|place| place.count).sum();
         for (attribute, &l) in l.iter().enumerate() {
             let mut breach = |kind, primary| found.push(Breach { kind, group, attribute, primary });
             let mut forced: BTreeMap<u32, usize> = BTreeMap::new();
-            for (&primary, (count, kinds)) in places {
-                let values = candidates.values(kinds.iter(), attribute);
+            for (&primary, place) in places {
+                let values = &place.values[attribute];
                 if values.len() < fewest {
                     breach(BreachKind::Chain, Some(primary));
                 }
                 if let (1, Some(&value)) = (values.len(), values.first()) {
-                    *forced.entry(value).or_default() += count;
+                    *forced.entry(value).or_default() += place.count;
                 }
-                let others = places.iter().filter(|(other, _)| **other != primary);
-                let left = candidates.values(others.flat_map(|(_, (_, kinds))| kinds), attribute);
-                if left.len() < fewest {
+                let others = places.iter().filter(|(other, _)| **other != primary).map(|(_, place)| place);
+                if union(others, attribute).len() < fewest {
                     breach(BreachKind::Exclusion, Some(primary));
                 }
             }

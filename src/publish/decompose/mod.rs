@@ -1,20 +1,24 @@
 //! Decompose (Ye, Liu, Lv and Feng): groups by a primary sensitive attribute in which the values of the others are published as
-//! sets, beside a table of all sensitive tuples. These are functions of the sensitive attributes' codes; no specification reaches
-//! them yet.
+//! sets, beside a table of all sensitive tuples.
 //!
 //! What is bounded and what is not: in a group no primary value takes more than 1/l of the rows. Of another attribute a group
 //! bounds the posterior when no value occurs in it twice; elsewhere sets hide how often values occur only from readers who ignore the
 //! sensitive table. [`breaches`] tells what such readers can conclude, so that it is known before anything is published.
 
 mod attack;
+mod designed;
 mod fresh;
+mod made;
+mod method;
 mod noise;
 
 #[cfg(test)]
 mod tests;
 
-pub use attack::{Breach, BreachKind, Candidates, breaches, excludable, unlinked};
+pub use attack::{Breach, Candidates, MOST_PAIRS, breaches, excludable, pairs, unlinked};
+pub use designed::{Decomposed, Drawn, Role};
 pub use fresh::{fresh_pick, fresh_swap, repeats};
+pub use method::Decompose;
 pub use noise::{NoNoise, Noise, Noisy, swap_noise};
 
 use std::collections::BTreeSet;

@@ -7,9 +7,13 @@ use serde_json::Value;
 
 use super::*;
 use crate::control::Control;
-use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain};
+use crate::problem::Kind;
+use crate::publication::BreachKind;
+use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::publish::assign::largest_l;
 use crate::random::{ReleaseKey, Stream, Streams};
+use crate::spec::DecomposeSpec;
 
 fn stream(key: u8) -> Stream {
     Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test")
@@ -291,6 +295,15 @@ fn more_values_than_there_are_cannot_be_published() {
     let (sensitive, groups) = poster();
     let none = swap_noise(&sensitive, groups, &[7], &mut stream(1), &Control::default());
     assert_eq!(none.unwrap_err(), NoNoise::TooFew { attribute: 0 });
+    let rule = |attr: u8| SubmittedRule {
+        pointer: format!("/method/sensitive/{attr}"),
+        known: AttrSet::EMPTY,
+        protects: Protected::Attribute(Attr(attr)),
+        guarantee: Guarantee::LDiversity { l: 7 },
+    };
+    let spec = DecomposeSpec { rules: vec![rule(0), rule(1)], primary: Attr(0), suppress_chain: false };
+    let fault = super::method::too_few(&spec, Attr(1), 7);
+    assert_eq!((fault.pointer.as_str(), fault.kind), ("/method/sensitive/1", Kind::NoNoise));
     assert_eq!(tightest(&[vec![1, 1, 1], vec![3], vec![2, 1]]), Some(1));
     assert_eq!(optimal_l(&[]), 0);
 }

@@ -5,6 +5,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::kind_of_sealed;
 use crate::publish::DesignedTable;
+use crate::publish::decompose::Role;
 
 /// Rows of the whole table among which a sensitive value is too frequent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +48,12 @@ impl DesignedTable {
     /// The word for readers: what kind of table this is.
     #[must_use]
     pub fn kind(&self) -> &'static str {
+        if let Some(decomposed) = &self.decomposed {
+            return match decomposed.role {
+                Role::Buckets => "decomposed",
+                Role::Joint => "sensitive",
+            };
+        }
         match (&self.bucketized, self.sliced()) {
             (None, _) if self.generalized.is_some() => "generalized",
             (None, _) => "marginal",
@@ -59,6 +66,9 @@ impl DesignedTable {
     /// The attributes that stand apart from what is known.
     #[must_use]
     pub fn sensitive(&self) -> Option<AttrSet> {
+        if let Some(decomposed) = &self.decomposed {
+            return (decomposed.role == Role::Buckets).then(|| decomposed.sensitive());
+        }
         let Some(bucketized) = &self.bucketized else {
             return self.generalized.as_ref().map(|generalized| self.attributes.minus(generalized.quasi_identifiers));
         };
@@ -68,6 +78,9 @@ impl DesignedTable {
     /// How often each row is looked at when it is made.
     #[must_use]
     pub fn passes(&self) -> u64 {
+        if let Some(decomposed) = self.decomposed.as_ref().filter(|decomposed| decomposed.role == Role::Buckets) {
+            return 1 + decomposed.l.len() as u64;
+        }
         match (&self.bucketized, self.sliced()) {
             (None, _) => 1 + u64::from(self.generalized.is_some()),
             // rows are assigned, and then each part is made

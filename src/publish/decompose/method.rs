@@ -1,0 +1,184 @@
+//! The method `decompose`: buckets by the primary attribute, and what readers of both tables can conclude, decided before
+//! anything is made.
+//!
+//! Which quasi-identifiers a row has decides nothing: within a bucket each row is as likely as any other to have each of its
+//! sensitive tuples, also for who knows how buckets are made. Which tuples share a bucket does depend on sensitive values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::designed::{Decomposed, Drawn, Role};
+use super::{
+    Candidates, Groups, MOST_PAIRS, NoNoise, Sensitive, breaches, fresh_pick, fresh_swap, groups_of, pairs, sets_of,
+    swap_noise,
+};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::{self, Demand, Dependency, Status};
+use crate::problem::{Fault, Kind};
+use crate::publication::{BreachKind, Particulars, SubmittedRule};
+use crate::publish::assign::{Labels, largest_l};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Rows, Unplanned};
+use crate::random::Streams;
+use crate::spec::DecomposeSpec;
+
+/// The method `decompose`.
+pub struct Decompose;
+
+/// Of fewer values than this somebody is taken to conclude one.
+const FEWEST: usize = 2;
+
+impl Method for Decompose {
+    type Spec = DecomposeSpec;
+    type Plan = Design;
+
+    fn plan(spec: &DecomposeSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+        let attributes = AttrSet::first(input.counts.attributes());
+        let sensitive = spec.sensitive();
+        // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
+        let known = attributes.minus(sensitive);
+        let designed = |rule: &SubmittedRule| {
+            let mut designed = DesignedRule::submitted(rule, input);
+            designed.impossible = tells(&designed, known, sensitive, input);
+            designed.status = Status::Guardian { table: 0, known: rule.known };
+            designed
+        };
+        let rules: Vec<DesignedRule> = spec.rules.iter().map(designed).collect();
+        let mut buckets =
+            Decomposed { role: Role::Buckets, primary: spec.primary, l: spec.l(), drawn: None, faults: Vec::new() };
+        if let (Some(rows), false) = (input.rows, rules.iter().any(DesignedRule::is_refused)) {
+            match draw(spec, &buckets, rows, control)? {
+                Ok(drawn) => buckets.drawn = Some(Arc::new(drawn)),
+                Err(fault) => buckets.faults.push(fault),
+            }
+        }
+        let joint = Decomposed { role: Role::Joint, faults: Vec::new(), ..buckets.clone() };
+        let tables = vec![DesignedTable::decomposed(attributes, buckets), DesignedTable::decomposed(sensitive, joint)];
+        // which tuples share a bucket, and which values are added, is decided by looking at sensitive values
+        Ok(Design { tables, rules, relied_on: Vec::new(), decision: Decision::ByData(None) })
+    }
+
+    fn publish(
+        plan: &Design,
+        input: &Input<'_>,
+        table: &Table,
+        streams: &Streams,
+        control: &Control,
+    ) -> Result<Published, Cancelled> {
+        let mut published = plan.execute(input, true, table, streams, control)?;
+        let buckets = plan.tables.first().and_then(|designed| designed.decomposed.as_ref());
+        if let Some((buckets, drawn)) = buckets.and_then(|buckets| Some((buckets, buckets.drawn.as_deref()?))) {
+            let labels = drawn.labels(&Labels::draw(drawn.groups.len() as u32, &mut streams.stream("t1/labels")));
+            published.publication.particulars = Particulars::Decompose(buckets.particulars(drawn, &labels));
+        }
+        Ok(published)
+    }
+}
+
+/// A dependency by which quasi-identifiers tell the sensitive attribute of a rule, alone or together with other sensitive attributes.
+/// What sensitive attributes tell by themselves is as secret as they are: a bucket's tuples are bound to its rows by nothing.
+fn tells(rule: &DesignedRule, known: AttrSet, sensitive: AttrSet, input: &Input<'_>) -> Option<Dependency> {
+    let demand = Demand { known, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
+    let alone = privacy::expand(&[demand], input.dependencies, usize::MAX).ok();
+    let alone = alone.and_then(|expansion| expansion.impossible.first().map(|(_, dependency)| *dependency));
+    let mixed = |dependency: &&Dependency| {
+        let Dependency { determinant, dependent } = **dependency;
+        dependent == rule.rule.sensitive && determinant.meets(sensitive) && determinant.meets(known)
+    };
+    alone.or_else(|| input.dependencies.iter().find(mixed).copied())
+}
+
+/// Draws the buckets, and looks at what they tell.
+fn draw(
+    spec: &DecomposeSpec,
+    buckets: &Decomposed,
+    Rows { table, streams }: Rows<'_>,
+    control: &Control,
+) -> Result<Result<Drawn, Fault>, Cancelled> {
+    let others: Vec<Attr> = buckets.others().collect();
+    let codes = |attr: Attr| table.column(attr).codes.iter().collect::<Vec<u32>>();
+    let sensitive =
+        Sensitive { primary: codes(buckets.primary), others: others.iter().map(|attr| codes(*attr)).collect() };
+    let l: Vec<u64> = others.iter().map(|attr| buckets.l[attr]).collect();
+    let of_primary = buckets.l.get(&buckets.primary).copied().unwrap_or(1);
+    let label = format!("assign/{}", buckets.primary.0);
+    let assigned = largest_l(table.column(buckets.primary), of_primary, &mut streams.stream(&label), control)?;
+    let groups = groups_of(&assigned.bucket_of, assigned.buckets);
+    let groups = if others.is_empty() {
+        groups
+    } else {
+        let picked = fresh_pick(&sensitive, &groups, &mut streams.stream("decompose/pick"), control)?;
+        fresh_swap(&sensitive, picked, control)?
+    };
+    let too_many = |found: u64| {
+        let detail = "the sensitive attributes have too many values together to see what can be concluded of them";
+        let fault = Fault::new("/method/sensitive", Kind::WorkLimit, detail);
+        fault.with("limit", MOST_PAIRS).with("found", found)
+    };
+    // merging makes groups fewer, so that this bounds what is looked at in the end, too
+    let found = pairs(&sensitive, &groups);
+    if found > MOST_PAIRS {
+        return Ok(Err(too_many(found)));
+    }
+    let noisy = match swap_noise(&sensitive, groups, &l, &mut streams.stream("decompose/noise"), control) {
+        Ok(noisy) => noisy,
+        Err(NoNoise::Cancelled) => return Err(Cancelled),
+        Err(NoNoise::TooFew { attribute }) => {
+            return Ok(Err(too_few(spec, others[attribute], l[attribute])));
+        }
+    };
+    let (groups, sets) = (noisy.groups, noisy.sets);
+    let truth = sets_of(&sensitive, &groups);
+    let has_noise = |at: usize| sets.iter().zip(&truth).any(|(sets, truth)| sets[at] != truth[at]);
+    let noisy: Vec<bool> = (0..others.len()).map(has_noise).collect();
+    let mut left_out = BTreeSet::new();
+    let mut candidates = Candidates::of(&sensitive, &groups, &sets, control)?;
+    if spec.suppress_chain {
+        let told = breaches(&candidates, &l, FEWEST);
+        left_out.extend(told.iter().filter(|told| told.kind == BreachKind::Chain).filter_map(|told| told.primary));
+        if !left_out.is_empty() {
+            candidates = Candidates::without(&sensitive, &groups, &sets, &left_out, control)?;
+        }
+    }
+    let breaches = breaches(&candidates, &l, FEWEST);
+    let alike = Alike { groups: &groups, candidates: &candidates, values: &|group, at| sets[group][at].len() };
+    let mut bounded = AttrSet::one(buckets.primary);
+    let mut repeat_free = BTreeMap::new();
+    for (at, &attr) in others.iter().enumerate() {
+        let most = |group: usize| alike.most(group, at, noisy[at]);
+        repeat_free.insert(attr, (0..groups.len()).filter(|group| most(*group) <= 1).count() as u64);
+        let held = |group: usize| most(group) as u128 * u128::from(l[at]) <= groups[group].len() as u128;
+        if (0..groups.len()).all(held) {
+            bounded = bounded.with(attr);
+        }
+    }
+    let noisy = others.iter().zip(&noisy).filter(|(_, noisy)| **noisy).map(|(attr, _)| *attr).collect();
+    Ok(Ok(Drawn { left_out, noisy, bounded, repeat_free, breaches, groups, sets }))
+}
+
+/// Not even one bucket of all rows could list so many values. Whoever has been checked for eligibility asks for no more than there are.
+pub(super) fn too_few(spec: &DecomposeSpec, attr: Attr, l: u64) -> Fault {
+    let pointer = spec.rules.iter().find(|rule| rule.protects.attributes().contains(attr));
+    let pointer = pointer.map_or("/method/sensitive", |rule| rule.pointer.as_str());
+    Fault::new(pointer, Kind::NoNoise, format!("no bucket can list {l} values, not even one of all rows"))
+}
+
+/// How many rows of a bucket can have the same value.
+struct Alike<'a> {
+    groups: &'a Groups,
+    candidates: &'a Candidates,
+    /// How many values are published of a bucket and an attribute.
+    values: &'a dyn Fn(usize, usize) -> usize,
+}
+
+impl Alike<'_> {
+    /// Where no set has noise, each of its values is some row's.
+    fn most(&self, group: usize, at: usize, noisy: bool) -> usize {
+        let possible = self.candidates.most_alike(group, at);
+        if noisy {
+            return possible;
+        }
+        let rows = self.groups[group].len();
+        possible.min((rows + 1).saturating_sub((self.values)(group, at)))
+    }
+}
