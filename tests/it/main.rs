@@ -51,6 +51,7 @@ mod nodes;
 mod openapi;
 mod outside;
 mod oversight;
+mod people;
 mod plans_schema;
 mod policies;
 mod proxies;
