@@ -114,7 +114,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let facts = |attr| ColumnFacts::from(&ColumnProfile::of(table.name(attr), table.column(attr)));
     let facts: Vec<ColumnFacts> = table.attributes().iter().map(facts).collect();
     let document = serde_json::from_slice(&fs::read(document)?)?;
-    let reading = spec::read(&document, &Schema { columns: &facts, record_key: &[] }, Origin::CommandLine);
+    let reading = spec::read(
+        &document,
+        &Schema { columns: &facts, record_key: &[], unit: &guardian::publication::Unit::Row },
+        Origin::CommandLine,
+    );
     let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
         return Err(format!("{:?}", reading.faults).into());
     };

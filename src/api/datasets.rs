@@ -11,7 +11,7 @@ use super::App;
 use super::access::Who;
 use super::extract::{Id, Query};
 use super::listing::{self, Listing, Paging};
-use crate::jobs::{DatasetRecord, Desk, ReleaseFilter, problem_of};
+use crate::jobs::{DatasetRecord, Desk, Overlap, ReleaseFilter, Share, problem_of};
 use crate::microdata::ColumnProfile;
 use crate::problem::Problem;
 use crate::report::Ratio;
@@ -36,9 +36,23 @@ pub(super) struct Dataset {
     purged_at: Option<DateTime<Utc>>,
     /// None once the dataset is purged.
     columns: Vec<DatasetColumn>,
-    /// Other series that share rows; not yet looked for, always empty.
-    #[schema(value_type = Vec<Object>)]
-    overlaps: Vec<serde_json::Value>,
+    /// Earlier uploads of other series that share people with it, by series. Where they share more than one in a hundred, jobs need
+    /// the dataset in that series, or `same_people=false` with a reason.
+    overlaps: Vec<SeriesOverlap>,
+}
+
+/// People that another series speaks of too. Of several of its datasets the figures are those of the one that shares most.
+#[derive(Serialize, ToSchema)]
+struct SeriesOverlap {
+    series: String,
+    /// Its datasets that share some.
+    datasets: Vec<Uuid>,
+    /// Rows of this dataset that the other has too, of those that were compared: of long tables a sample, of rows that differ from
+    /// every other one in two attributes. Null where there are fewer than 1,000 such rows and the tables are not equal.
+    rows: Option<Ratio>,
+    /// Record keys of this dataset that the other has too, of those that were compared: of long tables the lowest hashes. Null unless
+    /// both have record keys.
+    record_keys: Option<Ratio>,
 }
 
 /// A column of an uploaded table.
@@ -67,6 +81,13 @@ impl Dataset {
             top_share: Ratio { count: profile.top, of: record.rows },
             identifier: profile.identifier,
         };
+        let ratio = |share: Share| Ratio { count: share.count, of: share.of };
+        let overlap = |overlap: Overlap| SeriesOverlap {
+            series: overlap.series,
+            datasets: overlap.datasets,
+            rows: overlap.rows.map(ratio),
+            record_keys: overlap.record_keys.map(ratio),
+        };
         Ok(Self {
             id: record.id,
             name: record.name,
@@ -81,7 +102,7 @@ impl Dataset {
             format: record.format,
             purged_at: record.purged_at,
             columns: profiles.into_iter().map(column).collect(),
-            overlaps: Vec::new(),
+            overlaps: record.overlaps.into_iter().map(overlap).collect(),
         })
     }
 }

@@ -27,6 +27,9 @@ use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::problem::{Kind, Problem};
 
 /// What is said of an upload.
+/// A person with more rows than this is none.
+const MOST_ROWS: u64 = 1_000_000;
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -37,9 +40,9 @@ pub(super) struct UploadQuery {
     series: Option<String>,
     /// The columns that identify a record, separated by commas.
     record_key: Option<String>,
-    /// Not supported yet: the unit of protection is a row.
+    /// The column that tells persons apart, where one person may have several rows: guarantees are then kept for persons.
     subject: Option<String>,
-    /// Not supported yet.
+    /// No person has more rows; needs `subject`. A table in which somebody has is refused.
     max_rows_per_subject: Option<u64>,
     /// Whether other series speak of the same people; needs `reason`.
     same_people: Option<bool>,
@@ -359,11 +362,13 @@ fn misplaced() -> Problem {
 
 /// The query understood; every fault in one answer.
 fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
-    if query.subject.is_some() || query.max_rows_per_subject.is_some() {
-        let detail = "subjects are not supported yet: the unit of protection is a row";
-        return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
-    }
     let mut faults = Vec::new();
+    if query.subject.is_some() != query.max_rows_per_subject.is_some() {
+        faults.push("subject and max_rows_per_subject go together".to_owned());
+    }
+    if query.max_rows_per_subject.is_some_and(|rows| !(1..=MOST_ROWS).contains(&rows)) {
+        faults.push(format!("max_rows_per_subject must be 1 to {MOST_ROWS}"));
+    }
     let mut text = |name: &str, value: Option<String>| {
         let fits = value.as_deref().is_none_or(|value| (1..=500).contains(&value.chars().count()));
         if !fits {
@@ -401,7 +406,17 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }
     let options = CsvOptions { delimiter, null: query.null, types: types.unwrap_or_default() };
-    Ok(UploadRequest { name, series, record_key, same_people, options, ..UploadRequest::default() })
+    let (subject, max_rows_per_subject) = (query.subject, query.max_rows_per_subject);
+    Ok(UploadRequest {
+        name,
+        series,
+        record_key,
+        subject,
+        max_rows_per_subject,
+        same_people,
+        options,
+        ..UploadRequest::default()
+    })
 }
 
 /// `age:integer,zip:text`

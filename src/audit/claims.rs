@@ -111,7 +111,11 @@ pub(super) fn readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
 fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
     let name = &table.name;
     let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
-    if table.is_generalized() {
+    if slicing::is_boxed(table) {
+        if let Err(detail) = slicing::boxed(evidence, table) {
+            fail(detail);
+        }
+    } else if table.is_generalized() {
         if let Err(detail) = generalized::claimed(evidence, table) {
             fail(detail);
         }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use super::keys::{Buckets, Keys};
 use super::part::ReadPart;
-use super::{AuditStopped, CheckName, Evidence, Findings};
+use super::{AuditStopped, CheckName, Evidence, Findings, slicing};
 use crate::control::Control;
+use crate::microdata::Codes;
 use crate::publication::TableWitness;
 
 /// Tables with fewer buckets than this are not held against the order of rows: honest labels would now and then be found in
@@ -17,10 +18,10 @@ const ORDERED: usize = 12;
 /// Tables with fewer buckets than this are not held against each other.
 const SHARED: usize = 9;
 
-/// Holds a part of the table at `index` against the original.
+/// Holds a part, by its position in the table at `index`, against the original.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    index: usize,
+    (index, position): (usize, usize),
     part: &ReadPart,
     mut keys: Keys,
     place: &str,
@@ -35,7 +36,24 @@ pub(super) fn check(
     if part.rows.checked_add(suppressed) != Some(original.rows()) {
         return fail("it does not have a row for each row of the original that is published");
     }
-    let columns = part.columns.iter().map(|column| (&original.column(column.attribute).codes, column.ranks.as_deref()));
+    let boxes = match evidence.witness.and_then(|witness| witness.tables.get(index)) {
+        Some(TableWitness::Boxes { boxes, .. }) => boxes.get(position).map(Vec::as_slice),
+        _ => None,
+    };
+    let boxed = evidence.publication.tables.get(index).is_none_or(slicing::is_boxed);
+    let mut codes: Vec<Cow<'_, Codes>> = Vec::with_capacity(part.columns.len());
+    for column in &part.columns {
+        let of = original.column(column.attribute);
+        codes.push(match (&column.cells, boxes) {
+            (Some(_), None) if boxed => return fail("it is not told which rows share a box"),
+            (None, _) | (Some(_), None) => Cow::Borrowed(&of.codes),
+            (Some(_), Some(boxes)) => match slicing::intervals(column, of, boxes) {
+                Some(codes) => Cow::Owned(codes),
+                None => return fail("its intervals are not those of the rows that share a box"),
+            },
+        });
+    }
+    let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
     let mut expected = Keys::pack(&part.layout(), original.rows(), columns);
     let Some(witness) = evidence.witness else {
         keys.sort();
@@ -54,7 +72,7 @@ pub(super) fn check(
                 fail("its rows are not the projection of the original");
             }
         }
-        (Some(TableWitness::Buckets(assigned)), Some(labels)) => {
+        (Some(TableWitness::Buckets(assigned) | TableWitness::Boxes { labels: assigned, .. }), Some(labels)) => {
             if assigned.len() != original.rows() {
                 return fail("the assignment is of other rows");
             }
@@ -159,7 +177,7 @@ pub(super) fn check_labels(
         .iter()
         .zip(&witness.tables)
         .filter_map(|(table, assigned)| {
-            let TableWitness::Buckets(labels) = assigned else { return None };
+            let (TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. }) = assigned else { return None };
             let labels = published(labels);
             let buckets = counted(&labels, rows)?;
             Some((table.name.0.as_str(), labels, buckets))

@@ -6,9 +6,9 @@ use ahash::AHashMap;
 use super::given::{GivenPart, GivenTable};
 use super::groups::refine;
 use super::judge::{GivenFigures, Submission};
-use super::{CheckName, Findings};
+use super::{CheckName, Findings, generalized};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Column};
+use crate::microdata::{Attr, AttrSet, CellShape, Column};
 use crate::publication::RowMeaning;
 
 /// The label of each bucket, with how many rows have it.
@@ -29,6 +29,9 @@ pub(super) fn check(
     rows(submission, &figures, findings);
     for attr in (0..submission.names.len()).map(Attr::from) {
         shared(submission, attr, findings, control)?;
+    }
+    for (table, part) in submission.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part))) {
+        nodes(submission, table, part, findings);
     }
     if let Some(original) = submission.original {
         content(submission, original, findings, control)?;
@@ -115,7 +118,7 @@ fn rows(submission: &Submission<'_>, figures: &[GivenFigures], findings: &mut Fi
 fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<Item = (&'a GivenTable, &'a Column)> {
     submission.tables.iter().filter_map(move |table| {
         let part = table.holder(attr)?;
-        let exact = part.meaning == RowMeaning::Tuples && !part.opaque.contains(attr);
+        let exact = part.meaning == RowMeaning::Tuples && !part.cells.contains_key(&attr);
         Some((table, part.column(attr).filter(|_| exact)?))
     })
 }
@@ -147,6 +150,20 @@ fn shared(
     Ok(())
 }
 
+/// Where cells are nodes and their taxonomy is stated, each is a node of it.
+fn nodes(submission: &Submission<'_>, table: &GivenTable, part: &GivenPart, findings: &mut Findings) {
+    for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
+        let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
+        let strange = generalized::strangers(tree, cells.domain.iter());
+        if strange > 0 {
+            let (name, table) = (submission.list(AttrSet::one(*attr)), &table.name);
+            let detail =
+                format!("table {table}, part {}: {strange} cells of {name} are no nodes of its taxonomy", part.name);
+            findings.fail(CheckName::Columns, detail);
+        }
+    }
+}
+
 /// Each part is a projection of the original, row for row in any order.
 fn content(
     submission: &Submission<'_>,
@@ -161,24 +178,46 @@ fn content(
             if !missing.is_empty() {
                 let missing = submission.list(missing);
                 findings.fail(CheckName::Content, format!("{place}: the original does not have {missing}"));
-            } else if !part.opaque.is_empty() || part.meaning != RowMeaning::Tuples {
-                let detail = format!("{place}: what is not exact tuples cannot be held against the original");
+            } else if part.meaning != RowMeaning::Tuples {
+                let detail = format!("{place}: what is not tuples cannot be held against the original");
                 findings.fail(CheckName::Content, detail);
             } else if !is_projection(part, original, control)? {
                 findings.fail(CheckName::Content, format!("{place}: its rows are not those of the original"));
+            } else {
+                covered(submission, part, original, &place, findings);
             }
         }
     }
     Ok(())
 }
 
+/// The rows of the original can be dealt to the cells of each attribute so that every cell covers the value of its row.
+fn covered(submission: &Submission<'_>, part: &GivenPart, original: &GivenPart, place: &str, findings: &mut Findings) {
+    for (attr, shape) in &part.cells {
+        let (Some(cells), Some(of)) = (part.column(*attr), original.column(*attr)) else { continue };
+        let name = submission.list(AttrSet::one(*attr));
+        let detail = match generalized::unplaced_of(*shape, submission.tree(*attr), cells, of) {
+            Some(0) => continue,
+            Some(short) => format!("{place}: for the values of {name} in {short} rows there are not enough cells"),
+            None if *shape == CellShape::Node && submission.tree(*attr).is_none() => {
+                format!(
+                    "{place}: cells of {name} are nodes, and without their taxonomy they cannot be held against the original"
+                )
+            }
+            None => format!("{place}: cells of {name} are not made of values of the original"),
+        };
+        findings.fail(CheckName::Content, detail);
+    }
+}
+
+/// Whether the exact cells of a part are those of the original, row for row.
 fn is_projection(part: &GivenPart, original: &GivenPart, control: &Control) -> Result<bool, Cancelled> {
     if part.rows != original.rows {
         return Ok(false);
     }
     // both one behind the other, so that equal rows get equal numbers
     let mut ids = vec![0_u32; 2 * part.rows];
-    for (attr, column) in &part.columns {
+    for (attr, column) in part.columns.iter().filter(|(attr, _)| !part.cells.contains_key(attr)) {
         let Some(of) = original.column(*attr) else { return Ok(false) };
         let codes: AHashMap<Option<&[u8]>, u32> = of.domain.iter().zip(0..).collect();
         let known: Vec<Option<u32>> = column.domain.iter().map(|value| codes.get(&value).copied()).collect();
@@ -213,8 +252,8 @@ fn remark(
                     format!("{place}: its rows are in no order of values; an order that files share ties their rows");
                 remarks.push(("row-order", detail));
             }
-            if !part.opaque.is_empty() {
-                let opaque = submission.list(part.opaque);
+            if !part.cells.is_empty() {
+                let opaque = submission.list(part.opaque());
                 let detail =
                     format!("{place}: cells of {opaque} are compared as they are written; equal text makes a class");
                 remarks.push(("opaque-cells", detail));

@@ -283,6 +283,7 @@ impl World {
             accounted: self.accounted,
             uninformative: &self.uninformative,
             taxonomies: &self.taxonomies,
+            thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

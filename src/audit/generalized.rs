@@ -6,16 +6,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use super::classes::Joint;
 use super::guarantee::at_least;
 use super::keys::Buckets;
 use super::part::{ReadColumn, ReadPart};
+use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, parse_set, write_set};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, Taxonomy, parse_set, write_set};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedTable, RuleStanding, Seal, Standing, TableWitness,
+    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
+    TableWitness,
 };
 
 /// The attributes of a table whose cells stand for several values.
@@ -32,8 +34,12 @@ pub(super) fn claimed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result
     if part.bucketed {
         return Err("generalized cells do not stand in buckets".to_owned());
     }
-    if part.columns.iter().any(|column| matches!(column.cells, Cells::Node { .. })) {
-        return Err("nodes cannot be checked".to_owned());
+    let bare = |column: &&PublishedColumn| {
+        matches!(column.cells, Cells::Node { .. })
+            && evidence.taxonomies.iter().all(|stated| stated.attribute != column.attribute)
+    };
+    if let Some(column) = part.columns.iter().find(bare) {
+        return Err(format!("no taxonomy of {} is stated, whose nodes are published", evidence.name(column.attribute)));
     }
     let (shared, attributes) = (shared(table), super::gnf::Node::of(table).attributes);
     match &table.standing {
@@ -131,6 +137,24 @@ pub(super) fn anonymity(evidence: &Evidence<'_>, table: &PublishedTable, buckets
     }
 }
 
+/// What the cells of a column speak of: the values of the original, and the tree above them where cells are nodes.
+struct Ground<'a> {
+    shape: CellShape,
+    domain: &'a Domain,
+    above: Option<Above>,
+}
+
+impl<'a> Ground<'a> {
+    /// `None` where cells are nodes and there is no tree above all values.
+    fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
+        let above = match shape {
+            CellShape::Node => Some(Above::of(tree?, Some(domain.kind()), domain.iter())?),
+            CellShape::Exact | CellShape::Interval | CellShape::Set => None,
+        };
+        Some(Self { shape, domain, above })
+    }
+}
+
 /// What a cell says, in codes of the original's domain.
 enum Says {
     /// The missing value alone.
@@ -139,13 +163,17 @@ enum Says {
     Between { missing: bool, first: u32, last: u32 },
     /// These values, rising.
     Among(Vec<u32>),
+    /// One of the values below a node.
+    Below(u32),
 }
 
 impl Says {
     /// What a cell says; `None` when it is no cell of its column.
-    fn read(shape: CellShape, cell: Option<&[u8]>, domain: &Domain) -> Option<Self> {
+    fn read(ground: &Ground<'_>, cell: Option<&[u8]>) -> Option<Self> {
+        let Ground { shape, domain, above } = ground;
         let smallest = u32::from(domain.has_missing());
-        match (shape, cell) {
+        match (*shape, cell) {
+            (CellShape::Node, label) => above.as_ref()?.find(label).map(Self::Below),
             (CellShape::Interval, None) => domain.has_missing().then_some(Self::Missing),
             (CellShape::Interval, Some(text)) => {
                 let span = Span::parse(text)?;
@@ -171,18 +199,21 @@ impl Says {
         }
     }
 
-    fn covers(&self, code: u32, domain: &Domain) -> bool {
+    fn covers(&self, code: u32, ground: &Ground<'_>) -> bool {
+        let domain = ground.domain;
         let is_missing = domain.has_missing() && code == 0;
         match self {
             Self::Missing => is_missing,
             Self::Between { missing, .. } if is_missing => *missing,
             Self::Between { first, last, .. } => (*first..=*last).contains(&code),
             Self::Among(codes) => codes.binary_search(&code).is_ok(),
+            Self::Below(node) => ground.above.as_ref().is_some_and(|above| above.covers(*node, code)),
         }
     }
 
     /// Whether it says of rows with these codes, rising and each once, no more than what they are.
-    fn is_tight(&self, codes: &[u32], domain: &Domain) -> bool {
+    fn is_tight(&self, codes: &[u32], ground: &Ground<'_>) -> bool {
+        let domain = ground.domain;
         let with_missing = domain.has_missing() && codes.first() == Some(&0);
         let values = &codes[usize::from(with_missing)..];
         match self {
@@ -192,6 +223,7 @@ impl Says {
                 !with_missing && values.first() == Some(first) && values.last() == Some(last)
             }
             Self::Among(among) => among == codes,
+            Self::Below(node) => ground.above.as_ref().is_some_and(|above| above.is_lowest(*node, codes)),
         }
     }
 }
@@ -219,17 +251,33 @@ pub(super) fn content(
     place: &str,
     findings: &mut Findings,
 ) {
+    for column in
+        part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
+    {
+        let (column, name) = (column.0, evidence.name(column.0.attribute));
+        let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+        let (Some(stated), Some(cells)) = (stated, &column.cells) else { continue };
+        let strange = strangers(&stated.tree, cells.iter().map(Option::as_deref));
+        if strange > 0 {
+            findings.fail(
+                CheckName::Dictionary,
+                format!("{place}: {strange} cells of {name} are no nodes of its taxonomy"),
+            );
+        }
+    }
     let Some(original) = evidence.original else { return };
     if part.rows != original.rows() {
         let detail = format!("{place}: it does not have a row for each row of the original");
         return findings.fail(CheckName::Content, detail);
     }
-    let mut meanings: Vec<Option<Vec<Says>>> = Vec::new();
+    let mut meanings: Vec<Option<(Vec<Says>, Ground<'_>)>> = Vec::new();
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
         let says = column.cells.as_ref().map(|cells| {
-            let cells = cells.iter().map(|cell| Says::read(claimed.cells.shape(), cell.as_deref(), domain));
-            cells.collect::<Option<Vec<Says>>>()
+            let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+            let ground = Ground::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
+            let cells = cells.iter().map(|cell| Says::read(&ground, cell.as_deref()));
+            Some((cells.collect::<Option<Vec<Says>>>()?, ground))
         });
         if matches!(says, Some(None)) {
             let name = evidence.name(column.attribute);
@@ -239,11 +287,14 @@ pub(super) fn content(
         }
         meanings.push(says.flatten());
     }
-    let columns: Vec<(&ReadColumn, Option<&[Says]>, &Column)> = part
+    let columns: Vec<(&ReadColumn, Option<Meaning<'_>>, &Column)> = part
         .columns
         .iter()
         .zip(&meanings)
-        .map(|(column, says)| (column, says.as_deref(), original.column(column.attribute)))
+        .map(|(column, says)| {
+            let meaning = says.as_ref().map(|(says, ground)| (says.as_slice(), ground));
+            (column, meaning, original.column(column.attribute))
+        })
         .collect();
     match evidence.witness.map(|witness| witness.tables.get(index)) {
         Some(Some(TableWitness::Rows(places))) => linked(evidence, places, part, &columns, place, findings),
@@ -252,11 +303,14 @@ pub(super) fn content(
     }
 }
 
+/// What each cell of a column says, and of what.
+type Meaning<'a> = (&'a [Says], &'a Ground<'a>);
+
 fn linked(
     evidence: &Evidence<'_>,
     places: &[u32],
     part: &ReadPart,
-    columns: &[(&ReadColumn, Option<&[Says]>, &Column)],
+    columns: &[(&ReadColumn, Option<Meaning<'_>>, &Column)],
     place: &str,
     findings: &mut Findings,
 ) {
@@ -269,15 +323,14 @@ fn linked(
     for (column, says, original) in columns {
         let name = evidence.name(column.attribute);
         let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());
-        let Some(says) = says else {
+        let Some((says, ground)) = says else {
             let wrong = cells().filter(|(cell, code)| cell != code).count();
             if wrong > 0 {
                 findings.fail(CheckName::Content, format!("{place}: {wrong} rows have another value of {name}"));
             }
             continue;
         };
-        let domain = &original.domain;
-        let wrong = cells().filter(|(cell, code)| !says[*cell as usize].covers(*code, domain)).count();
+        let wrong = cells().filter(|(cell, code)| !says[*cell as usize].covers(*code, ground)).count();
         if wrong > 0 {
             let detail = format!("{place}: {wrong} rows have a value of {name} that their cell does not cover");
             findings.fail(CheckName::Content, detail);
@@ -292,7 +345,7 @@ fn linked(
         let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
             codes.clear();
             codes.extend(class.iter().map(|(_, _, code)| *code));
-            !says[class[0].1 as usize].is_tight(&codes, domain)
+            !says[class[0].1 as usize].is_tight(&codes, ground)
         });
         let loose = loose.count();
         if loose > 0 {
@@ -307,14 +360,14 @@ fn linked(
 fn unlinked(
     evidence: &Evidence<'_>,
     rows: usize,
-    columns: &[(&ReadColumn, Option<&[Says]>, &Column)],
+    columns: &[(&ReadColumn, Option<Meaning<'_>>, &Column)],
     place: &str,
     findings: &mut Findings,
 ) {
     let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
     let mut exact: BTreeSet<u32> = BTreeSet::new();
     for (column, says, original) in columns {
-        let Some(says) = says else {
+        let Some((says, ground)) = says else {
             let mut pairs: AHashMap<(u32, u32), u32> = AHashMap::new();
             for (numbers, codes) in numbers.iter_mut().zip([&column.codes, &original.codes]) {
                 for (number, code) in numbers.iter_mut().zip(codes.iter()) {
@@ -327,7 +380,7 @@ fn unlinked(
         };
         let mut held = vec![0_u64; says.len()];
         column.codes.iter().for_each(|cell| held[cell as usize] += 1);
-        let short = unplaced(says, &held, &original.counts());
+        let short = unplaced(says, ground, &held, &original.counts());
         if short > 0 {
             let name = evidence.name(column.attribute);
             let detail = format!("{place}: for the values of {name} in {short} rows there are not enough cells");
@@ -340,9 +393,30 @@ fn unlinked(
     }
 }
 
+/// How many of these cells are no nodes of a tree.
+pub(super) fn strangers<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<&'c [u8]>>) -> usize {
+    let labels: AHashSet<Option<&[u8]>> =
+        (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
+    cells.filter(|cell| !labels.contains(cell)).count()
+}
+
+/// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
+pub(super) fn unplaced_of(shape: CellShape, tree: Option<&Taxonomy>, cells: &Column, original: &Column) -> Option<u64> {
+    let ground = Ground::of(shape, tree, &original.domain)?;
+    let says = cells.domain.iter().map(|cell| Says::read(&ground, cell)).collect::<Option<Vec<Says>>>()?;
+    Some(unplaced(&says, &ground, &cells.counts(), &original.counts()))
+}
+
 /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,
-/// `counts` how many have a value. Exact for intervals; for sets each value is looked at by itself.
-fn unplaced(says: &[Says], held: &[u64], counts: &[u64]) -> u64 {
+/// `counts` how many have a value. Exact for intervals and nodes; for sets each value is looked at by itself.
+fn unplaced(says: &[Says], ground: &Ground<'_>, held: &[u64], counts: &[u64]) -> u64 {
+    if let Some(above) = &ground.above {
+        let nodes = says.iter().zip(held).filter_map(|(says, &held)| match says {
+            Says::Below(node) => Some((*node, held)),
+            _ => None,
+        });
+        return above.unplaced(nodes, counts);
+    }
     let mut spans: Vec<(u32, u32, u64)> = Vec::new();
     let mut covers = vec![0; counts.len()];
     for (says, &held) in says.iter().zip(held) {
@@ -351,6 +425,7 @@ fn unplaced(says: &[Says], held: &[u64], counts: &[u64]) -> u64 {
             // the missing value comes just before the first
             Says::Between { missing, first, last } => spans.push((if *missing { 0 } else { *first }, *last, held)),
             Says::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += held),
+            Says::Below(_) => {}
         }
     }
     if spans.is_empty() {

@@ -1,6 +1,8 @@
 //! Tables that somebody published, as they were read: the material of [`super::judge`] and [`super::worlds`].
 
-use crate::microdata::{Attr, AttrSet, AttributeType, Column};
+use std::collections::BTreeMap;
+
+use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::publication::RowMeaning;
 
 /// A table that somebody published.
@@ -25,8 +27,8 @@ pub struct GivenPart {
     pub bucket: Option<Column>,
     /// The attributes with their cells, each attribute once.
     pub columns: Vec<(Attr, Column)>,
-    /// The attributes whose cells are intervals, nodes or sets: compared as they are written, and not understood.
-    pub opaque: AttrSet,
+    /// What the cells of attributes hold that are not exact: classes are told by their text, as it is written.
+    pub cells: BTreeMap<Attr, CellShape>,
 }
 
 impl GivenPart {
@@ -34,6 +36,12 @@ impl GivenPart {
     #[must_use]
     pub fn attributes(&self) -> AttrSet {
         self.columns.iter().map(|(attr, _)| *attr).collect()
+    }
+
+    /// The attributes whose cells stand for several values.
+    #[must_use]
+    pub fn opaque(&self) -> AttrSet {
+        self.cells.keys().copied().collect()
     }
 
     /// The cells of an attribute.

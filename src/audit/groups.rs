@@ -1,16 +1,15 @@
 //! The classes of a part: rows that an adversary who knows some attributes, and the bucket, cannot tell apart; and what their
 //! sensitive values show, by the definitions.
 
-use std::sync::Arc;
-
 use ahash::{AHashMap, AHashSet};
 
 use super::given::{Cell, GivenPart};
 use super::guarantee::Shares;
-use super::tree::{Stated, Ways};
+use super::judge::Submission;
+use super::tree::Stated;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes};
-use crate::publication::{Ground, Guarantee, RowMeaning, StatedTaxonomy};
+use crate::publication::{Ground, Guarantee, RowMeaning};
 
 /// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
 const MAX_COMPARISONS: u64 = 1 << 28;
@@ -167,12 +166,10 @@ impl<'a> Classes<'a> {
     }
 
     /// The same classes, with the taxonomy of what is protected in them, where one is stated.
-    pub(super) fn along(mut self, taxonomies: &[StatedTaxonomy], target: AttrSet) -> Self {
-        let stated = taxonomies.iter().find(|stated| AttrSet::one(stated.attribute) == target);
-        let column = stated.and_then(|stated| self.part.column(stated.attribute));
-        if let (Some(StatedTaxonomy { tree, .. }), Some(column)) = (stated, column) {
-            let domain = &column.domain;
-            self.stated.ways = Ways::of(tree, Some(domain.kind()), domain.iter()).map(Arc::new);
+    pub(super) fn on(mut self, submission: &Submission<'_>, target: AttrSet) -> Self {
+        let [Some(attr), None] = [target.iter().next(), target.iter().nth(1)] else { return self };
+        if let Some(column) = self.part.column(attr) {
+            self.stated = submission.stated(attr, Some(column.domain.kind()), column.domain.iter());
         }
         self
     }
@@ -288,7 +285,10 @@ impl<'a> Classes<'a> {
 
 /// Whether a guarantee compares a class with the whole column.
 const fn needs_column(guarantee: Guarantee) -> bool {
-    matches!(guarantee, Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. })
+    matches!(
+        guarantee,
+        Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. } | Guarantee::Thresholds { .. }
+    )
 }
 
 /// The larger share; of equal ones that of the smaller class.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::thresholds::Bound;
 use super::tree::{Stated, Ways};
-use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
+use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode, ThresholdsName};
 
 /// Rounding of computed logarithms, which is no breach.
 const ROUNDING: f64 = 1e-9;
@@ -16,6 +17,7 @@ pub(super) struct Shares {
     /// The code of each value, and where it stands in a tree.
     codes: Vec<u32>,
     ways: Option<Arc<Ways>>,
+    bounds: Vec<Arc<Bound>>,
     size: u64,
     rows: u64,
 }
@@ -34,7 +36,8 @@ impl Shares {
         let ruled_out = codes.iter().map(|code| stated.ruled_out.binary_search(code).is_ok()).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        Self { values, ruled_out, codes, ways: stated.ways.clone(), size, rows }
+        let (ways, bounds) = (stated.ways.clone(), stated.bounds.clone());
+        Self { values, ruled_out, codes, ways, bounds, size, rows }
     }
 
     /// What is left of the bucket, and of the column, for whoever rules values out.
@@ -43,7 +46,15 @@ impl Shares {
         let values: Vec<(u64, u64)> = values.collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let rows = values.iter().map(|(_, rows)| rows).sum();
-        Self { ruled_out: vec![false; values.len()], values, codes: Vec::new(), ways: None, size, rows }
+        Self {
+            ruled_out: vec![false; values.len()],
+            values,
+            codes: Vec::new(),
+            ways: None,
+            bounds: Vec::new(),
+            size,
+            rows,
+        }
     }
 
     /// Whether the bucket keeps `guarantee`, also for whoever rules values out: of n rows of which m hold such a value, every
@@ -80,7 +91,7 @@ impl Shares {
         let values: Vec<(u64, u64)> = counts.iter().map(|&(_, count)| (count, count)).collect();
         let size = values.iter().map(|(count, _)| count).sum();
         let ruled_out = vec![false; values.len()];
-        Self { values, ruled_out, codes: Vec::new(), ways: None, size, rows: size }
+        Self { values, ruled_out, codes: Vec::new(), ways: None, bounds: Vec::new(), size, rows: size }
     }
 
     /// The count of the most frequent value, and that of all.
@@ -217,9 +228,21 @@ impl Shares {
                 }
             },
             Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
-            // asked of values with their thresholds, which are not known here
-            Guarantee::Thresholds { .. } => false,
+            // of a class by itself codes are not known
+            Guarantee::Thresholds { stated, .. } => {
+                self.codes.len() == self.values.len() && self.beyond(stated).is_empty()
+            }
         }
+    }
+
+    /// The codes whose values take more of the bucket than the thresholds of that name allow: all that occur where none are stated.
+    pub(super) fn beyond(&self, name: ThresholdsName) -> Vec<u32> {
+        let bound = self.bounds.iter().find(|bound| bound.name == name);
+        let admits = |code: u32, count: u64, rows: u64| {
+            bound.is_some_and(|bound| bound.admits(code, (count, self.size), (rows, self.rows)))
+        };
+        let values = self.codes.iter().zip(&self.values).filter(|(_, (count, _))| *count > 0);
+        values.filter(|(code, (count, rows))| !admits(**code, *count, *rows)).map(|(code, _)| *code).collect()
     }
 
     fn bounded(&self, rho1: Ratio, rho2: Ratio, mode: RhoMode) -> bool {

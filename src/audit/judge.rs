@@ -7,15 +7,18 @@
 //! is known.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fit;
 use super::given::{GivenPart, GivenTable};
 use super::groups::{Breaks, Classes, Measured};
 use super::rules::followed;
+use super::thresholds::Bound;
+use super::tree::{Stated, Ways};
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
+use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
+use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
 
 /// What is to be judged.
 #[derive(Clone, Copy)]
@@ -32,9 +35,29 @@ pub struct Submission<'a> {
     pub original: Option<&'a GivenPart>,
     /// The taxonomies of attributes.
     pub taxonomies: &'a [StatedTaxonomy],
+    /// The thresholds that rules put on values.
+    pub thresholds: &'a [StatedThresholds],
 }
 
 impl Submission<'_> {
+    /// What is stated of the values of an attribute, in the order of their codes.
+    pub(super) fn stated<'v>(
+        &self,
+        attr: Attr,
+        kind: Option<AttributeType>,
+        values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
+    ) -> Stated {
+        let ways = self.tree(attr).and_then(|tree| Ways::of(tree, kind, values.clone())).map(Arc::new);
+        let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
+        let bound = |stated: &StatedThresholds| Arc::new(Bound::of(&stated.thresholds, kind, values.clone()));
+        Stated { ruled_out: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
+    }
+
+    /// The taxonomy of an attribute, where one is stated.
+    pub(super) fn tree(&self, attr: Attr) -> Option<&Taxonomy> {
+        self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| stated.tree.as_ref())
+    }
+
     /// The names of attributes.
     pub(super) fn list(&self, attrs: AttrSet) -> String {
         attrs.iter().map(|attr| format!("\"{}\"", self.names[attr.index()])).collect::<Vec<_>>().join(", ")
@@ -297,7 +320,7 @@ impl Bench<'_> {
             return Ok(Ok(()));
         }
         let classes = Classes::of(part, entered, by_bucket, target, self.control)?;
-        let classes = classes.along(self.submission.taxonomies, target);
+        let classes = classes.on(self.submission, target);
         let place = (table, entered.intersection(part.attributes()).minus(target), target);
         if by_bucket && !self.seen.contains_key(&place) {
             self.seen.insert(place, classes.measure(self.control)?);

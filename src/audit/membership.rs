@@ -349,7 +349,7 @@ mod tests {
             rows: 8,
             bucket: Some(column(&bucket)),
             columns: attrs.iter().map(|&attr| (Attr::from(attr), column(&cells(attr)))).collect(),
-            opaque: AttrSet::EMPTY,
+            cells: std::collections::BTreeMap::new(),
         };
         let original = (0..4).map(|attr| (Attr::from(attr), column(&cells(attr)))).collect();
         (GivenTable { name: "t1".to_owned(), parts: parts.iter().map(part).collect() }, original)

@@ -65,7 +65,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
-use crate::publication::{Publication, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative, Witness};
+use crate::publication::{
+    Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative, Witness,
+};
+use thresholds::Bound;
 use tree::{Stated, Ways};
 
 /// What an audit is given.
@@ -95,6 +98,8 @@ pub struct Evidence<'a> {
     pub uninformative: &'a [Uninformative],
     /// The taxonomies of attributes, as the caller stated them.
     pub taxonomies: &'a [StatedTaxonomy],
+    /// The thresholds that rules put on values of attributes, as the caller stated them.
+    pub thresholds: &'a [StatedThresholds],
 }
 
 impl Evidence<'_> {
@@ -114,7 +119,9 @@ impl Evidence<'_> {
     fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
         let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
-        Stated { ruled_out: self.ruled_out(attr, values), ways }
+        let bound = |thresholds: &&Thresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
+        let bounds = thresholds::of(self, attr).iter().map(bound).collect();
+        Stated { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }
 
     /// The codes of values that an insider can rule out.

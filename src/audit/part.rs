@@ -8,7 +8,7 @@ use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Ends};
-use crate::publication::{Cells, Part, PublishedTable, Ratio};
+use crate::publication::{Cells, Part, PublishedTable};
 use crate::with_codes;
 
 /// The name of the column of labels.
@@ -37,8 +37,6 @@ pub(super) struct ReadColumn {
     pub(super) ranks: Option<Vec<u32>>,
     /// What is stated of its values.
     pub(super) stated: Stated,
-    /// Where the release states thresholds of the attribute: the one that is stated of each code by itself.
-    pub(super) thresholds: Vec<Option<Ratio>>,
     /// The text of each code, where cells stand for several values, of which codes are then those of the cells alone, and in a
     /// decomposition, whose tables are read together.
     pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
@@ -218,10 +216,6 @@ fn rows(
         ranks: column.dictionary.ranks(),
         stated: evidence
             .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
-        thresholds: super::thresholds::of(evidence, claimed.attribute).map_or_else(Vec::new, |stated| {
-            let values = (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code));
-            super::thresholds::stated(stated, evidence.kind(claimed.attribute), values)
-        }),
         cells: (claimed.cells != Cells::Exact || decomposed.is_some()).then(|| {
             let codes = 0..column.dictionary.len() as u32;
             codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()

@@ -124,7 +124,7 @@ pub fn tell(
 
 /// The attributes whose cells are values.
 fn exact(table: &GivenTable) -> AttrSet {
-    table.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes().minus(part.opaque)))
+    table.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes().minus(part.opaque())))
 }
 
 /// How often values go together in the half that is known.
@@ -252,8 +252,8 @@ impl Distributions {
             if index == 0 {
                 buckets.iter().for_each(|&bucket| sizes[bucket as usize] += 1.0);
             }
-            let shown = part.attributes().minus(part.opaque).intersection(known);
-            let holds = part.column(attribute).filter(|_| !part.opaque.contains(attribute));
+            let shown = part.attributes().minus(part.opaque()).intersection(known);
+            let holds = part.column(attribute).filter(|_| !part.opaque().contains(attribute));
             if holds.is_none() && shown.is_empty() {
                 continue;
             }
@@ -375,7 +375,14 @@ mod tests {
             }
         }
         let rows = csv.lines().count() - 1;
-        GivenPart { name: "p".into(), meaning: RowMeaning::Tuples, rows, bucket, columns, opaque: AttrSet::EMPTY }
+        GivenPart {
+            name: "p".into(),
+            meaning: RowMeaning::Tuples,
+            rows,
+            bucket,
+            columns,
+            cells: std::collections::BTreeMap::new(),
+        }
     }
 
     fn table(parts: &[&str]) -> GivenTable {
@@ -444,6 +451,7 @@ mod tests {
             dependencies: &[],
             original: Some(&original),
             taxonomies: &[],
+            thresholds: &[],
         };
         let hash = |row: usize| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         tell(&submission, &hash, &Control::default()).unwrap()
@@ -463,8 +471,15 @@ mod tests {
 
     #[test]
     fn without_the_original_nothing_is_known_to_go_together() {
-        let submission =
-            Submission { tables: &[], names: &[], rules: &[], dependencies: &[], original: None, taxonomies: &[] };
+        let submission = Submission {
+            tables: &[],
+            names: &[],
+            rules: &[],
+            dependencies: &[],
+            original: None,
+            taxonomies: &[],
+            thresholds: &[],
+        };
         assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(Uncounted::NotExact)));
     }
 }

@@ -8,7 +8,7 @@ use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
 use super::slicing::Mixture;
 use super::tree::Stated;
-use super::{CheckName, Evidence, Findings, decomposed, generalized, thresholds};
+use super::{CheckName, Evidence, Findings, decomposed, generalized};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
 
@@ -204,9 +204,6 @@ impl Search<'_> {
     /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
     /// could be read is published nowhere only if no table claims any of it.
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
-        if let (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) = (guarantee, sensitive) {
-            return self.within_thresholds(attr);
-        }
         let keeps = |counts: &Counts, stated: &Stated| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
             Shares::of(&whole, counts, stated).keep(guarantee)
@@ -239,21 +236,6 @@ impl Search<'_> {
     /// Whether the parts told how often the values of an attribute occur.
     fn shown(&self, attributes: AttrSet) -> bool {
         attributes.iter().all(|attr| self.counts.get(attr.index()).is_some_and(Option::is_some))
-    }
-
-    /// Whether the original as one bucket keeps the thresholds of an attribute. Without an original the buckets say so: where each keeps
-    /// them, all together do.
-    fn within_thresholds(&self, attr: Attr) -> bool {
-        let Some(stated) = thresholds::of(self.evidence, attr) else { return false };
-        let Some(original) = self.evidence.original.filter(|original| attr.index() < original.attributes().len())
-        else {
-            return true;
-        };
-        let column = original.column(attr);
-        let counts = column.counts();
-        let named = thresholds::stated(stated, Some(column.domain.kind()), column.domain.iter());
-        let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-        thresholds::keep(&thresholds::limits(stated, &named, &counts), &whole)
     }
 
     /// The rules that were submitted at a pointer.

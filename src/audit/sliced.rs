@@ -21,7 +21,7 @@ fn method(known: &[u8], sensitive: u8, guarantee: Guarantee) -> SubmittedRule {
 }
 
 fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> Particulars {
-    Particulars::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity }
+    Particulars::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity, column_k: None }
 }
 
 fn held() -> HeldBy {

@@ -8,13 +8,14 @@
 use ahash::AHashMap;
 use num_bigint::BigUint;
 
+use super::classes::Joint;
 use super::guarantee::at_least;
-use super::part::ReadPart;
+use super::part::{ReadColumn, ReadPart};
 use super::{AuditStopped, CheckName, Evidence, Findings, gnf};
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet, Table};
+use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
 use crate::publication::{
-    Guarantee, HeldBy, Particulars, Protected, PublishedTable, Ratio, Seal, SlicedDiversity, Standing,
+    Cells, Guarantee, HeldBy, Particulars, Protected, PublishedTable, Ratio, Seal, SlicedDiversity, Standing,
 };
 
 /// A table that claims its guarantee over all buckets together.
@@ -71,15 +72,85 @@ impl Mixture {
     }
 }
 
+/// Whether a table is tied by bucket and has cells that stand for several values.
+pub(super) fn is_boxed(table: &PublishedTable) -> bool {
+    table.is_generalized() && table.parts.iter().all(|part| part.bucketed)
+}
+
+/// Whether what a table of generalized columns says of them can be checked: all but what is protected is intervals, and it is said how
+/// many rows each box holds.
+pub(super) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
+    let Particulars::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
+        &evidence.publication.particulars
+    else {
+        return Err("its buckets hold cells of several values, and nothing says of how many rows".to_owned());
+    };
+    let Standing::Sealed(seals) = &table.standing else {
+        return Err("columns that are generalized are sealed".to_owned());
+    };
+    let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
+    for column in table.parts.iter().flat_map(|part| &part.columns) {
+        let wanted = if protected.contains(column.attribute) { Cells::Exact } else { Cells::Interval };
+        if column.cells != wanted {
+            return Err(format!("{} is not published as a column of boxes has it", evidence.name(column.attribute)));
+        }
+    }
+    Ok(())
+}
+
+/// Every box of a part holds as many rows as is said.
+pub(super) fn frequent(evidence: &Evidence<'_>, part: &ReadPart, place: &str, findings: &mut Findings) {
+    let Particulars::Slicing { column_k: Some(k), .. } = &evidence.publication.particulars else { return };
+    let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
+    let rare = Joint::of(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
+    if rare > 0 {
+        findings.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
+    }
+}
+
+/// The code, among the cells of a part, of the interval that each row of the original has by its box: from the smallest to the largest
+/// value that rows of the box have, open where one has none. `None` where the part does not have these cells.
+pub(super) fn intervals(column: &ReadColumn, original: &Column, box_of: &[u32]) -> Option<Codes> {
+    let domain = &original.domain;
+    let mut ends: AHashMap<u32, (bool, Option<(u32, u32)>)> = AHashMap::new();
+    for (&of, code) in box_of.iter().zip(original.codes.iter()) {
+        let (missing, ends) = ends.entry(of).or_default();
+        if domain.has_missing() && code == 0 {
+            *missing = true;
+        } else {
+            *ends = Some(ends.map_or((code, code), |(low, high)| (low.min(code), high.max(code))));
+        }
+    }
+    let cells: AHashMap<Option<&[u8]>, u32> = column.cells.as_ref()?.iter().map(Option::as_deref).zip(0..).collect();
+    let mut text = Vec::new();
+    let mut code_of: AHashMap<u32, u32> = AHashMap::new();
+    for (of, (missing, ends)) in ends {
+        text.clear();
+        let cell = match ends {
+            None => None,
+            Some((low, high)) => {
+                write_span(if missing { None } else { domain.value(low) }, domain.value(high)?, &mut text);
+                Some(text.as_slice())
+            }
+        };
+        code_of.insert(of, *cells.get(&cell)?);
+    }
+    let codes: Vec<u32> = box_of.iter().map(|of| code_of[of]).collect();
+    (codes.len() == original.codes.len()).then_some(Codes::U32(codes))
+}
+
 /// Checks what a publication claims of its columns.
 pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
-    let Particulars::Slicing { columns, diversity } = &evidence.publication.particulars else { return };
+    let Particulars::Slicing { columns, diversity, column_k } = &evidence.publication.particulars else { return };
     let [table] = &evidence.publication.tables[..] else {
         return findings.fail(CheckName::Columns, "a sliced publication has one table");
     };
     if !parts(table).eq(columns.iter().copied()) || !table.parts.iter().all(|part| part.bucketed) {
         findings
             .fail(CheckName::Columns, format!("table {}: its parts are not the columns that are stated", table.name));
+    }
+    if column_k.is_some() && !is_boxed(table) {
+        findings.fail(CheckName::Columns, format!("table {}: its columns are not generalized", table.name));
     }
     let protected = evidence.publication.rules.iter().map(|rule| rule.protects.attributes());
     let protected = protected.fold(AttrSet::EMPTY, AttrSet::union);
@@ -101,7 +172,7 @@ fn parts(table: &PublishedTable) -> impl Iterator<Item = AttrSet> {
 }
 
 /// Rows of each column by their values and their bucket, the sensitive attribute apart.
-struct Column {
+struct Matched {
     attributes: Vec<Attr>,
     /// The number of each tuple that occurs.
     tuples: AHashMap<Vec<u32>, u32>,
@@ -109,7 +180,7 @@ struct Column {
     buckets: Vec<Vec<(u32, u64)>>,
 }
 
-impl Column {
+impl Matched {
     fn of(part: &ReadPart, sensitive: Attr) -> Option<Self> {
         let labels = part.labels.as_ref()?;
         let used: Vec<_> = part.columns.iter().filter(|column| column.attribute != sensitive).collect();
@@ -167,7 +238,7 @@ pub(super) fn check(
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());
     }
-    let columns: Option<Vec<Column>> = read.iter().map(|part| Column::of(part, claim.sensitive)).collect();
+    let columns: Option<Vec<Matched>> = read.iter().map(|part| Matched::of(part, claim.sensitive)).collect();
     let (Some(columns), Some((last, before))) = (columns, read.split_last()) else {
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());

@@ -11,7 +11,7 @@ use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
 use super::slicing::{self, Mixture};
-use super::thresholds::{self, Limit};
+use super::thresholds;
 use super::tree::Stated;
 use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
 use crate::control::Control;
@@ -115,7 +115,8 @@ fn table(
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
     let mut first: Option<Buckets> = None;
-    let generalized = table.is_generalized();
+    let boxed = slicing::is_boxed(table);
+    let generalized = table.is_generalized() && !boxed;
     let claim = Mixture::of(evidence);
     let decomposition = Claim::of(evidence);
     let promised = match &table.standing {
@@ -158,14 +159,17 @@ fn table(
                 }
             }
         }
-        if evidence.original.is_some() {
+        if boxed {
+            slicing::frequent(evidence, &part, &place, findings);
+        }
+        if evidence.original.is_some() || generalized {
             control.check()?;
-            match (generalized, &decomposition) {
+            match (generalized || (boxed && evidence.witness.is_none()), &decomposition) {
                 (true, _) => generalized::content(evidence, index, &part, claimed, &place, findings),
                 (false, Some(claim)) if listed || joint => {
                     decomposed::content(evidence, claim, &part, claimed, &place, findings);
                 }
-                (false, _) => content::check(evidence, index, &part, keys, &place, findings),
+                (false, _) => content::check(evidence, (index, position), &part, keys, &place, findings),
             }
         }
         if let Some(buckets) = part.buckets.take() {
@@ -242,12 +246,7 @@ fn promises(
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
         let nothing = Stated::default();
         let stated = column.map_or(&nothing, |column| &column.stated);
-        let limits = column.and_then(|column| {
-            let stated = thresholds::of(evidence, column.attribute)?;
-            Some(thresholds::limits(stated, &column.thresholds, &classes.protected.counts()))
-        });
-        let kept_by =
-            KeptBy { stated, limits: limits.as_deref(), counterfeits: thresholds::counterfeits(claimed.rows) };
+        let kept_by = KeptBy { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
         let seen = Seen::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
@@ -274,8 +273,6 @@ type Tallies = AHashMap<(u64, u64), u64>;
 struct KeptBy<'a> {
     /// What is stated of the values.
     stated: &'a Stated,
-    /// What each code may take of a bucket, where thresholds are stated.
-    limits: Option<&'a [Option<Limit>]>,
     /// So many rows of each bucket are of nobody.
     counterfeits: u64,
 }
@@ -305,7 +302,7 @@ impl Seen {
         measured: &[(usize, Guarantee)],
         control: &Control,
     ) -> Result<Self, AuditStopped> {
-        let KeptBy { stated, limits, counterfeits } = *kept_by;
+        let KeptBy { stated, counterfeits } = *kept_by;
         let overall = classes.protected.counts();
         let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
         let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
@@ -337,11 +334,7 @@ impl Seen {
             control.check()?;
             let shares = Shares::of(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
-                let kept = match guarantee {
-                    Guarantee::Thresholds { .. } => limits.is_some_and(|limits| thresholds::keep(limits, &kind)),
-                    _ => shares.keep(*guarantee),
-                };
-                *broken += if kept { 0 } else { number };
+                *broken += if shares.keep(*guarantee) { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
                 let here = Measure::of(*guarantee, &shares);

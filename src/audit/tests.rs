@@ -258,6 +258,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         accounted: world.accounted,
         uninformative: &[],
         taxonomies: &[],
+        thresholds: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
@@ -285,6 +286,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             accounted: world.accounted,
             uninformative: &[],
             taxonomies: &[],
+            thresholds: &[],
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
         let failed = failed(&audit);
@@ -352,6 +354,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         accounted: world.accounted,
         uninformative: &[],
         taxonomies: &[],
+        thresholds: &[],
     };
     assert!(verify(&evidence, &control).is_ok());
     assert_eq!(control.progress().done, count as u64);
@@ -498,7 +501,7 @@ proptest::proptest! {
         let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
         proptest::prop_assume!(!bucket.is_empty());
         let ways = Ways::of(&tree, None, domain.iter()).map(Arc::new);
-        let shares = Shares::of(&bucket, &overall, &Stated { ruled_out: Vec::new(), ways });
+        let shares = Shares::of(&bucket, &overall, &Stated { ways, ..Stated::default() });
         let (work, unit) = shares.distance(Ground::Hierarchical).expect("a distance");
         let terrain = Terrain::default().along(tree.bind(&domain).expect("leaves"));
         let population = Population::new(overall).on(terrain);

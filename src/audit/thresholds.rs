@@ -2,11 +2,11 @@
 
 use super::{CheckName, Evidence, Findings, TableFigures};
 use crate::microdata::{Attr, AttributeType};
-use crate::publication::{Guarantee, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds};
+use crate::publication::{Guarantee, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds, ThresholdsName};
 
 /// What a value may take of a bucket: a fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Limit {
+struct Limit {
     numerator: u128,
     denominator: u128,
 }
@@ -19,28 +19,73 @@ impl Limit {
     }
 }
 
-/// Whether every value of a bucket stays within its limit. A value without one does not.
-pub(super) fn keep(limits: &[Option<Limit>], bucket: &[(u32, u64)]) -> bool {
-    let size = bucket.iter().map(|(_, count)| count).sum();
-    let within = |&(code, count): &(u32, u64)| {
-        count == 0 || limits.get(code as usize).copied().flatten().is_some_and(|limit| limit.admits(count, size))
-    };
-    bucket.iter().all(within)
+/// Thresholds of an attribute, for the values of a column by their codes.
+pub(super) struct Bound {
+    /// The name that guarantees have for them.
+    pub(super) name: ThresholdsName,
+    thresholds: Thresholds,
+    /// The threshold that is stated of each code's value by itself.
+    named: Vec<Option<Ratio>>,
 }
 
-/// The thresholds that a release states of an attribute.
-pub(super) fn of<'e>(evidence: &Evidence<'e>, attr: Attr) -> Option<&'e Thresholds> {
-    let Particulars::Bucketize { thresholds, .. } = &evidence.publication.particulars else { return None };
-    let tables = evidence.publication.tables.iter();
-    let mut seals = tables.flat_map(|table| match &table.standing {
-        Standing::Sealed(seals) => &seals[..],
-        _ => &[],
-    });
-    seals.any(|seal| seal.protects == Protected::Attribute(attr)).then_some(thresholds)
+impl Bound {
+    /// Thresholds for `values` in the order of their codes.
+    pub(super) fn of<'v>(
+        thresholds: &Thresholds,
+        kind: Option<AttributeType>,
+        values: impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Self {
+        let named = named(thresholds, kind, values);
+        Self { name: thresholds.name(), thresholds: thresholds.clone(), named }
+    }
+
+    /// What the value of a code may take of a bucket, in a column that has it in `count` of `rows`. A value without a threshold
+    /// may take nothing.
+    fn limit(&self, code: u32, count: u64, rows: u64) -> Option<Limit> {
+        let exact =
+            |ratio: Ratio| Limit { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() };
+        if let Some(ratio) = self.named.get(code as usize).copied().flatten() {
+            return Some(exact(ratio));
+        }
+        match &self.thresholds {
+            Thresholds::Uniform { l } => Some(Limit { numerator: 1, denominator: (*l).into() }),
+            Thresholds::Linear { theta, c, .. } => {
+                // theta * count / rows + c
+                let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
+                let (p, q) = (u128::from(c.numerator()), u128::from(c.denominator()));
+                let rows = u128::from(rows);
+                let denominator = b.checked_mul(q)?.checked_mul(rows)?;
+                let share = a.checked_mul(u128::from(count))?.checked_mul(q)?;
+                let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
+                Some(Limit { numerator: numerator.min(denominator), denominator })
+            }
+            Thresholds::Explicit { otherwise, .. } => otherwise.map(exact),
+        }
+    }
+
+    /// Whether a value that occurs so often in a bucket of `size` stays within its threshold.
+    pub(super) fn admits(&self, code: u32, (count, size): (u64, u64), (overall, rows): (u64, u64)) -> bool {
+        count == 0 || self.limit(code, overall, rows).is_some_and(|limit| limit.admits(count, size))
+    }
+}
+
+/// All thresholds that a release states of an attribute.
+pub(super) fn of<'e>(evidence: &Evidence<'e>, attr: Attr) -> Vec<&'e Thresholds> {
+    let stated = evidence.thresholds.iter().filter(|stated| stated.attribute == attr);
+    let mut found: Vec<&Thresholds> = stated.map(|stated| &stated.thresholds).collect();
+    if let Particulars::Bucketize { thresholds, .. } = &evidence.publication.particulars {
+        let tables = evidence.publication.tables.iter();
+        let mut seals = tables.flat_map(|table| match &table.standing {
+            Standing::Sealed(seals) => &seals[..],
+            _ => &[],
+        });
+        found.extend(seals.any(|seal| seal.protects == Protected::Attribute(attr)).then_some(thresholds));
+    }
+    found
 }
 
 /// The threshold that is stated of each code's value by itself.
-pub(super) fn stated<'v>(
+fn named<'v>(
     thresholds: &Thresholds,
     kind: Option<AttributeType>,
     values: impl Iterator<Item = Option<&'v [u8]>>,
@@ -65,29 +110,6 @@ pub(super) fn stated<'v>(
     values.map(|value| value.and_then(find)).collect()
 }
 
-/// What each value may take of a bucket, in a column that has `counts` of each code.
-pub(super) fn limits(thresholds: &Thresholds, stated: &[Option<Ratio>], counts: &[u64]) -> Vec<Option<Limit>> {
-    let rows: u128 = counts.iter().map(|&count| u128::from(count)).sum();
-    let exact = |ratio: Ratio| Limit { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() };
-    let general = |count: u64| match thresholds {
-        Thresholds::Uniform { l } => Some(Limit { numerator: 1, denominator: (*l).into() }),
-        Thresholds::Linear { theta, c, .. } => {
-            // theta * count / rows + c
-            let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
-            let (p, q) = (u128::from(c.numerator()), u128::from(c.denominator()));
-            let denominator = b.checked_mul(q)?.checked_mul(rows)?;
-            let share = a.checked_mul(u128::from(count))?.checked_mul(q)?;
-            let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
-            Some(Limit { numerator: numerator.min(denominator), denominator })
-        }
-        Thresholds::Explicit { otherwise, .. } => otherwise.map(exact),
-    };
-    let of = |(code, &count): (usize, &u64)| {
-        stated.get(code).copied().flatten().map_or_else(|| general(count), |ratio| Some(exact(ratio)))
-    };
-    counts.iter().enumerate().map(of).collect()
-}
-
 /// How many counterfeits stand in each bucket of a part.
 pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
     match rows {
@@ -100,9 +122,20 @@ pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
 /// so is the loss.
 pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut Findings) {
     let Particulars::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
-        let named = |rule: &crate::publication::RuleStanding| matches!(rule.guarantee, Guarantee::Thresholds { .. });
-        if evidence.publication.rules.iter().any(named) {
-            findings.fail(CheckName::Guarantee, "a rule speaks of thresholds that are not stated");
+        let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
+            (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => {
+                of(evidence, attr).iter().any(|thresholds| thresholds.guarantee() == guarantee)
+            }
+            (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
+        };
+        let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
+        let seals = evidence.publication.tables.iter().flat_map(|table| match &table.standing {
+            Standing::Sealed(seals) => &seals[..],
+            _ => &[],
+        });
+        let seals = seals.flat_map(|seal| seal.guarantees.iter().map(|guarantee| (seal.protects, *guarantee)));
+        if !rules.chain(seals).all(|(protects, guarantee)| stated(protects, guarantee)) {
+            findings.fail(CheckName::Guarantee, "thresholds are spoken of that are not stated");
         }
         return;
     };

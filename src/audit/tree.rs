@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::thresholds::Bound;
 use crate::microdata::{AttributeType, Taxonomy};
 
 /// What is stated of the values of a column.
@@ -13,6 +14,8 @@ pub(super) struct Stated {
     pub(super) ruled_out: Vec<u32>,
     /// Where values stand in a tree; none where no tree is stated, or where a value is no leaf of it, or several.
     pub(super) ways: Option<Arc<Ways>>,
+    /// What each value may take of a bucket, under each map of thresholds that is stated.
+    pub(super) bounds: Vec<Arc<Bound>>,
 }
 
 /// The ways of all values of a column.
@@ -31,9 +34,7 @@ impl Ways {
         values: impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Option<Self> {
         let mut nodes: Vec<(Option<u32>, u64)> = (0..tree.len() as u32).map(|node| (tree.parent(node), 0)).collect();
-        let mut has_children = vec![false; nodes.len()];
-        nodes.iter().filter_map(|(above, _)| *above).for_each(|above| has_children[above as usize] = true);
-        let leaves: Vec<u32> = (0..).zip(&has_children).filter(|(_, inner)| !**inner).map(|(leaf, _)| leaf).collect();
+        let leaves = leaves_of(tree);
         for &leaf in &leaves {
             let (mut node, mut steps) = (leaf as usize, 0);
             while let Some(above) = nodes[node].0 {
@@ -41,10 +42,7 @@ impl Ways {
                 nodes[node].1 = nodes[node].1.max(steps);
             }
         }
-        let of_label = Leaves::of(tree, kind, &leaves);
-        let up = |leaf: u32| std::iter::successors(Some(leaf), |node| tree.parent(*node)).collect::<Vec<u32>>();
-        let way: Option<Vec<Vec<u32>>> = values.map(|value| of_label.find(value).map(up)).collect();
-        Some(Self::within(way?, &nodes))
+        Some(Self::within(climbed(tree, &leaves, kind, values)?, &nodes))
     }
 
     /// The ways with the nodes that are on one: each comparison looks at all of these.
@@ -76,6 +74,91 @@ impl Ways {
             work += gap.unsigned_abs() * u128::from(self.nodes[*above as usize].1 - height);
         }
         Some((work, 2 * u128::from(self.nodes[*root? as usize].1)))
+    }
+}
+
+/// The nodes of a tree without any below.
+fn leaves_of(tree: &Taxonomy) -> Vec<u32> {
+    let mut has_children = vec![false; tree.len()];
+    (0..tree.len() as u32).filter_map(|node| tree.parent(node)).for_each(|above| has_children[above as usize] = true);
+    (0..).zip(&has_children).filter(|(_, inner)| !**inner).map(|(leaf, _)| leaf).collect()
+}
+
+/// Of each value the nodes from its leaf to the root; `None` when one of them is no leaf.
+fn climbed<'v>(
+    tree: &Taxonomy,
+    leaves: &[u32],
+    kind: Option<AttributeType>,
+    values: impl Iterator<Item = Option<&'v [u8]>>,
+) -> Option<Vec<Vec<u32>>> {
+    let of_label = Leaves::of(tree, kind, leaves);
+    let up = |leaf: u32| std::iter::successors(Some(leaf), |node| tree.parent(*node)).collect::<Vec<u32>>();
+    values.map(|value| of_label.find(value).map(up)).collect()
+}
+
+/// The tree whose nodes stand in the cells of a column.
+pub(super) struct Above {
+    labels: BTreeMap<Option<Vec<u8>>, u32>,
+    /// Per code, the nodes from its leaf to the root.
+    way: Vec<Vec<u32>>,
+}
+
+impl Above {
+    /// The tree above `values`, in the order of their codes; `None` when one of them is no leaf.
+    pub(super) fn of<'v>(
+        tree: &Taxonomy,
+        kind: Option<AttributeType>,
+        values: impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Option<Self> {
+        let labels = (0..tree.len() as u32).map(|node| (tree.label(node).map(|label| label.as_bytes().to_vec()), node));
+        Some(Self { labels: labels.collect(), way: climbed(tree, &leaves_of(tree), kind, values)? })
+    }
+
+    /// The node of a label; of an empty cell, the leaf that is the missing value.
+    pub(super) fn find(&self, label: Option<&[u8]>) -> Option<u32> {
+        self.labels.get(&label.map(<[u8]>::to_vec)).copied()
+    }
+
+    /// Whether a value is below a node, or it.
+    pub(super) fn covers(&self, node: u32, code: u32) -> bool {
+        self.way.get(code as usize).is_some_and(|way| way.contains(&node))
+    }
+
+    /// Whether no node farther down is above all of these values.
+    pub(super) fn is_lowest(&self, node: u32, codes: &[u32]) -> bool {
+        let shared = |at: &u32| codes.iter().all(|&code| self.covers(*at, code));
+        let first = codes.first().and_then(|&code| self.way.get(code as usize));
+        first.is_some_and(|way| way.iter().find(|at| shared(at)) == Some(&node))
+    }
+
+    /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a node,
+    /// `counts` how many have a value. Cells are filled from the leaves up: those farther down serve fewer values.
+    pub(super) fn unplaced(&self, held: impl Iterator<Item = (u32, u64)>, counts: &[u64]) -> u64 {
+        // per node, by how far it is from the root: the one above, and rows and cells that wait there
+        let mut waiting: BTreeMap<(usize, u32), (Option<u32>, u64, u64)> = BTreeMap::new();
+        let mut depth: BTreeMap<u32, usize> = BTreeMap::new();
+        for (way, &rows) in self.way.iter().zip(counts) {
+            for (at, &node) in way.iter().enumerate() {
+                depth.insert(node, way.len() - at);
+                let place = waiting.entry((way.len() - at, node)).or_insert((way.get(at + 1).copied(), 0, 0));
+                place.1 += if at == 0 { rows } else { 0 };
+            }
+        }
+        // a node above no value has cells that no row can have
+        for (node, cells) in held {
+            if let Some(place) = depth.get(&node).and_then(|depth| waiting.get_mut(&(*depth, node))) {
+                place.2 += cells;
+            }
+        }
+        let mut short = 0;
+        while let Some(((depth, _), (above, rows, cells))) = waiting.pop_last() {
+            let left = rows.saturating_sub(cells);
+            match above.and_then(|above| waiting.get_mut(&(depth - 1, above))) {
+                Some(place) => place.1 += left,
+                None => short += left,
+            }
+        }
+        short
     }
 }
 

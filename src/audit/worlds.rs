@@ -6,14 +6,13 @@
 //! counted as often as there are of them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ahash::AHashMap;
 
 use super::given::{Cell, GivenPart, GivenTable};
 use super::guarantee::Shares;
 use super::judge::Submission;
-use super::tree::{Stated, Ways};
+use super::tree::Stated;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning};
@@ -117,7 +116,7 @@ struct Search<'a> {
 pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Exposed, Uncounted> {
     let tables = submission.tables;
     let parts = || tables.iter().flat_map(|table| &table.parts);
-    if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.opaque.is_empty()) {
+    if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.cells.is_empty()) {
         return Err(Uncounted::NotExact);
     }
     let rows = parts().map(|part| part.rows).max().unwrap_or(0);
@@ -261,14 +260,12 @@ impl Search<'_> {
     }
 }
 
-/// The taxonomy of what a rule protects, over the values that worlds have.
-fn along(submission: &Submission<'_>, sensitive: &[usize], overall: &[(Vec<u32>, u128)], values: &[Values]) -> Stated {
+/// What is stated of what a rule protects, over the values that worlds have.
+fn stated(submission: &Submission<'_>, sensitive: &[usize], overall: &[(Vec<u32>, u128)], values: &[Values]) -> Stated {
     let [attr] = *sensitive else { return Stated::default() };
-    let tree = submission.taxonomies.iter().find(|stated| stated.attribute == Attr::from(attr));
     let cells = overall.iter().filter_map(|(value, _)| values[attr].cells.get(*value.first()? as usize));
     let kind = cells.clone().map(|cell| cell.kind).next();
-    let ways = tree.and_then(|stated| Ways::of(&stated.tree, kind, cells.map(|cell| cell.value.as_deref())));
-    Stated { ways: ways.map(Arc::new), ..Stated::default() }
+    submission.stated(Attr::from(attr), kind, cells.map(|cell| cell.value.as_deref()))
 }
 
 fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -> Exposed {
@@ -300,7 +297,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
             let each = sensitive.iter().zip(a.iter().zip(b)).map(compare);
             each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
         });
-        let stated = along(submission, sensitive, &overall, values);
+        let stated = stated(submission, sensitive, &overall, values);
         for (q, seen) in posterior {
             let total: u128 = seen.values().fold(0, |sum, ways| sum.saturating_add(*ways));
             let mut exceeding: Vec<(&Vec<u32>, u128)> = Vec::new();
@@ -326,7 +323,12 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
                         .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
                     let counts: Vec<(u32, u64)> = counts.collect();
                     let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    if !Shares::of(&counts, &prior, &stated).keep(other) {
+                    let shares = Shares::of(&counts, &prior, &stated);
+                    if let Guarantee::Thresholds { stated, .. } = other {
+                        let beyond: Vec<u32> = shares.beyond(stated);
+                        let of = |code: &u32| overall.get(*code as usize).map(|(value, _)| (value, seen[value]));
+                        exceeding.extend(beyond.iter().filter_map(of));
+                    } else if !shares.keep(other) {
                         exceeding.push(likeliest);
                     }
                 }

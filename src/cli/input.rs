@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
+use ahash::AHashMap;
 use serde_json::Value;
 
 use super::End;
@@ -12,8 +13,9 @@ use crate::engine::with_strange;
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, IngestError, InputFormat, Limits, TableReader};
-use crate::microdata::{ColumnBuilder, ColumnProfile, Table};
+use crate::microdata::{Chunk, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
+use crate::publication::Unit;
 use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
 
 /// A table and a specification that fits it.
@@ -60,15 +62,17 @@ fn unread(path: &Path, control: &Control, error: IngestError) -> End {
 }
 
 /// Reads the columns of a file that the document uses and checks the document against them.
-pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Control) -> Result<Job, End> {
+pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, control: &Control) -> Result<Job, End> {
     let limits = Limits::default();
     let mut reader = opened(path, None, &limits, control)?;
     let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();
 
+    let mut persons = Persons::of(unit, &names)?;
+
     // what the document uses does not depend on what the columns hold: only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let schema = Schema { columns: &unseen, record_key: &[] };
+    let schema = Schema { columns: &unseen, record_key: &[], unit };
     let first = spec::read(document, &schema, origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
@@ -76,6 +80,7 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
+        persons.add(&chunk)?;
         for (at, builder) in &mut columns {
             if builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[*at]).is_err()) {
                 *builder = None;
@@ -98,7 +103,7 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
             }
         }
     }
-    let schema = Schema { columns: &facts, record_key: &[] };
+    let schema = Schema { columns: &facts, record_key: &[], unit };
     let reading = spec::read(document, &schema, origin);
     let faults: Vec<Fault> = reading.faults;
     match reading.specification {
@@ -113,6 +118,48 @@ pub(super) fn job(path: &Path, document: &Value, origin: Origin, control: &Contr
             Err(End::Refused(Box::new(Problem::of_faults(faults))))
         }
         _ => Err(End::Refused(Box::new(Problem::of_faults(faults)))),
+    }
+}
+
+/// Counts the rows of each person, where a table has several.
+struct Persons<'a> {
+    /// The column that tells them apart, its name, and how many rows each may have.
+    by: Option<(usize, &'a str, u64)>,
+    rows: AHashMap<Vec<u8>, u64>,
+}
+
+impl<'a> Persons<'a> {
+    fn of(unit: &'a Unit, names: &[String]) -> Result<Self, End> {
+        let by = match unit {
+            Unit::Row => None,
+            Unit::Subject { attribute, max_rows } => {
+                let unknown =
+                    || End::Usage(format!("--subject names column {attribute:?}, which the table does not have"));
+                let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
+                Some((column, attribute.as_str(), *max_rows))
+            }
+        };
+        Ok(Self { by, rows: AHashMap::new() })
+    }
+
+    fn add(&mut self, chunk: &Chunk) -> Result<(), End> {
+        let Some((column, name, most)) = self.by else { return Ok(()) };
+        let malformed =
+            |detail: String| End::Refused(Box::new(Problem::new(Kind::UploadMalformed, detail).with("column", name)));
+        for row in 0..chunk.rows as usize {
+            let Some(person) = chunk.columns[column].value(row) else {
+                return Err(malformed("a row is of no subject".to_owned()));
+            };
+            let rows = match self.rows.get_mut(person) {
+                Some(rows) => rows,
+                None => self.rows.entry(person.to_vec()).or_default(),
+            };
+            *rows += 1;
+            if *rows > most {
+                return Err(malformed(format!("a subject has more than {most} rows")));
+            }
+        }
+        Ok(())
     }
 }
 

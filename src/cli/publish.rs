@@ -11,6 +11,7 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Order};
 use crate::ledger::Earlier;
+use crate::publication::Unit;
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{Provenance, public_report};
 use crate::spec::Origin;
@@ -36,6 +37,21 @@ pub struct Arguments {
     /// stand in the folder of the release
     #[arg(long, value_name = "FILE")]
     internal_report: Option<PathBuf>,
+    /// The column that tells persons apart, where one person may have several rows: guarantees are then kept for persons
+    #[arg(long, value_name = "COLUMN", requires = "max_rows_per_subject")]
+    subject: Option<String>,
+    /// No person has more rows; a table in which somebody has is refused
+    #[arg(long, value_name = "ROWS", requires = "subject", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    max_rows_per_subject: Option<u64>,
+}
+
+impl Arguments {
+    fn unit(&self) -> Unit {
+        match (&self.subject, self.max_rows_per_subject) {
+            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
+            _ => Unit::Row,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -64,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     let document = input::document(&arguments.spec)?;
     let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
     let origin = if arguments.reproduce.is_some() { Origin::Reproduction } else { Origin::CommandLine };
-    let job = input::job(&arguments.input, &document, origin, &control)?;
+    let job = input::job(&arguments.input, &document, &arguments.unit(), origin, &control)?;
     let streams = match &arguments.reproduce {
         None => Streams::Keyed(ReleaseKey::draw().map_err(|error| End::Internal(error.to_string()))?),
         Some(Key::Bytes(bytes)) => Streams::Keyed(ReleaseKey::from_bytes(*bytes)),

@@ -65,7 +65,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         None => None,
         Some(path) => {
             let document = input::document(&directory.join("specification.json"))?;
-            Some(input::job(path, &document, Origin::Reproduction, &control)?)
+            Some(input::job(path, &document, &manifest.unit, Origin::Reproduction, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
@@ -75,6 +75,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         rules: job.as_ref().map(|job| job.specification.method.rules()),
         uninformative: job.as_ref().map(|job| job.specification.uninformative.as_slice()),
         taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
+        thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
         original: job.as_ref().map(|job| &job.table),
     };
     let summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {

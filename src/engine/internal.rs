@@ -33,8 +33,10 @@ pub(super) fn report(
     let table = order.table;
     let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
     let shape = Shape::of(publication);
-    if let (Some((table_of, part)), Some(asked)) = (boxes_of(publication), asked.count_queries) {
-        let boxes = Boxes::read(&table_of.name, part, table.attributes(), &kinds, parts, control).map_err(unread)?;
+    if let (Some(boxed), Some(asked)) = (boxes_of(publication), asked.count_queries) {
+        let trees = &order.specification.taxonomies;
+        let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
+        let boxes = read.map_err(unread)?;
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;

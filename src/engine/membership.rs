@@ -93,6 +93,10 @@ pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -
         let members = members.ok_or_else(|| Stopped::bug("a release is not made from its original"))?;
         found.push(Membership::of(table, &members));
     }
+    if found.is_empty() && manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty()) {
+        let detail = "cells of the release stand for several values: which tuples it might hold is not counted";
+        return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
+    }
     if found.is_empty() {
         let detail =
             "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";

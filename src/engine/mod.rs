@@ -20,6 +20,8 @@ mod verification;
 mod verify;
 mod write;
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use crate::control::{Cancelled, Control};
@@ -27,7 +29,7 @@ use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table};
 use crate::privacy::{self, Demand, Dependency, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::SlicedDiversity;
+use crate::publication::{SlicedDiversity, Unit};
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
@@ -190,6 +192,7 @@ pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
 /// The faults for which nothing is published; where values have to be looked at, they say where.
 fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusal> {
     let Err(Refusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+    let faults = faults.into_iter().map(|fault| of_units(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(Refusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(Refusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
@@ -198,6 +201,21 @@ fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusa
         _ => fault,
     };
     Err(Refusal(faults.into_iter().map(shown).collect()))
+}
+
+/// A fault of rows as one of persons, of whom a table has several.
+fn of_units(fault: Fault, unit: &Unit) -> Fault {
+    let rows = unit.rows();
+    let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| rows > 1) else {
+        return fault;
+    };
+    let asked = fault.members.get("requested").and_then(Value::as_str).and_then(|asked| asked.parse::<u64>().ok());
+    let mut fault = fault.with("largest_l", largest / rows);
+    if let Some(asked) = asked {
+        fault = fault.with("requested", (asked / rows).to_string());
+    }
+    let _ = write!(fault.detail, "; this is of rows, of which one {unit} counts as one");
+    fault
 }
 
 /// The published names of the attributes, and behind them the names of dropped ones that dependencies name.
@@ -372,7 +390,7 @@ fn judged(
     warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));
     Plan {
         dependencies: prepared.dependencies.in_json(relied_on, specification),
-        ..plan::in_words(&prepared.design, &attribute_names(specification), composition, problems, warnings)
+        ..plan::in_words(&prepared.design, specification, composition, problems, warnings)
     }
 }
 

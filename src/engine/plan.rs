@@ -10,7 +10,7 @@ use crate::publication::{Guarantee, Particulars, Protected, TableName};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
-use crate::spec::MethodSpec;
+use crate::spec::{MethodSpec, Specification};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -135,16 +135,25 @@ pub(super) fn paths(design: &Design, rule: &Rule, violation: &Violation) -> Vec<
     violation.reaching.iter().map(path).collect()
 }
 
-/// Puts a design into words. `names` are the published names. Feasibility, problems and composition are the caller's.
+/// Puts a design into words. Feasibility, problems and composition are the caller's.
 #[must_use]
 pub(super) fn in_words(
     design: &Design,
-    names: &[String],
+    specification: &Specification,
     composition: Composition,
     problems: Vec<Value>,
     warnings: Vec<Notice>,
 ) -> Plan {
+    let names = super::attribute_names(specification);
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
+    let stated = |guarantee: Guarantee| {
+        let rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
+        let method = match &specification.method {
+            MethodSpec::Bucketize(spec) => Some(&spec.thresholds),
+            _ => None,
+        };
+        specification.unit.stated(guarantee, rules.chain(method))
+    };
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: table.kind().to_owned(),
@@ -189,7 +198,7 @@ pub(super) fn in_words(
             quasi_identifiers: named(designed.rule.known),
             sensitive: named(designed.protects.attributes()),
             combination: matches!(designed.protects, Protected::Joint(_)),
-            guarantee: designed.rule.guarantee,
+            guarantee: stated(designed.rule.guarantee),
             status: status.to_owned(),
             because: designed.impossible.or(designed.follows_from).map(dependency).or_else(|| {
                 let by = &design.rules[designed.implied_by?];
@@ -197,7 +206,7 @@ pub(super) fn in_words(
                 rule.or_else(|| by.follows_from.map(dependency))
             }),
             eligible: designed.ineligible.is_none() && !infeasible,
-            largest_l: designed.largest_l,
+            largest_l: designed.largest_l / specification.unit.rows(),
             held_by,
             violated_by,
             paths,
@@ -213,11 +222,11 @@ pub(super) fn in_words(
             quasi_identifiers: named(generalized.quasi_identifiers),
             sensitive: Vec::new(),
             combination: false,
-            guarantee: Guarantee::KAnonymity { k },
+            guarantee: stated(Guarantee::KAnonymity { k }),
             status: if eligible { "kept" } else { "refused" }.to_owned(),
             because: None,
             eligible,
-            largest_l: generalized.rows,
+            largest_l: generalized.rows / specification.unit.rows(),
             held_by: eligible.then(|| HeldByText::Table { table: TableName::at(index).0 }),
             violated_by: None,
             paths: Vec::new(),
@@ -235,7 +244,7 @@ pub(super) fn in_words(
             .find(|planned| planned.faults.is_empty())
             .map(PlannedBuckets::particulars)
             .or_else(|| decomposition(design))
-            .and_then(|said| particulars(&said, names)),
+            .and_then(|said| particulars(&said, &names)),
         composition,
         problems,
         warnings,

@@ -5,11 +5,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Stopped;
+use super::verify::taxonomies_of;
 use crate::control::Control;
 use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
 use crate::problem::{Kind, Problem};
-use crate::publication::{Decomposition, Part, Particulars, Publication, PublishedBytes, PublishedTable};
+use crate::publication::{Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -42,6 +43,8 @@ pub enum ErrorModelName {
 /// Queries that a release can be asked.
 pub struct Asked {
     publication: Publication,
+    /// Those whose nodes stand in cells.
+    taxonomies: Vec<StatedTaxonomy>,
     kinds: Vec<Option<AttributeType>>,
     shape: Shape,
     queries: Vec<(CountQuery, Route)>,
@@ -62,6 +65,10 @@ impl Asked {
             return Err(unknown(()));
         }
         let publication = publication_of(manifest, &names).map_err(|_| unknown(()))?;
+        let taxonomies = match boxes_of(&publication) {
+            Some(_) => taxonomies_of(manifest, &names).map_err(|_| unknown(()))?,
+            None => Vec::new(),
+        };
         let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
         let shape = Shape::of(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
@@ -85,7 +92,7 @@ impl Asked {
             return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
         }
         let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
-        Ok(Self { publication, kinds, shape, queries, needed })
+        Ok(Self { publication, taxonomies, kinds, shape, queries, needed })
     }
 
     /// The bytes of memory that answering is estimated to take.
@@ -111,9 +118,10 @@ impl Asked {
     /// # Errors
     /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
     pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
-        if let Some((table, part)) = boxes_of(&self.publication) {
+        if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
-            let boxes = Boxes::read(&table.name, part, wanted, &self.kinds, parts, control).map_err(unread)?;
+            let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
+            let boxes = read.map_err(unread)?;
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();
         }
@@ -191,11 +199,10 @@ pub(super) fn model_of<'c>(said: &Decomposition, cells: &'c Cells) -> Result<Dec
         .ok_or_else(|| Stopped::bug("the parts of a decomposition are not what its manifest says"))
 }
 
-/// The one table and part of a publication whose cells stand for several values.
-pub(super) fn boxes_of(publication: &Publication) -> Option<(&PublishedTable, &Part)> {
+/// The one table of a publication, where cells of it stand for several values.
+pub(super) fn boxes_of(publication: &Publication) -> Option<&PublishedTable> {
     let [table] = &publication.tables[..] else { return None };
-    let [part] = &table.parts[..] else { return None };
-    part.is_generalized().then_some((table, part))
+    table.is_generalized().then_some(table)
 }
 
 /// What it means when parts cannot be read.

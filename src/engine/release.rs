@@ -86,6 +86,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         accounted: AttrSet::first(specification.names.len()),
         uninformative: &specification.uninformative,
         taxonomies: &specification.taxonomies,
+        thresholds: &specification.thresholds,
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -116,7 +117,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         bucket_sizes(&audit, &publication),
         &achieved,
         prepared.dependencies.in_json(&prepared.design.relied_on, specification),
-        (&specification.uninformative, &specification.taxonomies),
+        (&specification.uninformative, &specification.taxonomies, &specification.thresholds, &specification.unit),
         warnings,
     );
     if specification.entropy {

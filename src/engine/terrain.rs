@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::microdata::{Attr, Table, Terrain};
 use crate::problem::{Fault, Kind};
-use crate::publication::{StatedTaxonomy, Uninformative};
+use crate::publication::{Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
+use crate::publish::bucketize::{Share, shares};
 use crate::spec::reader::child;
 use crate::spec::{Specification, at_values, values_missing};
 
@@ -47,6 +48,33 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
                     let fault = Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", holes.twice);
                     faults.push(at_values(fault, name, dataset));
                 }
+            }
+        }
+    }
+    for StatedThresholds { attribute, thresholds } in &specification.thresholds {
+        let name = &specification.names[attribute.index()];
+        let column = table.column(*attribute);
+        let counts = column.counts();
+        let named = |rule: &&SubmittedRule| {
+            rule.protects == Protected::Attribute(*attribute) && rule.guarantee == thresholds.guarantee()
+        };
+        let rule = specification.method.rules().iter().find(named);
+        let pointer = rule.map_or("/method", |rule| rule.pointer.as_str());
+        match shares(thresholds, &column.domain, &counts) {
+            Ok(shares) => {
+                let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
+                if occurring.all(|(share, _)| share.is_all()) {
+                    let detail = format!("every value of {name} may take all of a bucket: state a threshold below 1");
+                    faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
+                }
+                let limits = shares.into_iter().map(Share::fraction).collect();
+                let terrain = terrains.remove(attribute).unwrap_or_default();
+                terrains.insert(*attribute, terrain.limited(*thresholds.name().bytes(), limits));
+            }
+            Err(missing) => {
+                let detail = format!("{missing} values of {name} have no threshold");
+                let fault = Fault::new(pointer, Kind::ThresholdMissing, detail).with("missing", missing);
+                faults.push(at_values(fault, name, dataset));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::microdata::formats::{IngestError, Limits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
-use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestRule, ManifestTable, Notice};
+use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice};
 use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
 
 /// The name of the column of labels.
@@ -110,13 +110,12 @@ pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }
         };
-        let opaque = part.cells.iter().filter(|(_, cells)| *cells != "exact");
         Ok(StatedPart {
             name: part.name.clone(),
             file: StatedFile { file: part.file.clone(), format: None, pointer: String::new() },
             bucketed: part.bucketed,
             meaning,
-            opaque: opaque.map(|(name, _)| (name.clone(), String::new())).collect(),
+            cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.shape(name)))).collect(),
             pointer: String::new(),
         })
     };
@@ -142,11 +141,6 @@ pub fn rules_of(
     // k-anonymity protects no attribute
     let protecting = manifest.rules.iter().filter(|rule| !matches!(rule.guarantee, Guarantee::KAnonymity { .. }));
     let chosen = protecting.filter(|rule| pointer.is_none() || rule.pointer.as_deref() == pointer);
-    let by_value = |rule: &ManifestRule| matches!(rule.guarantee, Guarantee::Thresholds { .. });
-    if chosen.clone().any(by_value) {
-        let detail = "no attack is played against thresholds of single values yet";
-        return Err(vec![Fault::new("/rule", Kind::GuaranteeUnsupported, detail)]);
-    }
     let rules = chosen.map(|rule| SubmittedRule {
         pointer: rule.pointer.clone().unwrap_or_default(),
         known: set(&rule.quasi_identifiers),
@@ -154,7 +148,7 @@ pub fn rules_of(
             several if rule.combination => Protected::Joint(several),
             one => one.iter().next().map_or(Protected::Joint(one), Protected::Attribute),
         },
-        guarantee: rule.guarantee,
+        guarantee: rule.of_rows(),
     });
     let rules: Vec<SubmittedRule> = rules.collect();
     if rules.is_empty() && pointer.is_some() {
@@ -181,7 +175,9 @@ pub fn attack_tables(
     control.begin(Phase::Audit, rules.len() as u64)?;
     let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
-    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies: &taxonomies };
+    let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
+    let (taxonomies, thresholds) = (&taxonomies[..], &thresholds[..]);
+    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies, thresholds };
     super::attack::play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }
 
@@ -228,13 +224,13 @@ impl Material {
                     let detail = format!("{} has no column {BUCKET}", part.file.file);
                     faults.push(Fault::new(format!("{}/bucketed", part.pointer), Kind::BadColumns, detail));
                 }
-                for (column, pointer) in part.opaque.iter().filter(|(column, _)| !has(&file, column)) {
+                for (column, (pointer, _)) in part.cells.iter().filter(|(column, _)| !has(&file, column)) {
                     let detail = format!("{} has no column {column}", part.file.file);
                     faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", column.as_str()));
                 }
                 let mut given = given(&names, part.name.clone(), part.meaning, file, part.bucketed);
-                given.opaque =
-                    given.attributes().iter().filter(|a| part.opaque.contains_key(&names[a.index()])).collect();
+                let shape = |attr: Attr| Some((attr, part.cells.get(&names[attr.index()])?.1));
+                given.cells = given.attributes().iter().filter_map(shape).collect();
                 let before = parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes()));
                 if given.columns.is_empty() {
                     let detail = format!("{} has no attribute", part.file.file);
@@ -290,7 +286,7 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
             None => {}
         }
     }
-    GivenPart { name, meaning, rows: file.rows, bucket, columns, opaque: AttrSet::EMPTY }
+    GivenPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
 }
 
 /// Whether tables keep rules, and what they achieve.
@@ -409,6 +405,7 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         dependencies: &asked.dependencies,
         original: material.original.as_ref(),
         taxonomies: &asked.taxonomies,
+        thresholds: &asked.thresholds,
     };
     let verdict = audit::judge(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);

@@ -13,8 +13,10 @@ use crate::audit::{self, AuditStopped, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
-use crate::publication::{Origin, PublishedBytes, StatedTaxonomy, SubmittedRule, Uninformative};
-use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of};
+use crate::publication::{
+    Origin, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+};
+use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of, thresholds_of};
 use crate::spec;
 use crate::spec::reader::Faults;
 
@@ -30,6 +32,8 @@ pub struct Claim<'a> {
     pub uninformative: Option<&'a [Uninformative]>,
     /// The taxonomies that the specification states; `None`: as the manifest does.
     pub taxonomies: Option<&'a [StatedTaxonomy]>,
+    /// The thresholds that the specification puts on values; `None`: as the manifest states them.
+    pub thresholds: Option<&'a [StatedThresholds]>,
     /// The table it was made from, in any row order.
     pub original: Option<&'a Table>,
 }
@@ -87,6 +91,15 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
             |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
         stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
     });
+    let bounds = thresholds_in(claim.manifest, claim.names);
+    let all_bounds =
+        claim.thresholds.is_none_or(|stated| thresholds_of(stated, claim.names) == claim.manifest.thresholds);
+    let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
+    let promised = claim.manifest.rules.iter().all(|rule| {
+        let known = all_thresholds.iter().map(|stated| &stated.thresholds);
+        claim.manifest.unit.stated(rule.of_rows(), known) == rule.guarantee
+            && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
+    });
     let evidence = Evidence {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&stated),
@@ -99,6 +112,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         accounted: AttrSet::first(claim.names.len()),
         uninformative: claim.uninformative.unwrap_or(&listed),
         taxonomies: claim.taxonomies.unwrap_or(&trees),
+        thresholds: claim.thresholds.unwrap_or(&bounds),
     };
     let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
         AuditStopped::Cancelled(_) => Stopped::Cancelled,
@@ -112,6 +126,8 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         passed: figures(&audit, &publication, claim.names, claim.manifest)
             && all_listed
             && all_trees
+            && all_bounds
+            && promised
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?,
         detail: mistyped,
@@ -129,6 +145,26 @@ pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec
         Ok(StatedTaxonomy { attribute: Attr::from(attribute), tree })
     };
     manifest.taxonomies.iter().map(read).collect()
+}
+
+/// The thresholds that a manifest states for rules.
+fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
+    let of = |(name, stated): (&String, &Vec<Thresholds>)| {
+        let attribute = Attr::from(names.iter().position(|known| known == name)?);
+        let stated = stated.iter().map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone() });
+        Some(stated.collect::<Vec<_>>())
+    };
+    manifest.thresholds.iter().filter_map(of).flatten().collect()
+}
+
+/// All thresholds that a manifest states, also those of its method.
+pub(super) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
+    let mut found = thresholds_in(manifest, names);
+    let stated = manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
+    let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
+    let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
+    found.extend(attribute.zip(stated).map(|(at, thresholds)| StatedThresholds { attribute: at.into(), thresholds }));
+    found
 }
 
 /// Whether the method of a release leaves rows out.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{AuditEntry, Cursor, Page, StoreError};
+use super::{AuditEntry, Cursor, NewPeople, Overlap, Page, StoreError};
 use crate::vault::{Place, Sealed};
 
 /// An uploaded table, without its rows.
@@ -46,6 +46,8 @@ pub struct DatasetRecord {
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
+    /// The people that other series spoke of when it was uploaded.
+    pub overlaps: Vec<Overlap>,
 }
 
 /// Seals what stands in a place of a dataset.
@@ -96,12 +98,26 @@ pub trait Datasets: Send + Sync {
         column_no: u32,
     ) -> Result<Option<Sealed>, StoreError>;
 
-    /// Makes an upload visible, under the key that it began with.
+    /// Makes an upload visible, under the key that it began with, and keeps whom it speaks of. `false`, and nothing is changed, when
+    /// the tenant's uploads are not those any more that it was compared with: of two uploads at once, one sees the other.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the id is taken, the chunks that were written are not as many as the record says, or the
     /// upload has no key.
-    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError>;
+    async fn admit_dataset(
+        &self,
+        dataset: &DatasetRecord,
+        people: Option<&NewPeople>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError>;
+
+    /// Makes an upload visible that says nothing of its people.
+    ///
+    /// # Errors
+    /// As [`Datasets::admit_dataset`].
+    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
+        self.admit_dataset(dataset, None, deed).await.map(drop)
+    }
 
     /// Removes the key and the chunks of a failed upload; never those of a visible dataset.
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError>;

@@ -195,7 +195,8 @@ impl Desk {
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let facts = facts_of(dataset.rows, &profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
-        let schema = Schema { columns: &facts, record_key: &record_key };
+        let unit = dataset.unit();
+        let schema = Schema { columns: &facts, record_key: &record_key, unit: &unit };
         let reading = spec::read(document, &schema, origin);
         Ok(Opened { dataset, profiles, reading })
     }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::StoreError;
+use super::{AuditEntry, StoreError};
 
 /// A published table, for ever.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,18 +53,33 @@ pub struct SeriesEntry {
     pub entry: DisclosureRecord,
 }
 
+/// What was stated of a series, for ever.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StatementRecord {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Tables, other names, and what is computed from what.
+    pub body: Value,
+    /// When it was entered.
+    pub recorded_at: DateTime<Utc>,
+}
+
 /// All that a tenant's series has, at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SeriesRecord {
+    /// Rises with every entry; 0 before the first. A commit states the version it was judged by.
+    pub version: i64,
     /// Its datasets and when they were uploaded, oldest first; also purged ones.
     pub datasets: Vec<(Uuid, DateTime<Utc>)>,
     /// The disclosures, oldest first.
     pub entries: Vec<SeriesEntry>,
     /// The rules that stand, oldest release first, each with the content that it is of.
     pub rules: Vec<([u8; 32], StandingRuleRecord)>,
+    /// What was stated, oldest first.
+    pub statements: Vec<StatementRecord>,
 }
 
-/// Reads the ledger. It is written by [`super::Releases::commit`] alone.
+/// Reads the ledger. What is released is entered by [`super::Releases::commit`] alone.
 #[async_trait]
 pub trait Disclosures: Send + Sync {
     /// What was disclosed of a content in a tenant's series.
@@ -77,4 +92,13 @@ pub trait Disclosures: Send + Sync {
 
     /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
     async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
+
+    /// Enters what is stated of a tenant's series, and lets every judgement by it be out of date.
+    async fn enter_statement(
+        &self,
+        tenant: &str,
+        series: &str,
+        statement: &StatementRecord,
+        deed: &AuditEntry,
+    ) -> Result<(), StoreError>;
 }

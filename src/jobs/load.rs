@@ -8,6 +8,7 @@ use crate::engine::{self, ColumnSize};
 use crate::microdata::formats::Limits;
 use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
 use crate::problem::{Kind, Problem};
+use crate::publication::Unit;
 use crate::spec::{ColumnFacts, Specification};
 use crate::vault::{DataKey, Place, Sealed, Vault};
 
@@ -53,6 +54,15 @@ impl From<StoreError> for LoadError {
 }
 
 impl DatasetRecord {
+    /// What one unit of protection is.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match (&self.subject, self.max_rows_per_subject) {
+            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
+            _ => Unit::Row,
+        }
+    }
+
     /// The key of the dataset.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod life;
 mod load;
 mod originals;
 mod page;
+mod people;
 mod pins;
 mod policies;
 mod portable;
@@ -42,13 +43,16 @@ use uuid::Uuid;
 pub use crate::spec::METHODS;
 pub use datasets::{DatasetRecord, Datasets, Seal};
 pub use desk::{Desk, KeySource, refused};
-pub use disclosures::{DisclosureRecord, Disclosures, LedgerSnapshot, SeriesEntry, SeriesRecord, StandingRuleRecord};
+pub use disclosures::{
+    DisclosureRecord, Disclosures, LedgerSnapshot, SeriesEntry, SeriesRecord, StandingRuleRecord, StatementRecord,
+};
 pub use error::{StoreError, problem_of};
 pub use inspect::ValueCount;
 pub use keys::{Action, AuditEntry, AuditFilter, Keys};
 pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
 pub use originals::Original;
 pub use page::{Cursor, MalformedCursor, Page};
+pub use people::{KnownBy, Mark, NewPeople, Overlap, People, PeopleRecord, Peoples, Piece, Share};
 pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
 pub use portable::{
@@ -77,6 +81,7 @@ pub use worker::{Assignment, Completion, MemoryBudget, Runner, Stop, Taken, Work
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
     Datasets
+    + Peoples
     + Queue
     + Releases
     + Disclosures
@@ -94,6 +99,7 @@ pub trait Store:
 
 impl<T> Store for T where
     T: Datasets
+        + Peoples
         + Queue
         + Releases
         + Disclosures

@@ -166,6 +166,7 @@ impl Work<'_> {
             },
             internal_report: None,
             ledger_version,
+            series_version: None,
             now,
         })
     }
@@ -185,7 +186,8 @@ pub(super) fn specification_of(
 ) -> Result<Specification, Stop> {
     let facts = facts_of(dataset.rows, profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
-    let schema = Schema { columns: &facts, record_key: &record_key };
+    let unit = dataset.unit();
+    let schema = Schema { columns: &facts, record_key: &record_key, unit: &unit };
     let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));

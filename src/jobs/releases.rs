@@ -85,8 +85,10 @@ pub struct Commit {
     pub rules: Vec<Value>,
     /// What the original says of the release, sealed under the key of the dataset.
     pub internal_report: Option<Sealed>,
-    /// The version of the ledger it was judged by.
+    /// The version of the content's ledger it was judged by.
     pub ledger_version: i64,
+    /// The version of the whole series it was judged by; not looked at where there is none.
+    pub series_version: Option<i64>,
     /// The time.
     pub now: DateTime<Utc>,
 }

@@ -8,7 +8,8 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::load::{column_of, seal_profiles};
-use super::{Action, DatasetRecord, Desk, StoreError, problem_of};
+use super::people::{Gatherer, Newcomer, overlaps};
+use super::{Action, DatasetRecord, Desk, NewPeople, PeopleRecord, Piece, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
@@ -16,6 +17,9 @@ use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
 use crate::vault::{ContentHasher, Place, Sealed};
+
+/// How often an upload is compared with others that came first.
+const ADMISSIONS: u32 = 20;
 
 /// What the caller says of a table.
 #[derive(Clone, Debug, Default)]
@@ -88,9 +92,11 @@ fn take_in(
     handle.block_on(desk.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
     let template = desk.vault.content_hasher(&caller.tenant);
     let mut content = ContentHash::new(template.clone(), &names);
+    let mut people = Gatherer::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
         content.add(&chunk);
+        people.add(&chunk)?;
         let seal = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Sealed), StoreError> {
             Ok((no, key.seal(Place::Chunk { chunk: chunks, column: no }, &column.encode())?))
         };
@@ -107,23 +113,43 @@ fn take_in(
     }
     let bytes = received()?;
 
+    let stored = |chunk: u32, column: u32| -> Result<ChunkColumn, Problem> {
+        let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
+        let payload = payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
+        column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))
+    };
+    let columns = names.len() as u32;
+    let whole = |number: u32| -> Result<Chunk, Problem> {
+        let columns: Vec<_> = (0..columns).map(|column| stored(number, column)).collect::<Result<_, _>>()?;
+        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
+    };
+    // a piece of the set and the sample are held against those of others
+    let (mut first, mut sample) = (Vec::new(), Vec::new());
+    let people = people.finish(chunks, whole, |piece, hashes| {
+        match piece {
+            Piece::Set(0) => first = hashes.to_vec(),
+            Piece::Sample => sample = hashes.to_vec(),
+            Piece::Set(_) => {}
+        }
+        handle.block_on(desk.store.put_people(id, piece, hashes)).map_err(|error| problem_of(&error))
+    })?;
+
     let mut profiles: Vec<ColumnProfile> = Vec::with_capacity(names.len());
     for ((name, kind), column) in names.into_iter().zip(kinds).zip(0..) {
         let mut profile = ProfileBuilder::new(limits);
         while profile.next_pass() {
             for chunk in 0..chunks {
-                let payload = handle.block_on(desk.store.get_column_chunk(id, chunk, column));
-                let payload =
-                    payload.and_then(|found| found.ok_or(StoreError::NotFound)).map_err(|e| problem_of(&e))?;
-                let decoded = column_of(&key, chunk, column, &payload).map_err(|error| problem_of(&error))?;
-                profile.push(&decoded);
+                profile.push(&stored(chunk, column)?);
             }
         }
         profiles.push(profile.finish(name, kind));
     }
+    if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject) {
+        persons(subject, most, &profiles)?;
+    }
     let sealed = seal_profiles(&key, &profiles).map_err(|error| problem_of(&error))?;
     let created_at: DateTime<Utc> = desk.clock.now();
-    let dataset = DatasetRecord {
+    let mut dataset = DatasetRecord {
         id,
         tenant: caller.tenant.clone(),
         name: request.name,
@@ -142,10 +168,37 @@ fn take_in(
         profiles: Some(sealed),
         wrapped_key: Some(wrapped_key),
         purged_at: None,
+        overlaps: Vec::new(),
     };
-    let deed = desk.deed(caller, Action::Upload, id);
-    handle.block_on(desk.store.insert_dataset(&dataset, &deed)).map_err(|error| problem_of(&error))?;
-    Ok(dataset)
+    let record = PeopleRecord {
+        dataset: id,
+        series: dataset.series.clone(),
+        content_hash: dataset.content_hash,
+        people: Some(people.clone()),
+    };
+    let newcomer = Newcomer::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
+    for _ in 0..ADMISSIONS {
+        let admitted = handle.block_on(admit(desk, caller, &mut dataset, &newcomer));
+        if admitted.map_err(|error| problem_of(&error))? {
+            return Ok(dataset);
+        }
+    }
+    Err(Problem::new(Kind::Unavailable, "other uploads kept coming first").retry_after(5))
+}
+
+/// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once, the
+/// second to come knows of the first.
+async fn admit(
+    desk: &Desk,
+    caller: &Caller,
+    dataset: &mut DatasetRecord,
+    newcomer: &Newcomer<'_>,
+) -> Result<bool, StoreError> {
+    let (uploads, others) = desk.store.people(&caller.tenant, None).await?;
+    dataset.overlaps = overlaps(desk.store.as_ref(), &caller.tenant, newcomer, &others).await?;
+    let people = NewPeople { people: newcomer.people.clone(), uploads };
+    let deed = desk.deed(caller, Action::Upload, dataset.id);
+    desk.store.admit_dataset(dataset, Some(&people), &deed).await
 }
 
 /// Every column that the request names must be there.
@@ -158,6 +211,23 @@ fn known_columns(request: &UploadRequest, names: &[String]) -> Result<(), Proble
             Err(Problem::new(Kind::MalformedRequest, detail))
         }
     }
+}
+
+/// Every row is of somebody, and nobody has more rows than is said.
+fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), Problem> {
+    let Some(column) = profiles.iter().find(|profile| profile.name == subject) else { return Ok(()) };
+    let malformed = |detail: String| Problem::new(Kind::UploadMalformed, detail).with("column", subject);
+    if column.missing > 0 {
+        return Err(malformed(format!("{} rows are of no subject", column.missing)));
+    }
+    if column.top > most {
+        let detail = format!("a subject has {} rows, and max_rows_per_subject is {most}", column.top);
+        return Err(malformed(detail).with("limit", most).with("found", column.top));
+    }
+    if column.overflow() {
+        return Err(malformed("there are more subjects than can be counted".to_owned()));
+    }
+    Ok(())
 }
 
 /// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not

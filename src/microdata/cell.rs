@@ -3,7 +3,8 @@
 //! An interval is `from..to`, both ends included, also of a single value: `17..17`. The missing value comes before all others, and
 //! an interval that begins with it has no first end: `..24` is a missing value or any one up to 24. An end that could be taken for
 //! something else (empty, with `..` in it, with a point or a quotation mark at its edge) is written as a JSON string. A set is a
-//! JSON array of its values in their order, null for the missing one, numbers as they are spelled.
+//! JSON array of its values in their order, null for the missing one, numbers as they are spelled. A node of a taxonomy is its label as it
+//! stands, and an empty cell the leaf that is the missing value.
 
 use std::borrow::Cow;
 
@@ -21,6 +22,8 @@ pub enum CellShape {
     Interval,
     /// A set.
     Set,
+    /// The label of a node of a taxonomy, which stands for the values below it; of a leaf, the value itself.
+    Node,
 }
 
 /// The ends of an interval.

@@ -140,7 +140,7 @@ impl Domain {
     }
 
     /// All values in code order.
-    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
         (0..self.len() as u32).map(|code| self.value(code))
     }
 }

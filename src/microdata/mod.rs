@@ -34,5 +34,5 @@ pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::Selection;
 pub use table::{Codes, Column, Counts, Table};
 pub use taxonomy::{BoundTaxonomy, Taxonomy};
-pub use terrain::Terrain;
+pub use terrain::{Fraction, Terrain};
 pub use value::{AttributeType, parse_integer};

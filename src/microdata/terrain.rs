@@ -14,7 +14,12 @@ pub struct Terrain {
     uninformative: Vec<u32>,
     /// The tree of which all values are leaves.
     taxonomy: Option<BoundTaxonomy>,
+    /// By the name of stated thresholds: what each code may take of a bucket.
+    limits: Vec<([u8; 32], Vec<Fraction>)>,
 }
+
+/// A numerator and a denominator. Products with counts of rows stay below 2^128.
+pub type Fraction = (u128, u128);
 
 impl Terrain {
     /// A column with values that an insider can rule out, by their codes.
@@ -22,13 +27,27 @@ impl Terrain {
     pub fn without(mut uninformative: Vec<u32>) -> Self {
         uninformative.sort_unstable();
         uninformative.dedup();
-        Self { uninformative, taxonomy: None }
+        Self { uninformative, ..Self::default() }
     }
 
     /// The same column, its values being leaves of a tree.
     #[must_use]
     pub fn along(self, taxonomy: BoundTaxonomy) -> Self {
         Self { taxonomy: Some(taxonomy), ..self }
+    }
+
+    /// The same column, each code having its part of a bucket under thresholds of that name.
+    #[must_use]
+    pub fn limited(mut self, name: [u8; 32], limits: Vec<Fraction>) -> Self {
+        self.limits.retain(|(known, _)| *known != name);
+        self.limits.push((name, limits));
+        self
+    }
+
+    /// What each code may take of a bucket under thresholds of that name, where they are stated.
+    #[must_use]
+    pub fn limits(&self, name: &[u8; 32]) -> Option<&[Fraction]> {
+        self.limits.iter().find(|(known, _)| known == name).map(|(_, limits)| &limits[..])
     }
 
     /// The tree of which all values are leaves, where one is stated.

@@ -2,10 +2,10 @@
 //!
 //! An interval of whole numbers, dates or moments holds all of them between its ends; one of decimals is a stretch; one of texts
 //! holds the values that some cell of the attribute names. What an interval shares with the missing value begins at the smallest
-//! end that is published.
+//! end that is published. A node of a taxonomy holds the leaves below it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::cells::{Unread, damaged, next};
 use super::messages::{ErrorModel, Estimate};
@@ -13,14 +13,21 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
-    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, parse_date, parse_integer,
-    parse_set, parse_timestamp,
+    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, Taxonomy, parse_date,
+    parse_integer, parse_set, parse_timestamp,
 };
-use crate::publication::{Part, PublishedBytes, TableName};
+use crate::publication::{Part, PublishedBytes, PublishedTable, StatedTaxonomy, TableName};
 
 /// The rows of a generalized table.
 pub struct Boxes {
+    parts: Vec<PartBoxes>,
+}
+
+/// The rows of a part of it.
+struct PartBoxes {
     rows: usize,
+    /// The bucket of each row, counted from 0; none where rows are whole tuples.
+    labels: Vec<u32>,
     columns: Vec<(Attr, BoxColumn)>,
 }
 
@@ -43,22 +50,92 @@ enum Cell {
 }
 
 impl Boxes {
-    /// Reads the wanted attributes of a part. `kinds` are the types of the values in its cells, by attribute.
+    /// Reads the wanted attributes of a table. `kinds` are the types of the values in its cells, by attribute; `taxonomies` are those
+    /// whose nodes stand in cells.
     ///
     /// # Errors
     /// [`Unread`]
     pub fn read(
+        table: &PublishedTable,
+        wanted: AttrSet,
+        kinds: &[Option<AttributeType>],
+        taxonomies: &[StatedTaxonomy],
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<Self, Unread> {
+        let read = |part| PartBoxes::read(&table.name, part, wanted, kinds, taxonomies, parts, control);
+        Ok(Self { parts: table.parts.iter().map(read).collect::<Result<_, _>>()? })
+    }
+
+    /// How many rows a conjunction of selections has, as a reader must expect. In a bucket every row of a part stands beside every row of
+    /// the others.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn estimate(&self, query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+        control.check()?;
+        let asked = |part: &&PartBoxes| {
+            query.iter().any(|selection| part.columns.iter().any(|(attr, _)| *attr == selection.attribute))
+        };
+        let of_parts: Vec<&PartBoxes> = self.parts.iter().filter(asked).collect();
+        let shares = match &of_parts[..] {
+            [] => vec![1.0; self.parts.first().map_or(0, |part| part.rows)],
+            [only] => only.shares(query, control)?,
+            several => return tied(several, query, control),
+        };
+        Ok(match shares.iter().all(|share| *share == 0.0 || *share == 1.0) {
+            true => Estimate { count: shares.iter().sum(), standard_error: 0.0, error_model: ErrorModel::Exact },
+            false => expected(shares.into_iter().map(|share| (1.0, share))),
+        })
+    }
+}
+
+/// Of each bucket's rows, those that have the share of every part.
+fn tied(parts: &[&PartBoxes], query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+    let mut sizes: Vec<f64> = Vec::new();
+    let mut products: Vec<f64> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let shares = part.shares(query, control)?;
+        let buckets = part.labels.iter().max().map_or(0, |last| *last as usize + 1);
+        let (mut rows, mut sums) = (vec![0.0; buckets], vec![0.0; buckets]);
+        for (&label, share) in part.labels.iter().zip(shares) {
+            rows[label as usize] += 1.0;
+            sums[label as usize] += share;
+        }
+        let of_bucket = |(sum, rows): (&f64, &f64)| if *rows > 0.0 { sum / rows } else { 0.0 };
+        let here: Vec<f64> = sums.iter().zip(&rows).map(of_bucket).collect();
+        if at == 0 {
+            (sizes, products) = (rows, here);
+        } else {
+            products.iter_mut().zip(here).for_each(|(product, here)| *product *= here);
+        }
+    }
+    Ok(expected(sizes.into_iter().zip(products)))
+}
+
+/// The rows that are expected of so many, each with a chance of its own.
+fn expected(of: impl Iterator<Item = (f64, f64)>) -> Estimate {
+    let (count, variance) = of.fold((0.0, 0.0), |(count, variance), (rows, chance)| {
+        (count + rows * chance, variance + rows * chance * (1.0 - chance))
+    });
+    Estimate { count, standard_error: f64::sqrt(variance), error_model: ErrorModel::Multinomial }
+}
+
+impl PartBoxes {
+    fn read(
         table: &TableName,
         part: &Part,
         wanted: AttrSet,
         kinds: &[Option<AttributeType>],
+        taxonomies: &[StatedTaxonomy],
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Self, Unread> {
         let file = part.file(table);
         let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
-        let width = part.columns.len();
-        let wanted: Vec<usize> = (0..width).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
+        let width = part.columns.len() + usize::from(part.bucketed);
+        let wanted: Vec<usize> =
+            (0..part.columns.len()).filter(|&at| wanted.contains(part.columns[at].attribute)).collect();
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
         // the cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
@@ -67,14 +144,19 @@ impl Boxes {
         if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
             return Err(broken());
         }
-        let mut rows = 0_usize;
+        let (mut rows, mut labels) = (0_usize, Vec::new());
         while let Some(record) = next(&mut scanner)? {
             rows += 1;
             if record.len() != width || rows as u64 > part.len {
                 return Err(broken());
             }
             let mut columns = wanted.iter().zip(texts.iter_mut().zip(&mut codes)).peekable();
-            for (at, (text, quoted)) in record.iter().enumerate() {
+            let mut fields = record.iter();
+            if part.bucketed {
+                let label = fields.next().and_then(|(text, _)| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
+                labels.push(label.filter(|label| (1..=part.len).contains(&u64::from(*label))).ok_or_else(broken)? - 1);
+            }
+            for (at, (text, quoted)) in fields.enumerate() {
                 let Some((_, (texts, codes))) = columns.next_if(|(place, _)| **place == at) else { continue };
                 codes.push(if !quoted && Some(text) == null { 0 } else { texts.intern(text) + 1 });
             }
@@ -90,19 +172,23 @@ impl Boxes {
             let column = &part.columns[at];
             let kind = kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
             let texts = texts.take();
+            if column.cells.shape() == CellShape::Node {
+                let stated = taxonomies.iter().find(|stated| stated.attribute == column.attribute);
+                let tree = &stated.ok_or_else(broken)?.tree;
+                let of_part = BoxColumn::of_nodes(kind, tree, codes, texts.iter()).ok_or_else(broken)?;
+                columns.push((column.attribute, of_part));
+                continue;
+            }
             let written = texts.iter().map(|text| read_cell(column.cells.shape(), text));
             let written: Vec<Vec<Option<Vec<u8>>>> = written.collect::<Option<_>>().ok_or_else(broken)?;
             let of_part = BoxColumn::of(kind, column.cells.shape(), codes, &written).ok_or_else(broken)?;
             columns.push((column.attribute, of_part));
         }
-        Ok(Self { rows, columns })
+        Ok(Self { rows, labels, columns })
     }
 
-    /// How many rows a conjunction of selections has, as a reader must expect.
-    ///
-    /// # Errors
-    /// [`Cancelled`]
-    pub fn estimate(&self, query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+    /// The share of the box of each row that a conjunction of selections has.
+    fn shares(&self, query: &[Selection], control: &Control) -> Result<Vec<f64>, Cancelled> {
         control.check()?;
         let mut by_attribute: BTreeMap<Attr, Vec<&Selection>> = BTreeMap::new();
         query.iter().for_each(|selection| by_attribute.entry(selection.attribute).or_default().push(selection));
@@ -115,12 +201,7 @@ impl Boxes {
                 *share *= of_cells[code as usize];
             }
         }
-        let count: f64 = shares.iter().sum();
-        let variance: f64 = shares.iter().map(|share| share * (1.0 - share)).sum();
-        Ok(match shares.iter().all(|share| *share == 0.0 || *share == 1.0) {
-            true => Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact },
-            false => Estimate { count, standard_error: variance.sqrt(), error_model: ErrorModel::Multinomial },
-        })
+        Ok(shares)
     }
 }
 
@@ -133,6 +214,7 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
             Some(vec![span.from.map(Cow::into_owned), Some(span.to.into_owned())])
         }
         CellShape::Set => parse_set(text).filter(|values| !values.is_empty()),
+        CellShape::Node => None,
     }
 }
 
@@ -226,6 +308,46 @@ impl BoxColumn {
         Some(Self { codes, cells, named })
     }
 
+    /// A column of cells that are nodes; `None` when one of them is none. A leaf that is no value of the type stands for no row.
+    fn of_nodes<'t>(
+        kind: AttributeType,
+        tree: &Taxonomy,
+        codes: Vec<u32>,
+        texts: impl Iterator<Item = &'t [u8]>,
+    ) -> Option<Self> {
+        let label = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
+        let mut values: Vec<&[u8]> =
+            tree.leaves().iter().filter_map(label).filter(|value| kind.admits(value)).collect();
+        values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
+        values.dedup();
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value));
+        // by the rank of the leaf
+        let code = |leaf: &u32| match label(leaf) {
+            None => Some(0),
+            Some(value) => {
+                let found = values.binary_search_by(|other| kind.compare(Some(other), Some(value)));
+                found.ok().map(|at| at as u32 + 1)
+            }
+        };
+        let places: Vec<Option<u32>> = tree.leaves().iter().map(code).collect();
+        let below = |node: u32| {
+            let range = tree.leaf_range(node);
+            let mut below: Vec<u32> =
+                places[range.start as usize..range.end as usize].iter().flatten().copied().collect();
+            below.sort_unstable();
+            below
+        };
+        let nodes: HashMap<&[u8], u32> =
+            (0..tree.len() as u32).filter_map(|node| Some((tree.label(node)?.as_bytes(), node))).collect();
+        let cell = |text: &[u8]| {
+            let below = below(*nodes.get(text)?);
+            (!below.is_empty()).then_some(Cell::Among(below))
+        };
+        let cells = std::iter::once(Some(Cell::Exact(0))).chain(texts.map(cell)).collect::<Option<_>>()?;
+        Some(Self { codes, cells, named: Domain::from_sorted(kind, true, arena) })
+    }
+
     /// The share of a cell's box that is asked for.
     fn share(&self, cell: &Cell, asked: &Asked) -> f64 {
         let counts = |code: u32| f64::from(u8::from(asked.named[code as usize]));
@@ -289,7 +411,7 @@ mod tests {
         let written: Vec<_> = cells.iter().map(|cell| read_cell(shape, cell.as_bytes()).expect("a cell")).collect();
         let codes = (1..=cells.len() as u32).collect();
         let column = BoxColumn::of(kind, shape, codes, &written).expect("a column");
-        Boxes { rows: cells.len(), columns: vec![(Attr(0), column)] }
+        Boxes { parts: vec![PartBoxes { rows: cells.len(), labels: Vec::new(), columns: vec![(Attr(0), column)] }] }
     }
 
     fn asked(boxes: &Boxes, among: Option<&[Option<&str>]>, from: Option<&str>, to: Option<&str>) -> Estimate {
@@ -316,6 +438,24 @@ mod tests {
         assert!((sure.count - (3.0 + 5.0 / 6.0)).abs() < 1e-12, "{sure:?}");
         assert_eq!(asked(&ages, None, Some("200"), None).error_model, ErrorModel::Exact);
         assert_eq!(asked(&ages, None, Some("14.5"), Some("15.5")).count, 0.1 + 1.0);
+    }
+
+    #[test]
+    fn rows_of_a_bucket_stand_beside_each_other() {
+        let ages = column(AttributeType::Integer, CellShape::Interval, &["10..19", "10..19", "20..29", "20..29"]);
+        let sexes = column(AttributeType::Text, CellShape::Exact, &["f", "m", "f", "f"]);
+        let mut parts: Vec<PartBoxes> = ages.parts.into_iter().chain(sexes.parts).collect();
+        parts[1].columns[0].0 = Attr(1);
+        parts.iter_mut().for_each(|part| part.labels = vec![0, 0, 1, 1]);
+        let boxes = Boxes { parts };
+        let young = Selection { attribute: Attr(0), among: None, from: None, to: Some(b"24".to_vec()) };
+        let female = Selection { attribute: Attr(1), among: Some(vec![Some(b"f".to_vec())]), from: None, to: None };
+        let asked = |query: &[Selection]| boxes.estimate(query, &Control::default()).expect("not cancelled");
+        // all of the first bucket, of which half is f; half of the second, of which all is f
+        let both = asked(&[young.clone(), female.clone()]);
+        assert_eq!((both.count, both.error_model), (2.0, ErrorModel::Multinomial));
+        assert!((both.standard_error - 1.0).abs() < 1e-12, "{both:?}");
+        assert_eq!((asked(&[female]).count, asked(&[young]).count, asked(&[]).count), (3.0, 3.0, 4.0));
     }
 
     #[test]

@@ -23,8 +23,13 @@ pub struct Ineligible {
 pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
     let (rows, largest) = (counts.rows(), counts.largest(rule.sensitive));
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
-        // whoever has the thresholds asks
-        (Guarantee::Thresholds { .. }, _) => true,
+        // where they are not at hand, whoever has them asks
+        (Guarantee::Thresholds { stated, .. }, Some(_))
+            if counts.terrain(rule.sensitive).limits(stated.bytes()).is_none() =>
+        {
+            true
+        }
+        (Guarantee::Thresholds { .. }, None) => true,
         // values that are no leaves of it are a fault of their own
         (Guarantee::TCloseness { distance: Ground::Hierarchical, .. }, Some(_))
             if counts.terrain(rule.sensitive).taxonomy().is_none() =>

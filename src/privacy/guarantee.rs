@@ -201,10 +201,17 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
             let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
             u128::from(largest) * of <= share * u128::from(size) && size >= k
         }
-        // the thresholds of values are not known here; where all of them are at least as large as the largest share they hold
-        Guarantee::Thresholds { least, .. } => {
-            u128::from(largest) * u128::from(least.denominator()) <= u128::from(least.numerator()) * u128::from(size)
-        }
+        Guarantee::Thresholds { stated, least, .. } => match population.terrain.limits(stated.bytes()) {
+            Some(limits) => bucket.iter().all(|&(code, count)| {
+                let (part, of) = limits.get(code as usize).copied().unwrap_or((0, 1));
+                u128::from(count) * of <= part * u128::from(size)
+            }),
+            // the thresholds of values are not known here; where all of them are at least the largest share they hold
+            None => {
+                u128::from(largest) * u128::from(least.denominator())
+                    <= u128::from(least.numerator()) * u128::from(size)
+            }
+        },
         Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
         Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),
         Guarantee::TCloseness { t, distance: Ground::Hierarchical } => {

@@ -9,17 +9,19 @@ mod ratio;
 mod rule;
 mod table;
 mod thresholds;
+mod unit;
 mod witness;
 
 pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
 pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
 pub use ratio::{NotARatio, Ratio};
-pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, SubmittedRule, Uninformative};
+pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
 pub use table::{
     BreachKind, Cells, Decomposition, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal,
     SlicedDiversity, Standing, TableName, Tellable, kind_of_sealed,
 };
 pub use thresholds::{Thresholds, ThresholdsName};
+pub use unit::Unit;
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
+use super::thresholds::Thresholds;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
@@ -36,6 +37,15 @@ pub struct StatedTaxonomy {
     pub attribute: Attr,
     /// The tree.
     pub tree: Arc<Taxonomy>,
+}
+
+/// The thresholds that a rule puts on the values of an attribute, as the caller states them: its guarantee names them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatedThresholds {
+    /// The attribute.
+    pub attribute: Attr,
+    /// How much of a bucket each of its values may take.
+    pub thresholds: Thresholds,
 }
 
 /// Why a rule is among those that are enforced.

@@ -194,7 +194,7 @@ pub enum Cells {
     Interval,
     /// A node of a taxonomy; without a cut, nodes of several levels.
     Node {
-        /// The taxonomy.
+        /// The published name of the attribute whose taxonomy it is.
         taxonomy: String,
         /// The nodes that occur, when they form a cut.
         cut: Option<Vec<String>>,
@@ -204,11 +204,12 @@ pub enum Cells {
 }
 
 impl Cells {
-    /// What a cell holds, as it is written; a node is a label.
+    /// What a cell holds, as it is written.
     #[must_use]
     pub const fn shape(&self) -> CellShape {
         match self {
-            Self::Exact | Self::Node { .. } => CellShape::Exact,
+            Self::Exact => CellShape::Exact,
+            Self::Node { .. } => CellShape::Node,
             Self::Interval => CellShape::Interval,
             Self::Set => CellShape::Set,
         }
@@ -271,6 +272,8 @@ pub enum Particulars {
         columns: Vec<AttrSet>,
         /// Where the guarantee holds.
         diversity: SlicedDiversity,
+        /// Columns are generalized: every box of a column holds so many rows.
+        column_k: Option<u64>,
     },
     /// What Decompose reports of several sensitive attributes.
     Decompose(Decomposition),

@@ -76,6 +76,14 @@ impl Thresholds {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThresholdsName([u8; 32]);
 
+impl ThresholdsName {
+    /// The digest.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 impl fmt::Display for ThresholdsName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -126,6 +134,19 @@ impl utoipa::PartialSchema for ThresholdsName {
 impl utoipa::ToSchema for ThresholdsName {
     fn name() -> std::borrow::Cow<'static, str> {
         "ThresholdsName".into()
+    }
+}
+
+impl utoipa::PartialSchema for Thresholds {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::schema::ObjectBuilder::new().into()
+    }
+}
+
+// the schema of this name is written by hand
+impl utoipa::ToSchema for Thresholds {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ThresholdsChoice".into()
     }
 }
 

@@ -15,6 +15,14 @@ pub enum TableWitness {
     Plain,
     /// The bucket label of each row of the original, by row index; 0 for a row that is in no part.
     Buckets(Vec<u32>),
+    /// The same, and for each part the box of each row of the original in which its values are published there; none where they are
+    /// published as they are. Boxes are numbered anyhow.
+    Boxes {
+        /// The bucket label of each row.
+        labels: Vec<u32>,
+        /// Per part, the box of each row.
+        boxes: Vec<Vec<u32>>,
+    },
     /// Where each row of the original stands in the one part of the table, counted from 0.
     Rows(Vec<u32>),
 }
@@ -34,6 +42,10 @@ impl Witness {
             TableWitness::Plain => TableWitness::Plain,
             TableWitness::Buckets(labels) => TableWitness::Buckets(original(labels)),
             TableWitness::Rows(places) => TableWitness::Rows(original(places)),
+            TableWitness::Boxes { labels, boxes } => TableWitness::Boxes {
+                labels: original(labels),
+                boxes: boxes.iter().map(|of_part| original(of_part)).collect(),
+            },
         };
         Self { tables: self.tables.iter().map(unpermute).collect() }
     }
@@ -42,8 +54,13 @@ impl Witness {
 impl Drop for Witness {
     fn drop(&mut self) {
         for table in &mut self.tables {
-            if let TableWitness::Buckets(places) | TableWitness::Rows(places) = table {
-                places.zeroize();
+            match table {
+                TableWitness::Plain => {}
+                TableWitness::Buckets(places) | TableWitness::Rows(places) => places.zeroize(),
+                TableWitness::Boxes { labels, boxes } => {
+                    labels.zeroize();
+                    boxes.iter_mut().for_each(Zeroize::zeroize);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::assign::{Assignment, Values, assign, several, tied};
-use super::bucketize::PlannedBuckets;
+use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::Decomposed;
 use super::make::Maker;
 use super::partition::Split;
@@ -321,7 +321,11 @@ impl Bucketized {
             return tied(table, &asked, &mut stream, control);
         }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
-        assign(Values::of(table, self.sensitive(), control)?, &guarantees, &mut stream, control)
+        let values = Values::of(table, self.sensitive(), control)?;
+        match capped(&values, &guarantees, &mut stream, control)? {
+            Some(assigned) => Ok(assigned),
+            None => assign(values, &guarantees, &mut stream, control),
+        }
     }
 }
 
@@ -422,7 +426,11 @@ impl Design {
             Some(dependency_fault(pointer, Kind::GuaranteeUnsupported, dependency, detail, names))
         };
         // what follows has no pointer of its own: a combination of which no attribute is eligible is its rule's fault
-        let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none()).filter_map(ineligible_fault);
+        let planned = self.planned().next().is_some();
+        // where buckets were planned by thresholds, the plan says more
+        let told = |rule: &&DesignedRule| planned && matches!(rule.rule.guarantee, Guarantee::Thresholds { .. });
+        let ineligible = self.rules.iter().filter(|rule| rule.implied_by.is_none() && !told(rule));
+        let ineligible = ineligible.filter_map(ineligible_fault);
         let refused = |rule: &DesignedRule| {
             let refused = rule.refused.map(|why| (Kind::GuaranteeUnsupported, why));
             let (kind, why) = refused.or_else(|| Some((Kind::RuleImpossible, rule.told?)))?;
@@ -511,7 +519,9 @@ impl Design {
         }
         let nowhere = |witness: &TableWitness| match witness {
             TableWitness::Plain | TableWitness::Rows(_) => 0,
-            TableWitness::Buckets(labels) => labels.iter().filter(|label| **label == 0).count() as u64,
+            TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. } => {
+                labels.iter().filter(|label| **label == 0).count() as u64
+            }
         };
         let suppressed = witnesses.iter().map(nowhere).max().unwrap_or(0);
         Ok(Published {
@@ -529,10 +539,6 @@ impl Design {
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     let Ineligible { requested, largest_l } = rule.ineligible?;
-    // whoever has the thresholds says more
-    if matches!(requested, Guarantee::Thresholds { .. }) {
-        return None;
-    }
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
         Guarantee::KAnonymity { k } => k.to_string(),
@@ -544,13 +550,17 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
         Guarantee::TCloseness { t, .. } => t.to_string(),
         Guarantee::Rho { rho2, .. } => rho2.to_string(),
         Guarantee::Delta { b, .. } => b.to_string(),
-        Guarantee::Thresholds { least, .. } => least.to_string(),
+        Guarantee::Thresholds { .. } => "thresholds".to_owned(),
     };
     let detail = match (requested, largest_l) {
         (Guarantee::LDiversity { l }, 0 | 1) => {
             format!("one value of the sensitive attribute is too frequent for any diversity; l = {l} was asked for")
         }
         (Guarantee::LDiversity { l }, _) => format!("the data allows l of at most {largest_l} here; {l} was asked for"),
+        (Guarantee::Thresholds { .. }, _) => {
+            "some values of the sensitive attribute are more frequent in the table than their thresholds allow"
+                .to_owned()
+        }
         _ => "the sensitive attribute itself, over the whole table, does not keep the guarantee".to_owned(),
     };
     let detail = match (rule.protects, rule.follows_from) {

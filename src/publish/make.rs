@@ -4,7 +4,8 @@ use super::arrange;
 use super::assign::{Assignment, Labels};
 use super::bucketize;
 use super::design::Bucketized;
-use super::slicing::Slicing;
+use super::generalize;
+use super::slicing::{Sliced, Slicing};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{Attr, AttrSet, Column, Table};
@@ -76,19 +77,48 @@ impl Maker<'_> {
         name: &TableName,
         streams: &Streams,
     ) -> Result<MadeTable, Cancelled> {
-        let assignment = slicing.draw(self.table, self.control)?;
+        let Sliced { buckets: assignment, boxes, .. } = slicing.draw(self.table, self.control)?;
         let buckets = assignment.buckets;
         let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
         let labels_of_rows = labels.of_rows(assignment);
         let groups = arrange::Groups::new(&labels_of_rows, buckets);
-        let parts = slicing.decided().iter().zip(1..).map(|(column, number)| {
+        let parts = slicing.decided().iter().zip(&boxes).zip(1..).map(|((column, boxes), number)| {
             let attrs: Vec<Attr> = column.iter().collect();
-            let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
-            Ok(self.part(&format!("c{number}"), &attrs, columns, Some(Labels::column(groups.sizes()))))
+            let name = format!("c{number}");
+            let Some(boxes) = boxes else {
+                let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
+                return Ok(self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes()))));
+            };
+            let boxed = self.boxed(&attrs, slicing.sensitive, boxes);
+            let places: Vec<Attr> = boxed.attributes().iter().collect();
+            let columns = arrange::arranged(&boxed, &places, Some(&groups), self.control)?;
+            let (mut part, contents) = self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes())));
+            let shared = part.columns.iter_mut().filter(|column| column.attribute != slicing.sensitive);
+            shared.for_each(|column| column.cells = Cells::Interval);
+            Ok((part, contents))
         });
         let parts = parts.collect::<Result<_, _>>()?;
         let standing = slicing.diversity.standing(slicing.attributes, slicing.sensitive);
-        Ok((parts, standing, TableWitness::Buckets(labels_of_rows)))
+        let witness = match boxes.iter().all(Option::is_none) {
+            true => TableWitness::Buckets(labels_of_rows),
+            false => TableWitness::Boxes {
+                labels: labels_of_rows,
+                boxes: boxes.into_iter().map(|boxes| boxes.map(|boxes| boxes.bucket_of).unwrap_or_default()).collect(),
+            },
+        };
+        Ok((parts, standing, witness))
+    }
+
+    /// The columns of `attrs`, each value but the sensitive ones being the interval of its box.
+    fn boxed(&self, attrs: &[Attr], sensitive: Attr, boxes: &Assignment) -> Table {
+        let column = |attr: &Attr| match *attr == sensitive {
+            true => self.table.column(*attr).clone(),
+            false => generalize::interval_cells(self.table.column(*attr), boxes),
+        };
+        Table::new(
+            attrs.iter().map(|attr| self.table.name(*attr).to_owned()).collect(),
+            attrs.iter().map(column).collect(),
+        )
     }
 
     /// The sensitive part with values of nobody among those of the rows.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
     Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedTable, RowMeaning,
-    RuleStanding, Seal, Standing, StatedTaxonomy, Uninformative,
+    RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative, Unit,
 };
 
 /// The manifest of a release.
@@ -29,8 +29,7 @@ pub struct Manifest {
     /// The version of the contract.
     pub contract: u32,
     /// What one unit of protection is.
-    #[schema(example = "row")]
-    pub unit: String,
+    pub unit: Unit,
     /// How it was made.
     pub method: MethodName,
     /// What it was judged against: `same_dataset_only`, or `none` without a server.
@@ -57,12 +56,24 @@ pub struct Manifest {
     /// value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uninformative: BTreeMap<String, Vec<Option<String>>>,
-    /// The taxonomies of attributes, as trees over their values: distances go by them.
+    /// The taxonomies of attributes, as trees over their values: distances go by them, and cells that are nodes stand for the
+    /// leaves below them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, Object>)]
     pub taxonomies: BTreeMap<String, Value>,
+    /// The thresholds that guarantees of rules name, per attribute on whose values they are put.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thresholds: BTreeMap<String, Vec<Thresholds>>,
     /// What a reader should know about the choices of the specification.
     pub warnings: Vec<Notice>,
+}
+
+impl ManifestRule {
+    /// What rows keep.
+    #[must_use]
+    pub fn of_rows(&self) -> Guarantee {
+        self.enforced.unwrap_or(self.guarantee)
+    }
 }
 
 impl ManifestPart {
@@ -72,6 +83,7 @@ impl ManifestPart {
         match self.cells.get(column).map(String::as_str) {
             Some("interval") => CellShape::Interval,
             Some("set") => CellShape::Set,
+            Some("node") => CellShape::Node,
             _ => CellShape::Exact,
         }
     }
@@ -120,8 +132,11 @@ pub struct ManifestRule {
     pub sensitive: Vec<String>,
     /// Whether only the joint value of `sensitive` is protected.
     pub combination: bool,
-    /// The guarantee that was asked for.
+    /// The guarantee that was asked for, of each unit of protection.
     pub guarantee: Guarantee,
+    /// What rows keep so that it holds, where a unit may have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<Guarantee>,
     /// Of a decomposition: whether no value can have more than the share 1/l of a bucket, whatever is concluded from the release.
     /// Where it is false, at least l values are listed of each bucket, and no more is promised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -370,21 +385,21 @@ pub fn manifest(
     bucket_sizes: Vec<BucketSizes>,
     achieved: &dyn Fn(usize) -> Option<Achieved>,
     dependencies: Dependencies,
-    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
+    (uninformative, taxonomies, thresholds, unit): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds], &Unit),
     warnings: Vec<Notice>,
 ) -> Manifest {
     let bounded = match &publication.particulars {
         Particulars::Decompose(said) => Some(said.bounded),
         _ => None,
     };
-    let writer = Writer { names, achieved, bounded };
+    let writer = Writer { unit, stated: thresholds, particulars: &publication.particulars, names, achieved, bounded };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
         created_at: provenance.created_at.clone(),
         software: concat!("guardian ", env!("CARGO_PKG_VERSION")).to_owned(),
         contract: 1,
-        unit: "row".to_owned(),
+        unit: unit.clone(),
         method,
         composition: provenance.composition.to_owned(),
         status: "published".to_owned(),
@@ -404,11 +419,25 @@ pub fn manifest(
             .filter(|stated| publication.tables.iter().any(|table| table.attributes().contains(stated.attribute)))
             .map(|stated| (names[stated.attribute.index()].clone(), stated.tree.written()))
             .collect(),
+        thresholds: thresholds_of(thresholds, names),
         warnings,
     }
 }
 
+/// Thresholds, per name of the attribute on whose values they are put.
+#[must_use]
+pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
+    let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
+    for StatedThresholds { attribute, thresholds } in stated {
+        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.clone());
+    }
+    of
+}
+
 struct Writer<'a> {
+    unit: &'a Unit,
+    stated: &'a [StatedThresholds],
+    particulars: &'a Particulars,
     names: &'a [String],
     achieved: &'a dyn Fn(usize) -> Option<Achieved>,
     /// Of a decomposition: the attributes that are bounded.
@@ -416,6 +445,15 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// All thresholds that rules name.
+    fn thresholds(&self) -> impl Iterator<Item = &Thresholds> {
+        let own = match self.particulars {
+            Particulars::Bucketize { thresholds, .. } => Some(thresholds),
+            _ => None,
+        };
+        self.stated.iter().map(|stated| &stated.thresholds).chain(own)
+    }
+
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
@@ -440,7 +478,8 @@ impl Writer<'_> {
             quasi_identifiers: self.named(rule.known),
             sensitive: self.named(rule.protects.attributes()),
             combination: matches!(rule.protects, Protected::Joint(_)),
-            guarantee: rule.guarantee,
+            guarantee: self.unit.stated(rule.guarantee, self.thresholds()),
+            enforced: (self.unit.rows() > 1).then_some(rule.guarantee),
             bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,
             held_by,

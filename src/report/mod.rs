@@ -17,7 +17,7 @@ pub use counts::{CountsPage, ForeignCursor, counted};
 pub use internal::{CountReport, InternalReport, KlReport};
 pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
-    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest,
+    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, thresholds_of,
 };
 pub use particulars::particulars;
 pub use public::{Certainty, PublicReport, public_report};

@@ -45,9 +45,14 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             // nothing of it can fail to be written
             serde_json::to_value(stated).ok()
         }
-        Particulars::Slicing { columns, diversity } => {
+        Particulars::Slicing { columns, diversity, column_k } => {
             let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-            Some(json!({"columns": columns.iter().map(named).collect::<Vec<_>>(), "diversity": diversity.word()}))
+            let columns = columns.iter().map(named).collect::<Vec<_>>();
+            let mut stated = json!({"columns": columns, "diversity": diversity.word()});
+            if let Some(k) = column_k {
+                stated["column_k"] = json!(k);
+            }
+            Some(stated)
         }
         Particulars::Decompose(said) => serde_json::to_value(OfDecomposition::of(said, names)).ok(),
         Particulars::None | Particulars::Sequential { .. } => None,
@@ -152,13 +157,18 @@ fn of_buckets(stated: &Value) -> Option<Particulars> {
 }
 
 fn of_slices(stated: &Value, names: &[String]) -> Option<Particulars> {
-    if stated.as_object()?.keys().any(|name| !["columns", "diversity"].contains(&name.as_str())) {
+    if stated.as_object()?.keys().any(|name| !["columns", "diversity", "column_k"].contains(&name.as_str())) {
         return None;
     }
     let attr = |name: &Value| names.iter().position(|known| name == known.as_str()).map(Attr::from);
     let set = |names: &Value| names.as_array()?.iter().map(attr).collect::<Option<AttrSet>>();
     let columns = stated["columns"].as_array()?.iter().map(set).collect::<Option<_>>()?;
-    Some(Particulars::Slicing { columns, diversity: SlicedDiversity::of_word(stated["diversity"].as_str()?)? })
+    let diversity = SlicedDiversity::of_word(stated["diversity"].as_str()?)?;
+    let column_k = match stated.get("column_k") {
+        None => None,
+        Some(k) => Some(k.as_u64()?),
+    };
+    Some(Particulars::Slicing { columns, diversity, column_k })
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Reader<'_> {
             because: because.map(|pointer| Because::Rule(pointer.to_owned())),
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
-            guarantee: rule.guarantee,
+            guarantee: rule.of_rows(),
             held_by,
         })
     }
@@ -111,6 +111,8 @@ impl Reader<'_> {
                 None => Cells::Exact,
                 Some("interval") => Cells::Interval,
                 Some("set") => Cells::Set,
+                // the tree stands in the manifest beside the tables
+                Some("node") => Cells::Node { taxonomy: name.clone(), cut: None },
                 Some(_) => return Err(foreign()),
             };
             Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })

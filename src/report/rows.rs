@@ -119,6 +119,7 @@ impl<'a> PartRows<'a> {
             let held = record.iter().zip(columns).all(|((field, quoted), (kind, shape))| match shape {
                 _ if !quoted && field == null => *shape != CellShape::Set,
                 CellShape::Exact => *kind == AttributeType::Text || kind.admits(field),
+                CellShape::Node => true,
                 CellShape::Interval => Span::parse(field)
                     .is_some_and(|span| span.from.iter().chain([&span.to]).all(|end| kind.admits(end))),
                 CellShape::Set => {
@@ -160,6 +161,7 @@ impl<'a> PartRows<'a> {
                 }
                 None => write_json(AttributeType::Text, value, out),
             },
+            (CellShape::Node, value) => write_json(AttributeType::Text, value, out),
             // a set is JSON as it stands
             (CellShape::Set, Some(field)) if parse_set(field).is_some() => out.extend_from_slice(field),
             (_, value) => write_json(kind, value, out),

@@ -206,7 +206,7 @@ fn of_values(members: &mut Members<'_>, name: &'static str, faults: &mut Faults)
     Some(read)
 }
 
-fn read_thresholds(mut members: Members<'_>, faults: &mut Faults) -> Option<Thresholds> {
+pub(super) fn read_thresholds(mut members: Members<'_>, faults: &mut Faults) -> Option<Thresholds> {
     let before = faults.len();
     let pointer = members.pointer().to_owned();
     let uniform = members.object("uniform", faults).and_then(|mut of| {

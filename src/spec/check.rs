@@ -16,16 +16,20 @@ use super::rules::DraftRule;
 use super::schema::DraftTable;
 use super::slicing;
 use super::types::{
-    Algorithm, AnatomySpec, MethodSpec, ProposedTable, SpecWarning, Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, MethodSpec, ProposedTable, Schema, SpecWarning, Specification, StatedDependency,
+    VersatileSpec,
 };
+use super::unit::Enforce;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{
+    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative, Unit,
+};
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
     columns: &Columns<'_>,
-    record_key: &[String],
+    schema: &Schema<'_>,
     general: General,
     stated: &[Stated],
     method: Option<DraftMethod>,
@@ -41,7 +45,7 @@ pub(super) fn resolve(
     let used: Vec<usize> = (0..columns.facts.len()).filter(is_used).collect();
     let mut warnings = Vec::new();
     for &column in &used {
-        check_attribute(columns, record_key, column, &stated[column], &mut warnings, faults);
+        check_attribute(columns, schema, column, &stated[column], &mut warnings, faults);
     }
     let published_names = published_names(columns, stated, &used, faults);
     if used.is_empty() && faults.is_empty() {
@@ -63,13 +67,13 @@ pub(super) fn resolve(
 
     let method = method?;
     if let DraftMethod::Generalize(draft) = &method {
-        draft.check(columns, &used, &general, faults);
+        draft.check(columns, stated, &used, &general, faults);
     }
     if matches!(method, DraftMethod::Decompose(_)) {
         DraftDecompose::check(&general, faults);
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
-    let parts = Parts { columns, general: &general, stated, used: &used, method: &method };
+    let parts = Parts { unit: schema.unit, columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
         used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
@@ -86,7 +90,12 @@ pub(super) fn resolve(
         |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
     let uninformative: Vec<Uninformative> =
         used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
-    let method = match method {
+    let mut named = match &method {
+        DraftMethod::Versatile(draft) => draft.thresholds.clone(),
+        DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
+        _ => Vec::new(),
+    };
+    let mut method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
         DraftMethod::Anatomy(draft) => MethodSpec::Anatomy(anatomy(columns, &attrs, &draft)?),
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
@@ -99,9 +108,14 @@ pub(super) fn resolve(
                     "the entropy of the model is not stated of sliced tables; leave utility out",
                 );
             }
+            if general.internal.kl && draft.column_k.is_some() {
+                let detail = "kl is not measured of columns that are generalized; ask for count_queries";
+                faults.unsupported("/internal/utility", detail);
+            }
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
         }
     };
+    Enforce { unit: schema.unit, faults }.on(&mut method, &mut named);
     check_uninformative(columns, &used, &uninformative, &method, faults);
     let along = used.iter().filter(|column| stated[**column].taxonomy.is_some()).map(|column| attrs[column]);
     check_grounds(columns, &used, along.collect(), &method, faults);
@@ -111,6 +125,7 @@ pub(super) fn resolve(
     };
     let taxonomies: Vec<StatedTaxonomy> = used.iter().filter_map(tree).collect();
     check_leaves(columns, &used, &taxonomies, general.dataset, faults);
+    let thresholds = stated_thresholds(method.rules(), &named);
     Some(Specification {
         names: used.iter().map(|&column| columns.name(column).to_owned()).collect(),
         published_names,
@@ -120,6 +135,8 @@ pub(super) fn resolve(
         method,
         uninformative,
         taxonomies,
+        thresholds,
+        unit: schema.unit.clone(),
         schema: tables.map(|tables| tables.iter().map(|table| proposed(&attrs, table)).collect()),
         used,
         priority: general.priority,
@@ -156,7 +173,7 @@ fn check_accounted(
 /// Checks an attribute that would be published.
 fn check_attribute(
     columns: &Columns<'_>,
-    record_key: &[String],
+    schema: &Schema<'_>,
     column: usize,
     stated: &Stated,
     warnings: &mut Vec<SpecWarning>,
@@ -168,10 +185,12 @@ fn check_attribute(
     if stated.drop {
         faults.range(child(&pointer, "drop"), "false, or no rule that uses the attribute");
     }
-    let is_key = record_key.contains(name);
-    let is_identifier = stated.identifier == Some(true) || facts.identifier || is_key;
+    let is_subject = matches!(schema.unit, Unit::Subject { attribute, .. } if attribute == name);
+    let is_key = schema.record_key.contains(name);
+    let is_identifier = stated.identifier == Some(true) || facts.identifier || is_key || is_subject;
     if is_identifier && !stated.overrides_identifier() {
         let why = match (is_key, facts.identifier) {
+            _ if is_subject => "tells persons apart",
             (true, _) => "belongs to the record key",
             (_, true) => "looks like an identifier: over 90% of its values are distinct",
             _ => "is declared as an identifier",
@@ -255,6 +274,21 @@ fn check_leaves(
             faults.push(values_missing(&facts.name, missing, detail, dataset.as_deref()));
         }
     }
+}
+
+/// The thresholds that the guarantees of rules name, with the attributes whose values they are for.
+pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &[Thresholds]) -> Vec<StatedThresholds> {
+    let mut found: Vec<StatedThresholds> = Vec::new();
+    for rule in rules {
+        let (Guarantee::Thresholds { stated, .. }, Protected::Attribute(attribute)) = (rule.guarantee, rule.protects)
+        else {
+            continue;
+        };
+        let thresholds = named.iter().find(|thresholds| thresholds.name() == stated);
+        let stated = thresholds.map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone() });
+        found.extend(stated.filter(|stated| !found.contains(stated)));
+    }
+    found
 }
 
 /// The fault of values that are no leaves of the taxonomy of their attribute.

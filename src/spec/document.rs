@@ -54,7 +54,7 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
         };
         members.finish(&mut faults);
         let tables = proposed.as_ref().ok().and_then(Option::as_deref);
-        let resolved = check::resolve(&columns, schema.record_key, general, &stated, method, tables, &mut faults);
+        let resolved = check::resolve(&columns, schema, general, &stated, method, tables, &mut faults);
         // other tables than those that were meant say nothing
         resolved.filter(|_| proposed.is_ok())
     });

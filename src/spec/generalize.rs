@@ -11,7 +11,7 @@ use super::guarantee::guarantee_among;
 use super::reader::{Faults, Members, child};
 use super::rules::{NAMES, columns_named};
 use super::types::{CellKind, GeneralizeSpec};
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 
@@ -87,11 +87,7 @@ pub(super) fn read(
     };
     let cells = match members.choice("cells", &["interval", "node", "set"], faults) {
         Some("set") => CellKind::Set,
-        Some("node") => {
-            let detail = "cells that are nodes need taxonomies, along which this version does not generalize; use interval or set";
-            faults.unsupported(members.at("cells"), detail);
-            CellKind::Node
-        }
+        Some("node") => CellKind::Node,
         _ => CellKind::Interval,
     };
     members.finish(faults);
@@ -129,7 +125,15 @@ impl DraftGeneralize {
     }
 
     /// What this method does not do with the attributes that are published or with what is asked beside it.
-    pub(super) fn check(&self, columns: &Columns<'_>, used: &[usize], general: &General, faults: &mut Faults) {
+    pub(super) fn check(
+        &self,
+        columns: &Columns<'_>,
+        stated: &[Stated],
+        used: &[usize],
+        general: &General,
+        faults: &mut Faults,
+    ) {
+        self.check_nodes(columns, stated, faults);
         let neither = |column: &&usize| !self.known.contains(column) && !self.sensitive.contains(column);
         let raw: Vec<&str> = used.iter().filter(neither).map(|column| columns.name(*column)).collect();
         if !raw.is_empty() && self.guessed.is_empty() {
@@ -145,6 +149,34 @@ impl DraftGeneralize {
         }
         if general.internal.kl {
             faults.unsupported("/internal/utility", "kl is not measured of generalized tables; ask for count_queries");
+        }
+    }
+
+    /// Cells that are nodes need taxonomies: of every quasi-identifier whose values are no numbers, and of one at least. Numbers without
+    /// one are published as intervals.
+    fn check_nodes(&self, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) {
+        if self.cells != CellKind::Node || self.known.is_empty() || !self.guessed.is_empty() {
+            return;
+        }
+        let bare = |column: &&usize| stated[**column].taxonomy.is_none();
+        if self.known.iter().all(|column| bare(&column)) {
+            let detail = "cells that are nodes go by taxonomies, and no quasi-identifier has one; state one, or use interval or set";
+            faults.push(Fault::new("/method/cells", Kind::BadColumns, detail));
+            return;
+        }
+        // of a column that was not seen the type is not known
+        let seen = |column: &&usize| columns.facts[**column].distinct.is_some();
+        for column in self.known.difference(&self.sensitive).filter(bare).filter(seen) {
+            let facts = &columns.facts[*column];
+            if matches!(facts.kind, AttributeType::Text | AttributeType::Boolean) {
+                let pointer = child(&child("/attributes", &facts.name), "taxonomy");
+                let name = &facts.name;
+                let detail = format!("cells that are nodes need a taxonomy of {name}, whose values are no numbers");
+                let fault = Fault::new(pointer, Kind::ParameterRange, detail).with("attribute", name.as_str());
+                faults.push(
+                    fault.with("allowed", "a tree whose leaves are the values, or the name of a stored taxonomy"),
+                );
+            }
         }
     }
 

@@ -1,10 +1,11 @@
 //! Guarantees as they stand in documents.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::bucketize::read_thresholds;
 use super::reader::{Faults, Members, integer};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Divergence, Ground, Guarantee, Prior, Ratio, RhoMode};
+use crate::publication::{Divergence, Ground, Guarantee, Prior, Ratio, RhoMode, Thresholds};
 
 /// Guarantees of rules over quasi-identifiers and a sensitive attribute.
 const SUPPORTED: &[&str] = &[
@@ -18,6 +19,8 @@ const SUPPORTED: &[&str] = &[
     "delta",
 ];
 
+const THRESHOLDS: &str = "thresholds";
+
 /// Guarantees of the contract that belong to other methods.
 const ELSEWHERE: &[&str] = &["k_anonymity", "thresholds"];
 
@@ -27,6 +30,40 @@ const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 /// Reads a guarantee; `None` after a fault.
 pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Guarantee> {
     guarantee_among(SUPPORTED, value, pointer, faults)
+}
+
+/// Reads the guarantee of a rule that may put a threshold on each value: then it names the thresholds, which join `stated`; `None`
+/// after a fault.
+pub(super) fn guarantee_of_rule(
+    value: &Value,
+    pointer: &str,
+    stated: &mut Vec<Thresholds>,
+    faults: &mut Faults,
+) -> Option<Guarantee> {
+    if value["type"] != THRESHOLDS {
+        let supported: Vec<&str> = SUPPORTED.iter().copied().chain([THRESHOLDS]).collect();
+        return guarantee_among(&supported, value, pointer, faults);
+    }
+    let mut members = Members::open(value, pointer, faults)?;
+    members.take("type");
+    let thresholds = read_thresholds(members, faults)?;
+    let guarantee = thresholds.guarantee();
+    if matches!(guarantee, Guarantee::Thresholds { .. }) && !stated.contains(&thresholds) {
+        stated.push(thresholds);
+    }
+    Some(guarantee)
+}
+
+/// A guarantee as documents state it; thresholds that it names are among `stated`.
+pub(super) fn written(guarantee: &Guarantee, stated: &[Thresholds]) -> Value {
+    let named = match guarantee {
+        Guarantee::Thresholds { stated: name, .. } => stated.iter().find(|thresholds| thresholds.name() == *name),
+        _ => None,
+    };
+    let Some(thresholds) = named else { return json!(guarantee) };
+    let mut written = json!(thresholds);
+    written["type"] = THRESHOLDS.into();
+    written
 }
 
 /// Reads one of the guarantees that a method takes; `None` after a fault.

@@ -7,14 +7,14 @@ use super::bucketize::{self, DraftBucketize};
 use super::decompose::{self, DraftDecompose};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, Thresholds};
 
 /// The methods that jobs may have.
 pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing"];
@@ -46,6 +46,8 @@ pub(super) struct DraftVersatile {
     pub(super) score: Score,
     pub(super) correlated: Correlated,
     pub(super) no_rules: Option<String>,
+    /// The thresholds that guarantees name, each once.
+    pub(super) thresholds: Vec<Thresholds>,
 }
 
 /// Anatomy; what could not be read is `None`.
@@ -55,6 +57,8 @@ pub(super) struct DraftAnatomy {
     pub(super) guessed: BTreeSet<usize>,
     pub(super) sensitive: Option<usize>,
     pub(super) guarantee: Option<Guarantee>,
+    /// The thresholds that the guarantee names, where it does.
+    pub(super) thresholds: Vec<Thresholds>,
 }
 
 impl DraftMethod {
@@ -164,9 +168,10 @@ fn versatile(
         Some("multi_sa") => Algorithm::MultiSa,
         _ => Algorithm::Uad,
     };
+    let mut thresholds = Vec::new();
     let default = match members.take("default_guarantee") {
         None => DefaultGuarantee::Absent,
-        Some(value) => guarantee(value, &members.at("default_guarantee"), faults)
+        Some(value) => guarantee_of_rule(value, &members.at("default_guarantee"), &mut thresholds, faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
     let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
@@ -204,12 +209,13 @@ fn versatile(
     }
     let pointer = members.at("rules");
     members.finish(faults);
-    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed };
+    let mut reader = RuleReader { columns, default, faults, mentioned: BTreeSet::new(), guessed, thresholds };
     let rules = reader.read_all(rules.unwrap_or_default(), &pointer);
     DraftVersatile {
         rules,
         mentioned: reader.mentioned,
         guessed: reader.guessed,
+        thresholds: reader.thresholds,
         declared,
         assumed_unknown,
         algorithm,
@@ -225,13 +231,14 @@ fn versatile(
 
 fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
     let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
+    let mut thresholds = Vec::new();
     let guarantee = match members.take("guarantee") {
-        Some(value) => guarantee(value, &members.at("guarantee"), faults),
+        Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut thresholds, faults),
         None => {
             faults.range(members.at("guarantee"), "a guarantee such as {\"type\": \"l_diversity\", \"l\": 2}");
             None
         }
     };
     members.finish(faults);
-    DraftAnatomy { known, guessed, sensitive, guarantee }
+    DraftAnatomy { known, guessed, sensitive, guarantee, thresholds }
 }

@@ -29,6 +29,7 @@ mod sides;
 mod slicing;
 mod taxonomy;
 mod types;
+mod unit;
 mod utility;
 mod verification;
 

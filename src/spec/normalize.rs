@@ -8,10 +8,13 @@ use super::attributes::{Along, Columns, Stated};
 use super::dependencies::DraftDependency;
 use super::document::General;
 use super::duration;
+use super::guarantee::written;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
+use crate::publication::Unit;
 
 /// What a document was read into.
 pub(super) struct Parts<'a> {
+    pub(super) unit: &'a Unit,
     pub(super) columns: &'a Columns<'a>,
     pub(super) general: &'a General,
     pub(super) stated: &'a [Stated],
@@ -40,6 +43,10 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
 
     let mut full = reuse.clone();
     reuse.insert("unlisted".into(), "drop".into());
+    // said of the dataset, not in the document
+    if let Unit::Subject { .. } = parts.unit {
+        reuse.insert("unit".into(), json!(parts.unit));
+    }
     let mut sorted = attributes.clone();
     // faults point at values as they are stated; their order says nothing
     for values in sorted.values_mut().filter_map(|members| members.get_mut("uninformative")?.as_array_mut()) {
@@ -105,7 +112,7 @@ fn method(parts: &Parts<'_>) -> Value {
                 json!({
                     "quasi_identifiers": names(&rule.known),
                     protected: names(&rule.sensitive),
-                    "guarantee": rule.guarantee,
+                    "guarantee": written(&rule.guarantee, &draft.thresholds),
                 })
             };
             let dependency = |stated: &DraftDependency| {
@@ -130,11 +137,11 @@ fn method(parts: &Parts<'_>) -> Value {
         }
         DraftMethod::Bucketize(draft) => draft.normal(parts.columns),
         DraftMethod::Decompose(draft) => draft.normal(parts.columns),
-        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, .. }) => json!({
+        DraftMethod::Anatomy(DraftAnatomy { known, sensitive, guarantee, thresholds, .. }) => json!({
             "type": "anatomy",
             "quasi_identifiers": names(known),
             "sensitive": sensitive.map(|column| parts.columns.name(column)),
-            "guarantee": guarantee,
+            "guarantee": guarantee.map(|guarantee| written(&guarantee, thresholds)),
         }),
         DraftMethod::Generalize(draft) => draft.normal(parts.columns),
         DraftMethod::Slicing(draft) => super::slicing::normal(parts.columns, draft),

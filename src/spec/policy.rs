@@ -108,7 +108,12 @@ fn faults_of(specification: &Value) -> Vec<Fault> {
     let mut names = BTreeSet::new();
     loop {
         let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();
-        let faults = read(specification, &Schema { columns: &columns, record_key: &[] }, Origin::Policy).faults;
+        let faults = read(
+            specification,
+            &Schema { columns: &columns, record_key: &[], unit: &crate::publication::Unit::Row },
+            Origin::Policy,
+        )
+        .faults;
         // the columns that it names are those that it misses
         let missed = faults.iter().filter(|fault| fault.kind == Kind::UnknownAttribute);
         let before = names.len();

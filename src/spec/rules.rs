@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::attributes::Columns;
 use super::grammar;
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, child};
 use crate::problem::{Fault, Kind};
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, Thresholds};
 
 /// How many rules a document may state.
 pub(super) const MAX_RULES: usize = 10_000;
@@ -43,6 +43,8 @@ pub(super) struct RuleReader<'r, 'a> {
     pub(super) mentioned: BTreeSet<usize>,
     /// Columns that a rule which cannot be read seems to name.
     pub(super) guessed: BTreeSet<usize>,
+    /// The thresholds that guarantees name, each once.
+    pub(super) thresholds: Vec<Thresholds>,
 }
 
 /// A name in a rule, with what a fault needs to point at it.
@@ -115,7 +117,7 @@ impl RuleReader<'_, '_> {
         }
         let sides = self.resolve(&known.unwrap_or_default(), &sensitive, &pointer);
         let guarantee = match members.take("guarantee") {
-            Some(value) => guarantee(value, &members.at("guarantee"), self.faults),
+            Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut self.thresholds, self.faults),
             None => self.default_guarantee(&pointer),
         };
         members.finish(self.faults);

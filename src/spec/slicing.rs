@@ -29,6 +29,8 @@ pub struct SlicingSpec {
     pub strict: bool,
     /// So many attributes are tried before a bucket is left as it is; all of them where nothing is said.
     pub max_attempts: Option<u64>,
+    /// Columns are generalized so that every box holds so many rows.
+    pub column_k: Option<u64>,
     /// Into how many bins the values of some attributes are cut to see what they go with.
     pub bins: BTreeMap<Attr, u32>,
 }
@@ -78,6 +80,7 @@ pub(super) struct DraftSlicing {
     min_bucket: Option<u64>,
     strict: bool,
     max_attempts: Option<u64>,
+    pub(super) column_k: Option<u64>,
 }
 
 /// The guarantee as it is enforced, as it is written, and its l where it bounds single values.
@@ -138,8 +141,12 @@ pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut
     };
     let (min_bucket, max_attempts) = (whole("min_bucket"), whole("max_attempts"));
     let strict = members.choice("split", &["relaxed", "strict"], faults) == Some("strict");
-    if members.take("column_k").is_some() {
-        let detail = "values of a column are published as they are: this version does not generalize columns; leave column_k out";
+    const COLUMN_K: std::ops::RangeInclusive<i128> = 2..=u32::MAX as i128;
+    let column_k = members.integer("column_k", COLUMN_K, "an integer of at least 2, or null", faults);
+    let column_k = column_k.and_then(|k| u64::try_from(k).ok());
+    if column_k.is_some() && diversity != SlicedDiversity::Bucket {
+        let detail =
+            format!("{} is judged by values as they are; generalize columns with diversity bucket", diversity.word());
         faults.unsupported(members.at("column_k"), detail);
     }
     members.finish(faults);
@@ -153,6 +160,7 @@ pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut
         min_bucket,
         strict,
         max_attempts,
+        column_k,
     }
 }
 
@@ -310,6 +318,7 @@ pub(super) fn resolve(
         min_bucket: draft.min_bucket,
         strict: draft.strict,
         max_attempts: draft.max_attempts,
+        column_k: draft.column_k,
         bins: bins.collect(),
     })
 }
@@ -380,6 +389,6 @@ pub(super) fn normal(columns: &Columns<'_>, draft: &DraftSlicing) -> Value {
         "min_bucket": draft.min_bucket,
         "split": if draft.strict { "strict" } else { "relaxed" },
         "max_attempts": draft.max_attempts,
-        "column_k": null,
+        "column_k": draft.column_k,
     })
 }

@@ -12,7 +12,7 @@ use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{StatedTaxonomy, SubmittedRule, Uninformative};
+use crate::publication::{StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,8 @@ pub struct Schema<'a> {
     pub columns: &'a [ColumnFacts],
     /// The names of the record key's columns.
     pub record_key: &'a [String],
+    /// What one unit of protection is. The column that tells persons apart is an identifier.
+    pub unit: &'a Unit,
 }
 
 /// What the check needs to know of a column.
@@ -137,6 +139,10 @@ pub struct Specification {
     pub uninformative: Vec<Uninformative>,
     /// The taxonomies of attributes that have one, in the order of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values of attributes, where their guarantees name some.
+    pub thresholds: Vec<StatedThresholds>,
+    /// What one unit of protection is; the rules are those that rows keep.
+    pub unit: Unit,
     /// What the plan should point out.
     pub warnings: Vec<SpecWarning>,
     /// The document with defaults filled in and rules in object form.

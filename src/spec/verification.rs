@@ -7,17 +7,20 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attributes::Columns;
+use super::check::stated_thresholds;
 use super::dependencies;
 use super::grammar;
-use super::guarantee::guarantee;
+use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
 use super::types::{ColumnFacts, Schema};
 use crate::microdata::formats::InputFormat;
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, SubmittedRule};
+use crate::publication::{
+    Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit,
+};
 
 /// How many tables, and parts of each, a request may state.
 const MAX_TABLES: usize = 100;
@@ -114,8 +117,8 @@ pub struct StatedPart {
     pub bucketed: bool,
     /// What a row stands for.
     pub meaning: RowMeaning,
-    /// Columns whose cells are not exact, each with where that is said.
-    pub opaque: BTreeMap<String, String>,
+    /// Columns whose cells are not exact, each with where that is said, and what they hold.
+    pub cells: BTreeMap<String, (String, CellShape)>,
     /// Where the request states it.
     pub pointer: String,
 }
@@ -162,6 +165,8 @@ pub struct Asked {
     pub attacks: Vec<Attack>,
     /// The taxonomies of attributes.
     pub taxonomies: Vec<StatedTaxonomy>,
+    /// The thresholds that rules put on values.
+    pub thresholds: Vec<StatedThresholds>,
 }
 
 /// What a request speaks of, before any file is read.
@@ -381,18 +386,24 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Opti
         }
         _ => RowMeaning::Tuples,
     };
-    let mut opaque = BTreeMap::new();
-    if let Some(cells) = members.object("cells", faults) {
-        for (column, at, value) in cells.entries() {
-            match value.as_str() {
-                Some("exact") => {}
-                Some("interval" | "node" | "set") => drop(opaque.insert(column.to_owned(), at)),
-                _ => faults.range(at, "one of exact, interval, node, set"),
-            }
+    let mut cells = BTreeMap::new();
+    if let Some(stated) = members.object("cells", faults) {
+        for (column, at, value) in stated.entries() {
+            let shape = match value.as_str() {
+                Some("exact") => continue,
+                Some("interval") => CellShape::Interval,
+                Some("node") => CellShape::Node,
+                Some("set") => CellShape::Set,
+                _ => {
+                    faults.range(at, "one of exact, interval, node, set");
+                    continue;
+                }
+            };
+            cells.insert(column.to_owned(), (at, shape));
         }
     }
     members.finish(faults);
-    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, opaque, pointer })
+    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
 }
 
 /// Tables, the parts of each and files have names of their own.
@@ -442,15 +453,16 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
         return None;
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = Columns::of(&Schema { columns: &facts, record_key: &[] });
+    let all = Columns::of(&Schema { columns: &facts, record_key: &[], unit: &Unit::Row });
     let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
-    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[] });
+    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
+    let mut thresholds = Vec::new();
     let default = match default {
         None => DefaultGuarantee::Absent,
-        Some(value) => guarantee(&value, &members.at("default_guarantee"), faults)
+        Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)
             .map_or(DefaultGuarantee::Faulty, DefaultGuarantee::Given),
     };
     let pointer = members.at("rules");
@@ -475,9 +487,16 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             rule
         })
         .collect();
-    let mut reader =
-        RuleReader { columns: &published, default, faults, mentioned: BTreeSet::new(), guessed: BTreeSet::new() };
+    let mut reader = RuleReader {
+        columns: &published,
+        default,
+        faults,
+        mentioned: BTreeSet::new(),
+        guessed: BTreeSet::new(),
+        thresholds,
+    };
     let rules = reader.read_all(&rules, &pointer);
+    let thresholds = reader.thresholds;
     let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
     let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
     for rule in &rules {
@@ -493,8 +512,10 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
             faults.push(fault.with("attribute", name.as_str()));
         }
     }
+    let thresholds = stated_thresholds(&rules, &thresholds);
     Some(Asked {
         rules,
+        thresholds,
         taxonomies,
         dependencies: stated.iter().map(|stated| (set(&stated.determinant), set(&stated.dependent))).collect(),
         attacks,

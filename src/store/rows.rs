@@ -9,10 +9,10 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, PartChunkRecord,
-    PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion, ReleaseEvent,
-    ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StoreError, TaxonomyRecord,
-    TaxonomyVersion, TenantSettings,
+    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap,
+    PartChunkRecord, People, PeopleRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease,
+    PortableRule, PortableVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord,
+    StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
 
@@ -37,6 +37,8 @@ pub(super) struct DatasetRow {
     profiles: Option<Vec<u8>>,
     purged_at: Option<DateTime<Utc>>,
     wrapped_key: Option<Vec<u8>>,
+    #[sqlx(json(nullable))]
+    overlaps: Option<Vec<Overlap>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -62,6 +64,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             profiles: sealed(row.profiles),
             wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
+            overlaps: row.overlaps.unwrap_or_default(),
         })
     }
 }
@@ -223,20 +226,56 @@ pub(super) struct SeriesRuleRow {
     content_hash: Vec<u8>,
 }
 
+#[derive(FromRow)]
+pub(super) struct StatementRow {
+    id: Uuid,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<StatementRow> for StatementRecord {
+    fn from(row: StatementRow) -> Self {
+        Self { id: row.id, body: row.body, recorded_at: row.recorded_at }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct PeopleRow {
+    id: Uuid,
+    series: String,
+    content_hash: Vec<u8>,
+    #[sqlx(json(nullable))]
+    people: Option<People>,
+}
+
+impl TryFrom<PeopleRow> for PeopleRecord {
+    type Error = StoreError;
+
+    fn try_from(row: PeopleRow) -> Result<Self, StoreError> {
+        let content_hash = hash(&row.content_hash)?;
+        Ok(Self { dataset: row.id, series: row.series, content_hash, people: row.people })
+    }
+}
+
 /// The rows of a series as one.
 pub(super) fn series(
+    version: Option<i64>,
     datasets: Vec<(Uuid, DateTime<Utc>)>,
     entries: Vec<SeriesDisclosureRow>,
     rules: Vec<SeriesRuleRow>,
+    statements: Vec<StatementRow>,
 ) -> Result<SeriesRecord, StoreError> {
     let entry = |SeriesDisclosureRow { entry, content_hash, status }| {
         Ok(SeriesEntry { content_hash: hash(&content_hash)?, status, entry: entry.into() })
     };
     let rule = |SeriesRuleRow { rule, content_hash }| Ok((hash(&content_hash)?, rule.into()));
     Ok(SeriesRecord {
+        version: version.unwrap_or(0),
         datasets,
         entries: entries.into_iter().map(entry).collect::<Result<_, StoreError>>()?,
         rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
+        statements: statements.into_iter().map(StatementRecord::from).collect(),
     })
 }
 

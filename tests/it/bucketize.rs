@@ -342,9 +342,6 @@ async fn what_cannot_be_published_is_refused_with_its_reason() {
     let mut ruled_out = thresholds(explicit());
     ruled_out["attributes"]["disease"] = json!({"uninformative": ["flu"]});
     server.job(&dataset, ruled_out).await.fault("/attributes/disease/uninformative", "guarantee-unsupported");
-    let elsewhere = json!({"method": {"type": "versatile", "rules": ["age, sex -> disease"],
-        "default_guarantee": {"type": "thresholds", "uniform": {"l": 2}}}});
-    server.job(&dataset, elsewhere).await.fault("/method/default_guarantee/type", "guarantee-unsupported");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -387,7 +387,7 @@ async fn every_fault_is_pointed_at() {
         (with("sensitive", json!(["age"])), "/method/quasi_identifiers", "bad-columns"),
         (with("sensitive", json!(["nothing"])), "/method/sensitive/0", "unknown-attribute"),
         (with("quasi_identifiers", json!([])), "/method/quasi_identifiers", "bad-columns"),
-        (with("cells", json!("node")), "/method/cells", "guarantee-unsupported"),
+        (with("cells", json!("node")), "/method/cells", "bad-columns"),
         (with("cells", json!("box")), "/method/cells", "parameter-range"),
         (with("split", json!("loose")), "/method/split", "parameter-range"),
         (with("rules", json!([])), "/method/rules", "unknown-field"),

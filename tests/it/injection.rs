@@ -104,9 +104,16 @@ async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
     visit::flow(&bench).await;
     let calls = bench.faults.calls();
     bench.stop().await;
-    for method in
-        ["put_column_chunks", "insert_dataset", "claim_repeat", "enqueue", "put_part_chunk", "commit", "transition"]
-    {
+    for method in [
+        "put_column_chunks",
+        "put_people",
+        "admit_dataset",
+        "claim_repeat",
+        "enqueue",
+        "put_part_chunk",
+        "commit",
+        "transition",
+    ] {
         assert!(calls.iter().any(|(called, _)| *called == method), "{method} is not in the flow");
     }
     calls

@@ -10,7 +10,7 @@ use guardian::microdata::formats::Limits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
-use guardian::publication::PublishedBytes;
+use guardian::publication::{PublishedBytes, Unit};
 use guardian::random::Streams;
 use guardian::report::{Manifest, Provenance};
 use guardian::spec::{self, ColumnFacts, Origin, Schema, Specification};
@@ -60,7 +60,7 @@ impl Original {
     }
 
     pub(crate) fn job(&self, document: &Value) -> Result<Job, Vec<Fault>> {
-        let schema = Schema { columns: &self.facts, record_key: &[] };
+        let schema = Schema { columns: &self.facts, record_key: &[], unit: &Unit::Row };
         let reading = spec::read(document, &schema, Origin::CommandLine);
         let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
             return Err(reading.faults);

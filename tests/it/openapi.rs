@@ -515,8 +515,14 @@ fn documents_are_taken_as_their_schema_says() {
         let example = json_pointer(&format!(
             "/paths/~1v1~1{path}/post/requestBody/content/application~1json/examples/{name}/value"
         ));
-        let read =
-            |document: &Value| spec::read(document, &Schema { columns: &columns, record_key: &[] }, origin).faults;
+        let read = |document: &Value| {
+            spec::read(
+                document,
+                &Schema { columns: &columns, record_key: &[], unit: &guardian::publication::Unit::Row },
+                origin,
+            )
+            .faults
+        };
         assert!(read(&example).is_empty(), "{name}: {:#?}", read(&example));
         for document in changed(&example) {
             let (fits, faults) = (schema.is_valid(&document), read(&document));

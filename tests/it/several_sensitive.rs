@@ -64,6 +64,7 @@ fn released(document: &Value, key: u8) -> (Value, Memory) {
             rules: Some(job.specification.method.rules()),
             uninformative: None,
             taxonomies: None,
+            thresholds: None,
             original,
         };
         let summary = verify(&claim, &files, &Control::default()).unwrap();

@@ -233,6 +233,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memor
             rules: Some(job.specification.method.rules()),
             uninformative: None,
             taxonomies: None,
+            thresholds: None,
             original,
         };
         let summary = verify(&claim, &files, &Control::default()).unwrap();

@@ -1,13 +1,16 @@
 //! A correct generalized table, and one fault after the other planted in it: each is caught by the check that is about it.
 
+use std::sync::Arc;
+
 use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals};
-use super::super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table};
+use super::super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table as table_of};
 use super::super::{Audit, Evidence, verify};
 use crate::control::Control;
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::taxonomy::Growing;
+use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Standing, SubmittedRule, TableName,
-    TableWitness, Witness,
+    Cells, Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Standing, StatedTaxonomy, SubmittedRule,
+    TableName, TableWitness, Witness,
 };
 
 const FILE: &str = "t1.rows.csv";
@@ -78,9 +81,35 @@ fn case(sealed: bool) -> Case {
     Case { world, places: PLACES.to_vec() }
 }
 
+/// A tree of nodes with their leaves, and of leaves right below its root.
+fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
+    let mut tree = Growing::from_root("any");
+    for (node, below) in nodes {
+        let above = tree.add(0, Some(node)).expect("a node");
+        for leaf in *below {
+            tree.add(above, Some(leaf)).expect("a leaf");
+        }
+    }
+    for leaf in leaves {
+        tree.add(0, Some(leaf)).expect("a leaf");
+    }
+    Arc::new(tree.finish().expect("a tree"))
+}
+
+/// The same with nodes of a taxonomy in place of sets; one of its leaves does not occur.
+fn nodes() -> Case {
+    let mut case = case(true);
+    let tree = tree(&[("u", &["a", "b"]), ("v", &["c", "d"])], &["e"]);
+    case.world.taxonomies.push(StatedTaxonomy { attribute: Attr(1), tree });
+    case.part().columns[1].cells = Cells::Node { taxonomy: "job".into(), cut: None };
+    case.set(0..3, 1, "v");
+    case.set(3..8, 1, "u");
+    case
+}
+
 impl Case {
     fn audit(&self, original: bool, witness: bool) -> Audit {
-        let of = table(&self.world.names, &self.world.original);
+        let of = table_of(&self.world.names, &self.world.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.world.bytes();
         let evidence = Evidence {
@@ -94,7 +123,8 @@ impl Case {
             kinds: &[],
             accounted: self.world.accounted,
             uninformative: &[],
-            taxonomies: &[],
+            taxonomies: &self.world.taxonomies,
+            thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }
@@ -173,6 +203,45 @@ fn every_planted_fault_is_caught() {
         let audit = faulty.audit(true, true);
         assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
     }
+}
+
+const FAULTS_OF_NODES: [Fault; 9] = [
+    ("a node that does not cover", Content, |case| case.set(6..8, 1, "v")),
+    ("a leaf that covers one of two", Content, |case| case.set(6..8, 1, "a")),
+    ("a node above the lowest", Dictionary, |case| case.set(6..8, 1, "any")),
+    ("a leaf that does not occur", Content, |case| case.set(6..8, 1, "e")),
+    ("a label that is no node", Dictionary, |case| case.set(6..8, 1, "w")),
+    ("a narrower cell of one row", Kept, |case| case.set(3..4, 1, "a")),
+    ("no tree", Seals, |case| case.world.taxonomies.clear()),
+    ("another tree", Dictionary, |case| case.world.taxonomies[0].tree = tree(&[("u", &["a", "b", "c"])], &["d"])),
+    ("a tree without a value", Dictionary, |case| {
+        case.world.taxonomies[0].tree = tree(&[("u", &["a", "b"]), ("v", &["c"])], &[]);
+    }),
+];
+
+#[test]
+fn every_fault_planted_in_nodes_is_caught() {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = nodes().audit(original, witness);
+        assert!(audit.verified(), "original {original}: {:?}", audit.checks);
+        assert_eq!(audit.tables[0].buckets, 3);
+    }
+    for (name, check, plant) in FAULTS_OF_NODES {
+        let mut faulty = nodes();
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true);
+        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+    // without a witness: more rows below v than there are, and one with a value that only the leaf a has
+    let few: [fn(&mut Case); 2] = [|case| case.set(6..8, 1, "v"), |case| case.set(3..8, 1, "a")];
+    for plant in few {
+        let mut faulty = nodes();
+        plant(&mut faulty);
+        assert!(failed(&faulty.audit(true, false)).contains(&Content));
+    }
+    let mut wide = nodes();
+    wide.set(0..8, 1, "any");
+    assert!(!failed(&wide.audit(true, false)).contains(&Content));
 }
 
 #[test]

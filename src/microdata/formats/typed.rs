@@ -27,7 +27,7 @@ pub struct TypedColumn {
     pub name: String,
     /// How its values are held.
     pub kind: TypedKind,
-    /// Whether a cell holds one of them, the ends of an interval, or a set.
+    /// Whether a cell holds one of them, the ends of an interval, a set, or the label of a node.
     pub shape: CellShape,
 }
 
@@ -36,6 +36,7 @@ impl TypedColumn {
         let nested = |name: &str| self.kind.nested().field(name);
         let kind = match self.shape {
             CellShape::Exact => return self.kind.field(&self.name),
+            CellShape::Node => return TypedKind::Text.field(&self.name),
             CellShape::Interval => DataType::Struct(Fields::from(vec![nested("from"), nested("to")])),
             CellShape::Set => DataType::List(Arc::new(nested("element"))),
         };
@@ -154,7 +155,9 @@ impl DecimalScales {
     /// Of columns of these types and shapes.
     #[must_use]
     pub fn new(columns: &[(AttributeType, CellShape)], null: Option<&str>) -> Self {
-        let decimal = |&(kind, _): &(AttributeType, CellShape)| (kind == AttributeType::Decimal).then_some((0, 0));
+        let decimal = |&(kind, shape): &(AttributeType, CellShape)| {
+            (kind == AttributeType::Decimal && shape != CellShape::Node).then_some((0, 0))
+        };
         Self {
             columns: columns.iter().map(decimal).collect(),
             shapes: columns.iter().map(|(_, shape)| *shape).collect(),
@@ -188,6 +191,8 @@ impl DecimalScales {
                 };
                 match shape {
                     CellShape::Exact => look(field),
+                    // labels have no digits to be held
+                    CellShape::Node => {}
                     CellShape::Interval => {
                         let span = Span::parse(field).ok_or_else(|| corrupt("a cell is no interval"))?;
                         span.from.iter().chain([&span.to]).for_each(|end| look(end));
@@ -260,6 +265,7 @@ impl Growing {
                 Self::Interval(Box::new([nested(), nested()]), Vec::new(), fields.clone())
             }
             DataType::List(field) => Self::Set(Box::new(nested()), Vec::new(), Vec::new(), Arc::clone(field)),
+            _ if column.shape == CellShape::Node => Self::new(TypedKind::Text),
             _ => Self::new(column.kind),
         }
     }

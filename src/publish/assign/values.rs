@@ -47,6 +47,12 @@ impl<'a> Values<'a> {
         Self { terrain: terrain.clone(), ..self }
     }
 
+    /// What is stated of the values.
+    #[must_use]
+    pub const fn terrain(&self) -> &Terrain {
+        &self.terrain
+    }
+
     /// How often each value occurs.
     #[must_use]
     pub fn counts(&self) -> &[u64] {

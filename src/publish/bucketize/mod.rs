@@ -3,6 +3,7 @@
 //!
 //! What is decided depends on how often each sensitive value occurs, and on nothing else: the published parts tell that too.
 
+mod capped;
 mod counterfeits;
 mod flow;
 mod multi;
@@ -14,6 +15,7 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
+pub(super) use capped::capped;
 pub use flow::fill;
 pub use multi::{Filled, Multi, Order};
 pub use place::place;

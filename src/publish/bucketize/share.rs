@@ -1,6 +1,6 @@
 //! Thresholds as exact fractions, with the counts of the values they are for.
 
-use crate::microdata::Domain;
+use crate::microdata::{Domain, Fraction};
 use crate::publication::{Ratio, Thresholds};
 
 /// How much of a bucket a value may take at most: a fraction above 0 and at most 1. Numerator and denominator are below 2^93, so
@@ -18,6 +18,11 @@ impl From<Ratio> for Share {
 }
 
 impl Share {
+    /// A fraction of at most 1.
+    pub(super) fn of((numerator, denominator): Fraction) -> Self {
+        if numerator >= denominator { Self::ALL } else { Self { numerator, denominator } }
+    }
+
     /// The whole bucket.
     pub const ALL: Self = Self { numerator: 1, denominator: 1 };
 
@@ -35,6 +40,18 @@ impl Share {
             (a, b) = (b, a % b);
         }
         Self { numerator: numerator / a, denominator: denominator / a }
+    }
+
+    /// Whether it is less than another; `None` where the numbers are too large to say.
+    pub(super) fn is_less(self, other: Self) -> Option<bool> {
+        let left = self.numerator.checked_mul(other.denominator)?;
+        Some(left < other.numerator.checked_mul(self.denominator)?)
+    }
+
+    /// Its numerator and denominator.
+    #[must_use]
+    pub const fn fraction(self) -> Fraction {
+        (self.numerator, self.denominator)
     }
 
     /// How often the value may occur in a bucket of so many rows.

@@ -1,7 +1,9 @@
 //! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
 
 use super::Assignment;
-use crate::microdata::{Axis, BoundTaxonomy, Column};
+use crate::microdata::{Attr, Axis, BoundTaxonomy, Column, Table, Terrain};
+use crate::publish::partition::Stated;
+use crate::spec::CellKind;
 
 /// The values of a class, both ends included, and whether a missing value is among them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,27 @@ pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
     pairs.sort_unstable();
     pairs.dedup();
     pairs.chunk_by(|a, b| a >> 32 == b >> 32).map(|class| class.iter().map(|&pair| pair as u32).collect()).collect()
+}
+
+/// The order along which rows are split, by what is published of it: intervals are read in the order of values, so that rows are
+/// cut along that; sets and nodes are not, and rows are cut along the leaves of taxonomies.
+pub(super) struct Order<'a> {
+    pub(super) table: &'a Table,
+    pub(super) cells: CellKind,
+}
+
+impl Stated for Order<'_> {
+    fn axis(&self, attr: Attr) -> Option<Axis> {
+        match self.cells {
+            CellKind::Interval => None,
+            CellKind::Set => self.table.axis(attr),
+            CellKind::Node => self.table.terrain(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
+        }
+    }
+
+    fn terrain(&self, attr: Attr) -> Terrain {
+        self.table.terrain(attr).clone()
+    }
 }
 
 /// A tree over the values of a column.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Generalization, NoClasses, intervals, sets};
+use super::cells::Order;
+use super::{Generalization, NoClasses, intervals, nodes, sets};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Column, Domain, Interner, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, BoundTaxonomy, Codes, Column, Domain, Interner, Table};
 use crate::microdata::{write_set, write_span};
 use crate::privacy::{self, Demand};
 use crate::publication::{
@@ -122,7 +123,8 @@ fn make(
         split: generalized.split,
         max_attempts: None,
     };
-    let classes = match generalization.classes(table, table, control) {
+    let order = Order { table, cells: generalized.cells };
+    let classes = match generalization.classes(table, &order, control) {
         Ok(classes) => classes,
         Err(NoClasses::Cancelled(cancelled)) => return Err(cancelled),
         Err(NoClasses::Empty) => Assignment { bucket_of: Vec::new(), buckets: 0 },
@@ -136,16 +138,20 @@ fn make(
         control.check()?;
         let column = table.column(attribute);
         let shared = generalized.quasi_identifiers.contains(attribute);
-        columns.push(if shared { shared_cells(column, generalized.cells, &classes) } else { column.clone() });
-        described.push(PublishedColumn {
-            attribute,
-            name: input.published_names[attribute.index()].clone(),
-            cells: match generalized.cells {
-                _ if !shared => Cells::Exact,
-                CellKind::Set => Cells::Set,
-                CellKind::Interval | CellKind::Node => Cells::Interval,
-            },
+        // what has no taxonomy is a number, and stays an interval
+        let tree = table.terrain(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
+        let name = input.published_names[attribute.index()].clone();
+        columns.push(match shared {
+            true => shared_cells(column, generalized.cells, tree, &classes),
+            false => column.clone(),
         });
+        let cells = match (generalized.cells, tree) {
+            _ if !shared => Cells::Exact,
+            (CellKind::Set, _) => Cells::Set,
+            (CellKind::Node, Some(_)) => Cells::Node { taxonomy: name.clone(), cut: None },
+            (CellKind::Interval | CellKind::Node, _) => Cells::Interval,
+        };
+        described.push(PublishedColumn { attribute, name, cells });
     }
     let order = canonical(&columns, table.rows(), control)?;
     let columns: Vec<Column> = columns
@@ -176,8 +182,14 @@ fn make(
     Ok((PublishedTable { name, parts: vec![part], standing }, contents, TableWitness::Rows(places)))
 }
 
-/// The text of the cell that each row shares with its class. Of a class without values an interval is missing.
-fn shared_cells(column: &Column, cells: CellKind, classes: &Assignment) -> Column {
+/// The interval of the class of each row, as text.
+pub(in crate::publish) fn interval_cells(column: &Column, classes: &Assignment) -> Column {
+    shared_cells(column, CellKind::Interval, None, classes)
+}
+
+/// The text of the cell that each row shares with its class. Of a class without values an interval is missing, and so is a node that is
+/// the missing value as a leaf.
+fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, classes: &Assignment) -> Column {
     let domain = &column.domain;
     let mut texts = Interner::default();
     let mut text = Vec::new();
@@ -186,15 +198,22 @@ fn shared_cells(column: &Column, cells: CellKind, classes: &Assignment) -> Colum
         write(&mut text);
         texts.intern(&text)
     };
-    let numbers: Vec<Option<u32>> = match cells {
-        CellKind::Set => sets(column, classes)
+    let numbers: Vec<Option<u32>> = match (cells, tree) {
+        (_, Some(tree)) => nodes(column, classes, tree)
+            .iter()
+            .map(|&node| {
+                let label = tree.tree().label(node)?;
+                Some(number(&mut |text| text.extend_from_slice(label.as_bytes())))
+            })
+            .collect(),
+        (CellKind::Set, None) => sets(column, classes)
             .iter()
             .map(|codes| {
                 let values = || codes.iter().map(|&code| domain.value(code));
                 Some(number(&mut |text| write_set(domain.kind(), values(), text)))
             })
             .collect(),
-        CellKind::Interval | CellKind::Node => intervals(column, &Axis::of(domain), classes)
+        (CellKind::Interval | CellKind::Node, None) => intervals(column, &Axis::of(domain), classes)
             .iter()
             .map(|interval| {
                 let (first, last) = interval.ends?;

@@ -17,7 +17,7 @@ pub use tally::{Groups, Tally};
 
 use super::assign::Assignment;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Axis, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Table, Terrain};
 
 /// How a bucket is halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,8 +53,14 @@ pub trait Stated {
     }
 }
 
-/// A table carries what the specification states of its values.
+/// A table carries what the specification states of its values. Where these are no numbers, they stand in the order of the leaves of
+/// their taxonomy.
 impl Stated for Table {
+    fn axis(&self, attr: Attr) -> Option<Axis> {
+        let worth = !matches!(self.column(attr).domain.kind(), AttributeType::Text | AttributeType::Boolean);
+        Self::terrain(self, attr).taxonomy().filter(|_| !worth).map(|tree| Axis::from_places(&tree.places()))
+    }
+
     fn terrain(&self, attr: Attr) -> Terrain {
         Self::terrain(self, attr).clone()
     }

@@ -3,7 +3,7 @@
 //! Which attributes stand together may be left to the data, and which rows stand together always is: splits are refused by
 //! looking at sensitive values. An adversary who asks why a split was not made is not reckoned with.
 
-use super::{Bins, Columns, Diversity, Slicing, Unsliced, Whole};
+use super::{Bins, Columns, Diversity, Sliced, Slicing, Unsliced, Whole};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
@@ -46,7 +46,7 @@ impl Slicing {
             dimensions: None,
             max_attempts: spec.max_attempts.map(number),
             min_bucket: spec.min_bucket.map(number),
-            column_k: None,
+            column_k: spec.column_k,
             bins: Bins { of: spec.bins.clone(), ..Bins::default() },
         }
     }
@@ -69,16 +69,20 @@ impl Slicing {
         }
     }
 
-    /// The bucket of each row of `table`, in columns that were decided and found to hold.
+    /// The bucket of each row of `table`, and the boxes of its values, in columns that were decided and found to hold.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<Assignment, Cancelled> {
+    pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<Sliced, Cancelled> {
         match self.slice(table, table, control) {
-            Ok(sliced) => Ok(sliced.buckets),
+            Ok(sliced) => Ok(sliced),
             Err(Unsliced::Cancelled(cancelled)) => Err(cancelled),
             // the plan has refused what cannot be sliced; the audit lets nothing through that does not hold
-            Err(_) => Ok(Assignment { bucket_of: vec![0; table.rows()], buckets: 1 }),
+            Err(_) => Ok(Sliced {
+                columns: self.decided().to_vec(),
+                boxes: self.decided().iter().map(|_| None).collect(),
+                buckets: Assignment { bucket_of: vec![0; table.rows()], buckets: 1 },
+            }),
         }
     }
 }
@@ -156,23 +160,27 @@ impl Method for SlicingMethod {
         let mut published = plan.execute(input, true, table, streams, control)?;
         if let Some(slicing) = plan.tables.first().and_then(DesignedTable::sliced) {
             let (columns, diversity) = (slicing.decided().to_vec(), slicing.word());
-            published.publication.particulars = Particulars::Slicing { columns, diversity };
+            let column_k = slicing.column_k;
+            published.publication.particulars = Particulars::Slicing { columns, diversity, column_k };
         }
         Ok(published)
     }
 }
 
-/// The smallest bucket that is asked for cannot be larger than the table.
+/// Neither the smallest bucket nor the smallest box that is asked for can be larger than the table.
 fn check_floor(spec: &SlicingSpec, input: &Input<'_>) -> Result<(), Refusal> {
     let rows = input.counts.rows();
-    match spec.min_bucket.filter(|least| *least > rows) {
-        None => Ok(()),
-        Some(_) => {
-            let allowed = "an integer from 1 to the number of rows";
-            let fault = Fault::new("/method/min_bucket", Kind::ParameterRange, format!("expected {allowed}"));
-            Err(Refusal(vec![fault.with("allowed", allowed)]))
-        }
-    }
+    let members = [
+        ("/method/min_bucket", spec.min_bucket, "an integer from 1 to the number of rows"),
+        ("/method/column_k", spec.column_k, "an integer from 2 to the number of rows"),
+    ];
+    let above = members.into_iter().filter(|(_, stated, _)| stated.is_some_and(|stated| stated > rows));
+    let faults: Vec<Fault> = above
+        .map(|(pointer, _, allowed)| {
+            Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed)
+        })
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
 }
 
 /// What cannot be made of the columns, as far as the specification could not show it.

@@ -30,7 +30,7 @@ use super::assign::Assignment;
 use super::generalize::{Generalization, NoClasses};
 use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table};
+use crate::microdata::{Attr, AttrSet, Table, Terrain};
 use crate::privacy::{self, Population};
 use crate::publication::{Guarantee, Protected, Ratio, Seal, Standing};
 
@@ -183,7 +183,7 @@ impl Slicing {
             let Some(k) = self.column_k.filter(|_| !quasi_identifiers.is_empty()) else { return Ok(None) };
             let guarantees = Vec::new();
             let alone = Generalization { quasi_identifiers, k, guarantees, split: Split::Strict, max_attempts: None };
-            alone.classes(table, stated, control).map(Some).map_err(|none| match none {
+            alone.classes(table, &InOrder(stated), control).map(Some).map_err(|none| match none {
                 NoClasses::TooFewRows { rows } => Unsliced::TooFewRows { rows },
                 NoClasses::Cancelled(cancelled) => Unsliced::Cancelled(cancelled),
                 // there are rows, and no guarantees
@@ -240,7 +240,7 @@ impl Slicing {
         stated: &dyn Stated,
         control: &Control,
     ) -> Result<(), Unsliced> {
-        let boxes: Vec<Option<Assignment>> = columns.iter().map(|_| None).collect();
+        let boxes = self.boxes(table, columns, stated, control)?;
         let keys = keys_of(table, columns, &boxes, self.sensitive, control)?;
         let sensitive = table.column(self.sensitive);
         let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
@@ -273,6 +273,15 @@ impl Slicing {
             true
         });
         Unsliced::NotDiverse { most, of }
+    }
+}
+
+/// Boxes are published as intervals, which are read in the order of values: columns are cut along that order, whatever is stated.
+struct InOrder<'a>(&'a dyn Stated);
+
+impl Stated for InOrder<'_> {
+    fn terrain(&self, attr: Attr) -> Terrain {
+        self.0.terrain(attr)
     }
 }
 

@@ -63,7 +63,7 @@ fn published(table: &Table, sliced: &Sliced) -> GivenTable {
         rows: table.rows(),
         bucket: Some(column(&sliced.buckets.bucket_of)),
         columns: attrs.iter().map(|attr| (attr, table.column(attr).clone())).collect(),
-        opaque: AttrSet::EMPTY,
+        cells: std::collections::BTreeMap::new(),
     };
     GivenTable { name: "t1".to_owned(), parts: sliced.columns.iter().map(part).collect() }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Protected, SubmittedRule};
+use crate::publication::{Guarantee, Protected, SubmittedRule, Unit};
 
 const ID: &str = "0193a6b0-7c1e-7000-8000-000000000001";
 
@@ -49,7 +49,7 @@ fn hospital_document() -> Value {
 }
 
 fn read_on(document: &Value, columns: &[ColumnFacts]) -> Reading {
-    read(document, &Schema { columns, record_key: &[] }, Origin::Http)
+    read(document, &Schema { columns, record_key: &[], unit: &Unit::Row }, Origin::Http)
 }
 
 /// The specification of a document without faults.
@@ -179,7 +179,7 @@ fn the_dataset_is_found_first() {
 #[test]
 fn on_the_command_line_the_dataset_may_be_left_out() {
     let columns = hospital();
-    let schema = Schema { columns: &columns, record_key: &[] };
+    let schema = Schema { columns: &columns, record_key: &[], unit: &Unit::Row };
     let mut document = hospital_document();
     let with_dataset = read(&document, &schema, Origin::CommandLine);
     document.as_object_mut().expect("an object").remove("dataset");
@@ -194,7 +194,7 @@ fn a_score_against_the_original_is_for_reproductions() {
     let mut document = hospital_document();
     document["method"]["score"] = "kl".into();
     let columns = hospital();
-    let schema = Schema { columns: &columns, record_key: &[] };
+    let schema = Schema { columns: &columns, record_key: &[], unit: &Unit::Row };
     let reading = read(&document, &schema, Origin::CommandLine);
     assert_eq!(reading.faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["/method/score"]);
     let reading = read(&document, &schema, Origin::Reproduction);

@@ -176,7 +176,10 @@ fn stored_taxonomies_are_named_and_written_out() {
     assert_eq!(kinds_of(&faults), [("/attributes/icd9/taxonomy", Kind::ParameterRange)]);
     // a policy names what will be there, the command line has no store
     let stored = with(hospital_document(), "/attributes/race/taxonomy", json!("race"));
-    let faults = |origin| read(&stored, &Schema { columns: &hospital(), record_key: &[] }, origin).faults;
+    let faults = |origin| {
+        read(&stored, &Schema { columns: &hospital(), record_key: &[], unit: &crate::publication::Unit::Row }, origin)
+            .faults
+    };
     assert_eq!(kinds_of(&faults(Origin::CommandLine)), [("/attributes/race/taxonomy", Kind::GuaranteeUnsupported)]);
     let mut policy = stored.clone();
     policy.as_object_mut().unwrap().remove("dataset");

@@ -4,6 +4,7 @@ pub(crate) mod datasets;
 pub(crate) mod deeds;
 pub(crate) mod keys;
 pub(crate) mod life;
+pub(crate) mod people;
 pub(crate) mod pins;
 pub(crate) mod policies;
 pub(crate) mod portable;
@@ -80,6 +81,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         profiles: Some(sealed(b"profiles")),
         wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
+        overlaps: Vec::new(),
     }
 }
 
@@ -183,6 +185,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
         rules: vec![json!({"pointer": "/method/rules/0"})],
         internal_report: Some(Sealed::stored(b"what the original says".to_vec())),
         ledger_version,
+        series_version: None,
         now,
     }
 }
@@ -266,6 +269,11 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
+            people:
+                people_are_read_as_they_were_written
+                an_upload_that_was_given_up_leaves_no_people
+                of_two_uploads_the_second_sees_the_first
+                whatever_is_entered_into_a_series_is_seen_by_commits;
             pins:
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew

@@ -6,23 +6,19 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::keys::log;
+use super::people::{SHARE_DATASET, lock_series};
 use super::pins::DATASET_KEYS;
 use super::pool::retried;
 use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, NewPeople, Page, Seal, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
-use crate::store::sql::{datasets as sql, releases};
+use crate::store::sql::{datasets as sql, people as by_people, releases};
 use crate::vault::{Place, Sealed};
 
 /// Whether a dataset is visible decides what may become of its chunks, and a dataset that is not there has no row to lock.
 const LOCK_DATASET: &str = "\
 -- lock_dataset
 SELECT pg_advisory_xact_lock($1)";
-
-/// Writers of chunks do not exclude each other.
-const SHARE_DATASET: &str = "\
--- share_dataset
-SELECT pg_advisory_xact_lock_shared($1)";
 
 #[async_trait]
 impl Datasets for PostgresStore {
@@ -61,8 +57,13 @@ impl Datasets for PostgresStore {
         Ok(payload.map(Sealed::stored))
     }
 
-    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
-        retried("insert_dataset", || self.try_insert_dataset(dataset, deed)).await
+    async fn admit_dataset(
+        &self,
+        dataset: &DatasetRecord,
+        people: Option<&NewPeople>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError> {
+        retried("admit_dataset", || self.try_admit_dataset(dataset, people, deed)).await
     }
 
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -150,7 +151,12 @@ impl PostgresStore {
         Ok(tx.commit().await?)
     }
 
-    async fn try_insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), Fault> {
+    async fn try_admit_dataset(
+        &self,
+        dataset: &DatasetRecord,
+        people: Option<&NewPeople>,
+        deed: &AuditEntry,
+    ) -> Result<bool, Fault> {
         let mut tx = self.begin().await?;
         lock(&mut tx, LOCK_DATASET, dataset.id).await?;
         let chunks: i64 = sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await?;
@@ -180,8 +186,24 @@ impl PostgresStore {
         if inserted.rows_affected() == 0 {
             return Err(StoreError::Conflict.into());
         }
+        // from here on no other upload of the tenant becomes visible before this one
+        let before = lock_series(&mut tx, &dataset.tenant, by_people::UPLOADS).await?;
+        if let Some(NewPeople { people, uploads }) = people {
+            if *uploads != before {
+                return Ok(false);
+            }
+            sqlx::query(by_people::INSERT_PEOPLE)
+                .bind(dataset.id)
+                .bind(Document(people))
+                .bind(Document(&dataset.overlaps))
+                .execute(&mut *tx)
+                .await?;
+        }
+        let uploads = sqlx::query(by_people::BUMP_SERIES).bind(&dataset.tenant).bind(by_people::UPLOADS);
+        uploads.execute(&mut *tx).await?;
         log(&mut tx, deed).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(true)
     }
 
     async fn try_seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), Fault> {
@@ -222,6 +244,7 @@ impl PostgresStore {
             lock(&mut tx, LOCK_DATASET, dataset).await?;
             sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await?;
             sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset).execute(&mut *tx).await?;
+            sqlx::query(by_people::DELETE_PIECES).bind(dataset).execute(&mut *tx).await?;
             Ok(tx.commit().await?)
         };
         retried("delete_dataset_key", key).await?;
@@ -239,7 +262,7 @@ impl PostgresStore {
 }
 
 /// Locks by the random half of a UUIDv7. Two datasets with the same half wait for each other, which does no harm.
-async fn lock(connection: &mut PgConnection, lock: &'static str, dataset: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock(connection: &mut PgConnection, lock: &'static str, dataset: Uuid) -> Result<(), sqlx::Error> {
     let (_, random) = dataset.as_u64_pair();
     sqlx::query(lock).bind(random.cast_signed()).execute(connection).await?;
     Ok(())

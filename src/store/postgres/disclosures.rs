@@ -2,10 +2,15 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, failed};
-use crate::jobs::{DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StoreError};
+use super::keys::log;
+use super::pool::retried;
+use super::{Document, PostgresStore, failed};
+use crate::jobs::{
+    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord,
+    StoreError,
+};
 use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
-use crate::store::sql::disclosures as sql;
+use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
 impl Disclosures for PostgresStore {
@@ -55,6 +60,34 @@ impl Disclosures for PostgresStore {
         let entries = entries.fetch_all(&mut *tx).await.map_err(failed)?;
         let rules = sqlx::query_as(sql::SERIES_RULES).bind(tenant).bind(series);
         let rules = rules.fetch_all(&mut *tx).await.map_err(failed)?;
-        rows::series(datasets, entries, rules)
+        let statements = sqlx::query_as(sql::STATEMENTS).bind(tenant).bind(series);
+        let statements = statements.fetch_all(&mut *tx).await.map_err(failed)?;
+        let version = sqlx::query_scalar(people::SERIES_VERSION).bind(tenant).bind(series);
+        let version = version.fetch_optional(&mut *tx).await.map_err(failed)?;
+        rows::series(version, datasets, entries, rules, statements)
+    }
+
+    async fn enter_statement(
+        &self,
+        tenant: &str,
+        series: &str,
+        statement: &StatementRecord,
+        deed: &AuditEntry,
+    ) -> Result<(), StoreError> {
+        let enter = || async {
+            let mut tx = self.begin().await?;
+            sqlx::query(sql::INSERT_STATEMENT)
+                .bind(statement.id)
+                .bind(tenant)
+                .bind(series)
+                .bind(Document(&statement.body))
+                .bind(statement.recorded_at)
+                .execute(&mut *tx)
+                .await?;
+            sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series).execute(&mut *tx).await?;
+            log(&mut tx, deed).await?;
+            Ok(tx.commit().await?)
+        };
+        retried("enter_statement", enter).await
     }
 }

@@ -12,7 +12,7 @@ use super::tenants::settings_of;
 use super::{Fault, PostgresStore, Word, failed, tell};
 use crate::jobs::{Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another};
 use crate::store::rows::ReleaseEventRow;
-use crate::store::sql::{disclosures, life as sql, releases};
+use crate::store::sql::{disclosures, life as sql, people, releases};
 
 /// The shared text, holding the row: nobody begins to read, and no other act comes between.
 const RELEASE_STATE: &str = "\
@@ -107,6 +107,8 @@ impl PostgresStore {
             .bind(record.content_hash.as_slice())
             .execute(&mut *tx)
             .await?;
+        let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
+        series.execute(&mut *tx).await?;
         log(&mut tx, deed).await?;
         tell(&mut tx, Word::Changed).await?;
         tx.commit().await?;

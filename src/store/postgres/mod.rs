@@ -6,6 +6,8 @@
 //!   looked at again;
 //! - the ledger's row of (tenant, series, content hash), for a commit: entries are written only under its lock, so that a
 //!   version that still is the judged one stays so until the commit ends;
+//! - the row of the series, for the same and for what is stated of it; of all series of a tenant, for uploads, each of which is to
+//!   have been compared with those before it;
 //! - an advisory lock of the reuse key, for what is not there yet: a job is not queued between a commit's look for waiting jobs
 //!   and its end;
 //! - a policy's row, for the number of its next version;
@@ -14,7 +16,7 @@
 //! - an advisory lock of all claims, for whose turn it is and how many jobs of a tenant run;
 //! - a unique index, for two claims of equal jobs: the second one is tried again.
 //!
-//! Locks are always taken in this order: claims, reuse key, ledger, the transaction's own job, other jobs by id. A transaction that
+//! Locks are always taken in this order: claims, reuse key, ledger, series, the transaction's own job, other jobs by id. A transaction that
 //! Postgres gives up all the same (serialization failure, deadlock) is tried again, a bounded number of times.
 //!
 //! **Time.** Leases are judged by the database's clock, which all processes share: it is read where the store is handed the
@@ -36,6 +38,7 @@ mod error;
 mod keys;
 mod life;
 mod listen;
+mod people;
 mod pins;
 mod policies;
 mod pool;

@@ -10,7 +10,7 @@ use super::releases::{BEGIN_LEDGER, LOCK_LEDGER};
 use super::{Document, Fault, PostgresStore, failed};
 use crate::jobs::{Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, StoreError};
 use crate::store::rows::{PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableVersionRow, here};
-use crate::store::sql::portable as sql;
+use crate::store::sql::{people, portable as sql};
 
 #[async_trait]
 impl Ledgers for PostgresStore {
@@ -133,6 +133,8 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
             .bind(version)
             .execute(&mut *connection)
             .await?;
+        let series = sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series);
+        series.execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::people::lock_series;
 use super::pool::retried;
 use super::queue::{end_running, erase_key, lock_reuse_key};
 use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, Word, failed, tell};
@@ -15,7 +16,7 @@ use crate::jobs::{
     StoreError, Swept, Written,
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
-use crate::store::sql::{datasets, disclosures, queue, releases as sql};
+use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
 use crate::vault::Sealed;
 
 /// The shared text, holding the job's row: an attempt that ends meanwhile gets no more parts.
@@ -184,8 +185,8 @@ impl PostgresStore {
     }
 
     /// Steps:
-    /// 1. lock the reuse key, the ledger of the content and the job, in this order. From here on no other commit of this
-    ///    content, no new job of this key and no other end of this job can come between;
+    /// 1. lock the reuse key, the ledger of the content, that of the series and the job, in this order. From here on no other commit
+    ///    of this series, no new job of this key and no other end of this job can come between;
     /// 2. look whether the job is still the caller's, by the time after the locks; whether there is a release already; whether
     ///    the ledger is the one that was judged by;
     /// 3. write. What was looked at in 2 is what the locks of 1 keep from changing, so READ COMMITTED decides as SERIALIZABLE
@@ -200,6 +201,7 @@ impl PostgresStore {
         let mut tx = self.begin().await?;
         lock_reuse_key(&mut tx, &release.reuse_key).await?;
         let version = lock_ledger(&mut tx, release).await?;
+        let series = lock_series(&mut tx, &release.tenant, &release.series).await?;
         sqlx::query(LOCK_JOB).bind(commit.job).fetch_optional(&mut *tx).await?;
 
         let now = self.lease_time(&mut tx, commit.now).await?;
@@ -214,7 +216,8 @@ impl PostgresStore {
         if let Some(standing) = standing {
             return Ok(CommitOutcome::AlreadyReleased(standing));
         }
-        if version != commit.ledger_version {
+        let moved = commit.series_version.is_some_and(|judged| series != judged);
+        if moved || version != commit.ledger_version {
             return Ok(CommitOutcome::LedgerMoved);
         }
 
@@ -317,8 +320,10 @@ async fn disclose(connection: &mut PgConnection, commit: &Commit) -> Result<(), 
         .bind(&release.tenant)
         .bind(&release.series)
         .bind(release.content_hash.as_slice())
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
+    let series = sqlx::query(people::BUMP_SERIES).bind(&release.tenant).bind(&release.series);
+    series.execute(connection).await?;
     Ok(())
 }
 

@@ -11,7 +11,8 @@ macro_rules! dataset_and_key {
     () => {
         concat!(
             dataset_columns!(),
-            ", (SELECT k.wrapped_key FROM dataset_keys AS k WHERE k.dataset_id = datasets.id) AS wrapped_key"
+            ", (SELECT k.wrapped_key FROM dataset_keys AS k WHERE k.dataset_id = datasets.id) AS wrapped_key",
+            ", (SELECT p.overlaps FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS overlaps"
         )
     };
 }

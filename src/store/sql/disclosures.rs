@@ -38,6 +38,14 @@ UNION ALL
 SELECT release_id, rule_no, content_hash, body FROM imported_rules WHERE tenant = $1 AND series = $2
 ORDER BY release_id, rule_no";
 
+pub(crate) const STATEMENTS: &str = "\
+-- statements
+SELECT id, body, recorded_at FROM series_statements WHERE tenant = $1 AND series = $2 ORDER BY id";
+
+pub(crate) const INSERT_STATEMENT: &str = "\
+-- insert_statement
+INSERT INTO series_statements (id, tenant, series, body, recorded_at) VALUES ($1, $2, $3, $4, $5)";
+
 pub(crate) const INSERT_DISCLOSURE: &str = "\
 -- insert_disclosure
 INSERT INTO disclosures (id, release_id, tenant, series, content_hash, table_name, body, recorded_at)

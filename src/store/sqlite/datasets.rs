@@ -6,10 +6,10 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::keys::log;
-use super::{DELETED_AT_ONCE, SqliteStore, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, Page, Seal, StoreError};
+use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
+use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, NewPeople, Page, Seal, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
-use crate::store::sql::{datasets as sql, releases};
+use crate::store::sql::{datasets as sql, people as by_people, releases};
 use crate::vault::{Place, Sealed};
 
 #[async_trait]
@@ -59,8 +59,13 @@ impl Datasets for SqliteStore {
         Ok(payload.map(Sealed::stored))
     }
 
-    async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
-        let mut tx = self.begin("insert_dataset").await?;
+    async fn admit_dataset(
+        &self,
+        dataset: &DatasetRecord,
+        people: Option<&NewPeople>,
+        deed: &AuditEntry,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin("admit_dataset").await?;
         let chunks: i64 =
             sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await.map_err(failed)?;
         if chunks != i64::from(dataset.chunks) {
@@ -90,8 +95,16 @@ impl Datasets for SqliteStore {
         if inserted.rows_affected() == 0 {
             return Err(StoreError::Conflict);
         }
+        if let Some(people) = people
+            && !keep_people(&mut tx, dataset, people).await?
+        {
+            return Ok(false);
+        }
+        let uploads = sqlx::query(by_people::BUMP_SERIES).bind(&dataset.tenant).bind(by_people::UPLOADS);
+        uploads.execute(&mut *tx).await.map_err(failed)?;
         log(&mut tx, deed).await?;
-        tx.commit().await.map_err(failed)
+        tx.commit().await.map_err(failed)?;
+        Ok(true)
     }
 
     async fn discard_upload(&self, id: Uuid) -> Result<(), StoreError> {
@@ -188,6 +201,7 @@ impl SqliteStore {
         sqlx::query(sql::DELETE_DATASET_KEY).bind(dataset).execute(&mut *tx).await.map_err(failed)?;
         let reports = sqlx::query(releases::DELETE_INTERNAL_REPORTS_OF_DATASET).bind(dataset);
         reports.execute(&mut *tx).await.map_err(failed)?;
+        sqlx::query(by_people::DELETE_PIECES).bind(dataset).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         loop {
             let mut tx = self.begin("delete_chunks").await?;
@@ -203,4 +217,17 @@ impl SqliteStore {
             }
         }
     }
+}
+
+/// Keeps whom a dataset speaks of, unless other uploads came since it was compared with those that there were.
+async fn keep_people(tx: &mut Tx, dataset: &DatasetRecord, people: &NewPeople) -> Result<bool, StoreError> {
+    let uploads = sqlx::query_scalar(by_people::SERIES_VERSION).bind(&dataset.tenant).bind(by_people::UPLOADS);
+    let uploads: Option<i64> = uploads.fetch_optional(&mut **tx).await.map_err(failed)?;
+    if uploads.unwrap_or(0) != people.uploads {
+        return Ok(false);
+    }
+    let insert = sqlx::query(by_people::INSERT_PEOPLE).bind(dataset.id);
+    let insert = insert.bind(Json(&people.people)).bind(Json(&dataset.overlaps));
+    insert.execute(&mut **tx).await.map_err(failed)?;
+    Ok(true)
 }

@@ -1,11 +1,16 @@
 //! The ledger.
 
 use async_trait::async_trait;
+use sqlx::types::Json;
 
+use super::keys::log;
 use super::{SqliteStore, failed};
-use crate::jobs::{DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StoreError};
+use crate::jobs::{
+    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord,
+    StoreError,
+};
 use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
-use crate::store::sql::disclosures as sql;
+use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
 impl Disclosures for SqliteStore {
@@ -53,6 +58,32 @@ impl Disclosures for SqliteStore {
         let entries = entries.fetch_all(&mut *tx).await.map_err(failed)?;
         let rules = sqlx::query_as(sql::SERIES_RULES).bind(tenant).bind(series);
         let rules = rules.fetch_all(&mut *tx).await.map_err(failed)?;
-        rows::series(datasets, entries, rules)
+        let statements = sqlx::query_as(sql::STATEMENTS).bind(tenant).bind(series);
+        let statements = statements.fetch_all(&mut *tx).await.map_err(failed)?;
+        let version = sqlx::query_scalar(people::SERIES_VERSION).bind(tenant).bind(series);
+        let version = version.fetch_optional(&mut *tx).await.map_err(failed)?;
+        rows::series(version, datasets, entries, rules, statements)
+    }
+
+    async fn enter_statement(
+        &self,
+        tenant: &str,
+        series: &str,
+        statement: &StatementRecord,
+        deed: &AuditEntry,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin("enter_statement").await?;
+        sqlx::query(sql::INSERT_STATEMENT)
+            .bind(statement.id)
+            .bind(tenant)
+            .bind(series)
+            .bind(Json(&statement.body))
+            .bind(statement.recorded_at)
+            .execute(&mut *tx)
+            .await
+            .map_err(failed)?;
+        sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series).execute(&mut *tx).await.map_err(failed)?;
+        log(&mut tx, deed).await?;
+        tx.commit().await.map_err(failed)
     }
 }

@@ -11,7 +11,7 @@ use crate::jobs::{
     Act, AuditEntry, Lives, ReleaseEvent, ReleaseRecord, StoreError, Transition, Transitioned, by_another,
 };
 use crate::store::rows::{ReleaseEventRow, ReleaseRow};
-use crate::store::sql::{disclosures, life as sql, releases};
+use crate::store::sql::{disclosures, life as sql, people, releases};
 
 #[async_trait]
 impl Lives for SqliteStore {
@@ -60,6 +60,8 @@ impl Lives for SqliteStore {
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
+        let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
+        series.execute(&mut *tx).await.map_err(failed)?;
         log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)?;
         Ok(Transitioned::Done)

@@ -8,6 +8,7 @@ mod disclosures;
 mod error;
 mod keys;
 mod life;
+mod people;
 mod pins;
 mod policies;
 mod pool;

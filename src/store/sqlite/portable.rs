@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{SqliteStore, failed};
 use crate::jobs::{Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, StoreError};
 use crate::store::rows::{PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableVersionRow, here};
-use crate::store::sql::portable as sql;
+use crate::store::sql::{people, portable as sql};
 
 #[async_trait]
 impl Ledgers for SqliteStore {
@@ -119,6 +119,8 @@ async fn enter(connection: &mut SqliteConnection, plan: &ImportPlan<'_>, at: Dat
             .execute(&mut *connection)
             .await
             .map_err(failed)?;
+        let series = sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series);
+        series.execute(&mut *connection).await.map_err(failed)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::jobs::{
     StoreError, Swept, Written,
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
-use crate::store::sql::{datasets, disclosures, queue, releases as sql};
+use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
 use crate::vault::Sealed;
 
 #[async_trait]
@@ -101,7 +101,10 @@ impl Releases for SqliteStore {
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        if version.unwrap_or(0) != commit.ledger_version {
+        let series = sqlx::query_scalar(people::SERIES_VERSION).bind(&release.tenant).bind(&release.series);
+        let series: Option<i64> = series.fetch_optional(&mut *tx).await.map_err(failed)?;
+        let moved = commit.series_version.is_some_and(|judged| series.unwrap_or(0) != judged);
+        if moved || version.unwrap_or(0) != commit.ledger_version {
             return Ok(CommitOutcome::LedgerMoved);
         }
         insert_release(&mut tx, release).await?;
@@ -272,6 +275,8 @@ async fn disclose(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
         .execute(&mut **tx)
         .await
         .map_err(failed)?;
+    let series = sqlx::query(people::BUMP_SERIES).bind(&release.tenant).bind(&release.series);
+    series.execute(&mut **tx).await.map_err(failed)?;
     Ok(())
 }
 

@@ -11,11 +11,11 @@ use guardian::identity::ApiKey;
 use guardian::jobs::{
     AuditEntry, AuditFilter, Backlog, CancelOutcome, ClaimTerms, ClaimedJob, Commit, CommitOutcome, Cursor,
     DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys,
-    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPolicy, NewRepeat, NewTaxonomy, Page,
-    PartChunkRecord, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue, ReapProblems, Reaped, ReleaseEvent,
-    ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated, Rotation, Seal, SeriesRecord, SharedStore,
-    StoreError, Swept, Taxonomies, TaxonomyRecord, TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned,
-    Written,
+    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPeople, NewPolicy, NewRepeat, NewTaxonomy, Page,
+    PartChunkRecord, PeopleRecord, Peoples, Piece, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue,
+    ReapProblems, Reaped, ReleaseEvent, ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated,
+    Rotation, Seal, SeriesRecord, SharedStore, StatementRecord, StoreError, Swept, Taxonomies, TaxonomyRecord,
+    TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned, Written,
 };
 use guardian::vault::Sealed;
 use uuid::Uuid;
@@ -132,7 +132,7 @@ faulty! {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Sealed)]) -> ();
         fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Sealed>;
-        fn insert_dataset(dataset: &DatasetRecord, deed: &AuditEntry) -> ();
+        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewPeople>, deed: &AuditEntry) -> bool;
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
         fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
@@ -171,6 +171,12 @@ faulty! {
     impl Disclosures {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
+        fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, deed: &AuditEntry) -> ();
+    }
+    impl Peoples {
+        fn put_people(dataset: Uuid, piece: Piece, hashes: &[u8]) -> ();
+        fn people_piece(tenant: &str, dataset: Uuid, piece: Piece) -> Option<Vec<u8>>;
+        fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<PeopleRecord>);
     }
     impl Keys {
         fn insert_key(key: &ApiKey, deed: &AuditEntry) -> ();

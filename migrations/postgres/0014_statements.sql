@@ -1,0 +1,11 @@
+-- What was stated of a series: tables that were published before or elsewhere, other names of attributes, and what is computed from
+-- what. Statements are never changed or removed.
+CREATE TABLE series_statements (
+    id          UUID        NOT NULL PRIMARY KEY,
+    tenant      TEXT        NOT NULL,
+    series      TEXT        NOT NULL,
+    body        JSON        NOT NULL,
+    recorded_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX statements_of_series ON series_statements (tenant, series, id);

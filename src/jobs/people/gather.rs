@@ -1,0 +1,207 @@
+//! Gathering the hashes while a table is taken in.
+
+use std::io;
+use std::path::Path;
+
+use super::sketch::{Candidates, sum};
+use super::sorter::Sorter;
+use super::{ENOUGH, KnownBy, Mark, PIECE, People, Piece, cut, hashed, packed};
+use crate::microdata::formats::IngestError;
+use crate::microdata::{Chunk, ChunkColumn};
+use crate::problem::{Kind, Problem};
+use crate::vault::ContentHasher;
+
+/// What is known of the people of a table so far.
+pub(in crate::jobs) struct Gatherer {
+    template: ContentHasher,
+    names: Vec<String>,
+    /// The columns of the record key, by name.
+    key: Option<Vec<usize>>,
+    rows: u64,
+    table: u128,
+    /// Per column what stands in it of whom.
+    columns: Vec<u128>,
+    records: Sorter,
+    candidates: Candidates,
+}
+
+impl Gatherer {
+    /// Of a table with these columns. What memory cannot hold goes to a file in `spool`.
+    pub(in crate::jobs) fn new(
+        template: ContentHasher,
+        names: &[String],
+        record_key: Option<&[String]>,
+        spool: &Path,
+    ) -> Self {
+        let key = record_key.map(|key| {
+            let mut key: Vec<usize> = (0..names.len()).filter(|&column| key.contains(&names[column])).collect();
+            key.sort_unstable_by_key(|&column| &names[column]);
+            key
+        });
+        Self {
+            template,
+            names: names.to_vec(),
+            key,
+            rows: 0,
+            table: 0,
+            columns: vec![0; names.len()],
+            records: Sorter::new(spool),
+            candidates: Candidates::new(names.len()),
+        }
+    }
+
+    /// Takes the next rows.
+    ///
+    /// # Errors
+    /// `upload-malformed` when a record has no key, or no room for the hashes.
+    pub(in crate::jobs) fn add(&mut self, chunk: &Chunk) -> Result<(), Problem> {
+        let hashes = cells(&self.template, chunk);
+        let mut bytes = Vec::new();
+        let mut row_cells = vec![0; hashes.len()];
+        for row in 0..chunk.rows as usize {
+            fill(&mut row_cells, &hashes, chunk, row);
+            let own = hashed(&self.template, b"row\0", &sum(&row_cells).to_be_bytes());
+            self.table = self.table.wrapping_add(own);
+            if self.candidates.wants(own) {
+                self.candidates.push(own, row_cells.clone().into());
+            }
+            let record = match &self.key {
+                None => own,
+                Some(key) => {
+                    bytes.clear();
+                    for &column in key {
+                        let value = chunk.columns[column].value(row).ok_or_else(|| self.no_key(row as u64, column))?;
+                        bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+                        bytes.extend_from_slice(value);
+                    }
+                    hashed(&self.template, b"record\0", &bytes)
+                }
+            };
+            for (column, cell) in self.columns.iter_mut().zip(&row_cells) {
+                *column = column.wrapping_add(record.wrapping_mul(*cell));
+            }
+            self.records.push(record, self.rows + row as u64 + 1).map_err(unspooled)?;
+        }
+        self.rows += u64::from(chunk.rows);
+        Ok(())
+    }
+
+    fn no_key(&self, row: u64, column: usize) -> Problem {
+        let (row, name) = (self.rows + row + 1, &self.names[column]);
+        let detail = format!("row {row} has no value of {name}, which belongs to the record key");
+        Problem::new(Kind::UploadMalformed, detail).with("row", row).with("column", name.as_str())
+    }
+
+    /// Gives what is to be kept to `put`, reading the chunks once more.
+    ///
+    /// # Errors
+    /// `upload-malformed` when two records have one key, or those of `put` and `chunk`.
+    pub(in crate::jobs) fn finish(
+        self,
+        chunks: u32,
+        mut chunk: impl FnMut(u32) -> Result<Chunk, Problem>,
+        mut put: impl FnMut(Piece, &[u8]) -> Result<(), Problem>,
+    ) -> Result<People, Problem> {
+        let by = if self.key.is_some() { KnownBy::Keys } else { KnownBy::Rows };
+        let mut set = self.template.clone();
+        set.update(b"set\0");
+        let (mut piece, mut pieces) = (Vec::with_capacity(PIECE), 0);
+        let (mut before, mut twice) = (None, None);
+        let mut keep = |piece: &mut Vec<u128>| -> Result<(), Problem> {
+            let bytes = packed(piece);
+            set.update(&bytes);
+            piece.clear();
+            put(Piece::Set(pieces), &bytes)?;
+            pieces += 1;
+            Ok(())
+        };
+        let sorted = self.records.finish(|record, row| -> Result<(), Failed> {
+            if by == KnownBy::Keys
+                && let Some((_, first)) = before.filter(|(other, _)| *other == record)
+                && twice.is_none_or(|(_, second)| row < second)
+            {
+                twice = Some((first, row));
+            }
+            before = Some((record, row));
+            piece.push(record);
+            if piece.len() == PIECE { keep(&mut piece).map_err(Failed::Put) } else { Ok(()) }
+        });
+        sorted.map_err(|failed| match failed {
+            Failed::Spool(error) => unspooled(error),
+            Failed::Put(problem) => problem,
+        })?;
+        if let Some((first, second)) = twice {
+            let detail = format!("rows {first} and {second} have one record key; every record needs one of its own");
+            let problem = Problem::new(Kind::UploadMalformed, detail);
+            return Err(problem.with("row", second).with("rows", vec![first, second]));
+        }
+        if !piece.is_empty() {
+            keep(&mut piece)?;
+        }
+
+        // of so few rows nothing will be said, and nothing has to be looked at
+        let mut neighbours = self.candidates.neighbours();
+        let looked_at = if self.rows < ENOUGH { 0 } else { chunks };
+        for number in 0..looked_at {
+            let chunk = chunk(number)?;
+            let hashes = cells(&self.template, &chunk);
+            let mut row_cells = vec![0; hashes.len()];
+            for row in 0..chunk.rows as usize {
+                fill(&mut row_cells, &hashes, &chunk, row);
+                neighbours.meet(sum(&row_cells), row_cells.iter().copied());
+            }
+        }
+        let (sample, below) = neighbours.sample();
+        put(Piece::Sample, &packed(&sample))?;
+        let mark = |label: &[u8], sum: u128| Mark(hashed(&self.template, label, &sum.to_be_bytes()));
+        let name = |name: &String| Mark::of_name(&self.template, name);
+        Ok(People {
+            by,
+            key: self.key.iter().flatten().map(|&column| name(&self.names[column])).collect(),
+            rows: self.rows,
+            pieces,
+            set: Mark(cut(set)),
+            table: mark(b"table without names\0", self.table),
+            columns: self
+                .names
+                .iter()
+                .zip(&self.columns)
+                .map(|(of, sum)| (name(of), mark(b"column\0", *sum)))
+                .collect(),
+            sampled: sample.len() as u64,
+            below: below.map(Mark),
+        })
+    }
+}
+
+enum Failed {
+    Spool(io::Error),
+    Put(Problem),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Spool(error)
+    }
+}
+
+fn unspooled(error: io::Error) -> Problem {
+    IngestError::Spool(error).into()
+}
+
+/// Per column the hash of each code.
+fn cells(template: &ContentHasher, chunk: &Chunk) -> Vec<Vec<u128>> {
+    let missing = hashed(template, b"missing\0", &[]);
+    let column = |column: &ChunkColumn| {
+        let values = column.values().iter().map(|value| hashed(template, b"cell\0", value));
+        std::iter::once(missing).chain(values).collect()
+    };
+    chunk.columns.iter().map(column).collect()
+}
+
+/// The hashes of a row's cells.
+fn fill(row_cells: &mut [u128], hashes: &[Vec<u128>], chunk: &Chunk, row: usize) {
+    for ((cell, hashes), column) in row_cells.iter_mut().zip(hashes).zip(&chunk.columns) {
+        *cell = hashes[column.codes().get(row) as usize];
+    }
+}

@@ -1,0 +1,225 @@
+//! What one unit of protection is: a row, or a person of whom a table has several.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::guarantee::Guarantee;
+use super::ratio::Ratio;
+use super::thresholds::Thresholds;
+
+/// What one unit of protection is (`PRIVACY`, the adversary).
+///
+/// Of a person with at most R rows somebody may look for any one of these, so that rows keep a stricter guarantee than is promised
+/// to persons: l times R, a threshold divided by R, and where k persons are asked for, one row more than k - 1 of them can have.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub enum Unit {
+    /// A row.
+    #[default]
+    Row,
+    /// All rows of one person.
+    Subject {
+        /// The name of the column that tells persons apart.
+        attribute: String,
+        /// No person has more rows.
+        max_rows: u64,
+    },
+}
+
+impl Unit {
+    /// The most rows of one unit.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        match self {
+            Self::Row => 1,
+            Self::Subject { max_rows, .. } => *max_rows,
+        }
+    }
+
+    /// What rows must keep so that `guarantee` holds of each unit; `None` where nobody has said what that is, or where the numbers grow
+    /// too large. Of stated thresholds only the name is known here: see [`Thresholds::divided`].
+    #[must_use]
+    pub fn enforced(&self, guarantee: Guarantee) -> Option<Guarantee> {
+        let of = self.rows();
+        if of == 1 {
+            return Some(guarantee);
+        }
+        let persons = |k: u64| k.saturating_sub(1).checked_mul(of)?.checked_add(1);
+        Some(match guarantee {
+            Guarantee::LDiversity { l } => Guarantee::LDiversity { l: l.checked_mul(of)? },
+            Guarantee::AlphaK { alpha, k } => Guarantee::AlphaK { alpha: divided(alpha, of)?, k: persons(k)? },
+            Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: persons(k)? },
+            _ => return None,
+        })
+    }
+
+    /// What holds of each unit where rows keep `enforced`, that some guarantee came to; thresholds that it names are among `known`.
+    #[must_use]
+    pub fn stated<'t>(&self, enforced: Guarantee, known: impl IntoIterator<Item = &'t Thresholds>) -> Guarantee {
+        let of = self.rows();
+        let persons = |k: u64| k.saturating_sub(1) / of + 1;
+        match enforced {
+            _ if of == 1 => enforced,
+            Guarantee::LDiversity { l } => Guarantee::LDiversity { l: l / of },
+            Guarantee::AlphaK { alpha, k } => {
+                let alpha = times(alpha, of).unwrap_or(alpha);
+                Guarantee::AlphaK { alpha, k: persons(k) }
+            }
+            Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: persons(k) },
+            Guarantee::Thresholds { stated, .. } => {
+                let found = known.into_iter().find(|thresholds| thresholds.name() == stated);
+                found.and_then(|thresholds| thresholds.times(of)).map_or(enforced, |thresholds| thresholds.guarantee())
+            }
+            other => other,
+        }
+    }
+}
+
+fn divided(ratio: Ratio, by: u64) -> Option<Ratio> {
+    Ratio::new(ratio.numerator(), ratio.denominator().checked_mul(by)?).ok()
+}
+
+fn times(ratio: Ratio, by: u64) -> Option<Ratio> {
+    Ratio::new(ratio.numerator().checked_mul(by)?, ratio.denominator()).ok()
+}
+
+impl Thresholds {
+    /// Each threshold divided by `by`; `None` where the numbers grow too large.
+    #[must_use]
+    pub fn divided(&self, by: u64) -> Option<Self> {
+        self.scaled(|ratio| divided(ratio, by), |l| l.checked_mul(by))
+    }
+
+    /// Each threshold `by` times as large.
+    fn times(&self, by: u64) -> Option<Self> {
+        self.scaled(|ratio| times(ratio, by), |l| Some(l / by))
+    }
+
+    fn scaled(&self, each: impl Fn(Ratio) -> Option<Ratio>, l: impl Fn(u64) -> Option<u64>) -> Option<Self> {
+        let all = |values: &std::collections::BTreeMap<String, Ratio>| {
+            values.iter().map(|(value, ratio)| Some((value.clone(), each(*ratio)?))).collect::<Option<_>>()
+        };
+        Some(match self {
+            Self::Uniform { l: of } => Self::Uniform { l: l(*of)? },
+            Self::Linear { theta, c, overrides } => {
+                Self::Linear { theta: each(*theta)?, c: each(*c)?, overrides: all(overrides)? }
+            }
+            Self::Explicit { values, otherwise } => Self::Explicit {
+                values: all(values)?,
+                otherwise: match otherwise {
+                    Some(ratio) => Some(each(*ratio)?),
+                    None => None,
+                },
+            },
+        })
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row => f.write_str("row"),
+            Self::Subject { attribute, max_rows } => write!(f, "{attribute} with at most {max_rows} rows"),
+        }
+    }
+}
+
+/// A unit as JSON has it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Word(Word),
+    Subject { subject: String, max_rows: u64 },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Row,
+}
+
+impl From<Unit> for Written {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Row => Self::Word(Word::Row),
+            Unit::Subject { attribute, max_rows } => Self::Subject { subject: attribute, max_rows },
+        }
+    }
+}
+
+impl From<Written> for Unit {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Word(Word::Row) => Self::Row,
+            // of nobody with no rows anything holds: a manifest that says so is read as one of rows
+            Written::Subject { subject, max_rows } => Self::Subject { attribute: subject, max_rows: max_rows.max(1) },
+        }
+    }
+}
+
+impl utoipa::PartialSchema for Unit {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        ObjectBuilder::new().schema_type(Type::String).into()
+    }
+}
+
+// the schema of this name is written by hand
+impl utoipa::ToSchema for Unit {
+    fn name() -> Cow<'static, str> {
+        "Unit".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn ratio(text: &str) -> Ratio {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn rows_keep_what_persons_are_promised() {
+        let unit: Unit = serde_json::from_value(json!({"subject": "patient", "max_rows": 3})).unwrap();
+        let cases = [
+            (Guarantee::LDiversity { l: 4 }, Guarantee::LDiversity { l: 12 }),
+            (Guarantee::KAnonymity { k: 5 }, Guarantee::KAnonymity { k: 13 }),
+            (Guarantee::AlphaK { alpha: ratio("0.3"), k: 2 }, Guarantee::AlphaK { alpha: ratio("0.1"), k: 4 }),
+        ];
+        for (stated, enforced) in cases {
+            assert_eq!(unit.enforced(stated), Some(enforced));
+            assert_eq!(unit.stated(enforced, []), stated);
+            assert_eq!(Unit::Row.enforced(stated), Some(stated));
+            assert_eq!(Unit::Row.stated(stated, []), stated);
+        }
+        for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
+            assert_eq!(unit.enforced(other), None);
+            // of whom there is one row each, rows are persons
+            assert_eq!(Unit::Subject { attribute: "p".into(), max_rows: 1 }.enforced(other), Some(other));
+        }
+        assert_eq!(unit.enforced(Guarantee::LDiversity { l: u64::MAX / 2 }), None);
+    }
+
+    #[test]
+    fn thresholds_are_divided_and_told_as_they_were() {
+        let unit = Unit::Subject { attribute: "patient".into(), max_rows: 7 };
+        for stated in [
+            json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),
+            json!({"explicit": {"HIV": "0.02"}, "otherwise": "0.6"}),
+            json!({"explicit": {"HIV": "1/3"}}),
+        ] {
+            let stated: Thresholds = serde_json::from_value(stated).unwrap();
+            let enforced = stated.divided(7).unwrap();
+            assert_eq!(unit.stated(enforced.guarantee(), [&enforced]), stated.guarantee());
+        }
+        let small: Thresholds = serde_json::from_value(json!({"explicit": {"HIV": "1/999999999"}})).unwrap();
+        assert_eq!(small.divided(7), None);
+        assert_eq!(serde_json::to_value(Unit::Row).unwrap(), json!("row"));
+        assert!(serde_json::from_value::<Unit>(json!("rows")).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Buckets of tables whose guarantees put a bound on each value: small where little is at stake.
+
+use super::multi::fill_two;
+use super::place::place;
+use super::share::{Share, kinds};
+use super::sizes::{Pruning, two_sizes};
+use crate::control::{Cancelled, Control};
+use crate::publication::Guarantee;
+use crate::publish::assign::{Assignment, Values};
+use crate::random::Stream;
+
+/// The largest sizes that are searched, one after the other.
+const LARGEST: [u64; 3] = [50, 200, 800];
+
+/// Draws buckets of two sizes that keep `guarantees`, where these bound single values and one of them has a threshold for each.
+/// `None` where they say something else, or where buckets of no two sizes keep them.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(in crate::publish) fn capped(
+    values: &Values<'_>,
+    guarantees: &[Guarantee],
+    stream: &mut Stream,
+    control: &Control,
+) -> Result<Option<Assignment>, Cancelled> {
+    let Some((shares, fewest)) = bounds(values, guarantees) else { return Ok(None) };
+    let counts = values.counts();
+    let kinds = kinds(counts, &shares);
+    let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1).max(fewest);
+    for largest in LARGEST.into_iter().filter(|largest| *largest >= smallest) {
+        if let Some(two) = two_sizes(&kinds, smallest, largest, Pruning::Full, control)? {
+            let filled = fill_two(counts, &shares, two);
+            return place(values.codes(), counts.len(), &filled, stream, control).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// What each code may take of a bucket, and the fewest rows of one; `None` where that is not all there is to say.
+fn bounds(values: &Values<'_>, guarantees: &[Guarantee]) -> Option<(Vec<Share>, u64)> {
+    let by_value = |guarantee: &Guarantee| matches!(guarantee, Guarantee::Thresholds { .. });
+    if !guarantees.iter().any(by_value) || !values.terrain().uninformative().is_empty() {
+        return None;
+    }
+    let mut shares = vec![Share::ALL; values.counts().len()];
+    let mut fewest = 1;
+    for guarantee in guarantees {
+        match *guarantee {
+            Guarantee::LDiversity { l } => {
+                let part = Share::of((1, l.into()));
+                lower(&mut shares, |_| Some(part))?;
+            }
+            Guarantee::AlphaK { alpha, k } => {
+                fewest = fewest.max(k);
+                lower(&mut shares, |_| Some(alpha.into()))?;
+            }
+            Guarantee::KAnonymity { k } => fewest = fewest.max(k),
+            Guarantee::Thresholds { stated, .. } => {
+                let limits = values.terrain().limits(stated.bytes())?;
+                lower(&mut shares, |code| limits.get(code).copied().map(Share::of))?;
+            }
+            _ => return None,
+        }
+    }
+    Some((shares, fewest))
+}
+
+/// Lowers each share to another one where that is less; `None` where they cannot be compared.
+fn lower(shares: &mut [Share], other: impl Fn(usize) -> Option<Share>) -> Option<()> {
+    for (code, share) in shares.iter_mut().enumerate() {
+        let other = other(code)?;
+        if other.is_less(*share)? {
+            *share = other;
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,128 @@
+//! Whom datasets speak of.
+
+use uuid::Uuid;
+
+use super::{
+    Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, release,
+};
+use crate::jobs::{
+    Act, Action, CommitOutcome, DatasetRecord, KnownBy, Mark, NewPeople, Overlap, People, Piece, Share,
+    StatementRecord, Store, Transition,
+};
+
+fn mark(digit: char) -> Mark {
+    serde_json::from_value(digit.to_string().repeat(32).into()).unwrap()
+}
+
+fn people(uploads: i64) -> NewPeople {
+    let people = People {
+        by: KnownBy::Keys,
+        key: vec![mark('1')],
+        rows: 6,
+        pieces: 1,
+        set: mark('f'),
+        table: mark('8'),
+        columns: vec![(mark('1'), mark('2'))],
+        sampled: 0,
+        below: Some(mark('3')),
+    };
+    NewPeople { people, uploads }
+}
+
+async fn uploads(store: &dyn Store) -> i64 {
+    store.people(TENANT, None).await.unwrap().0
+}
+
+async fn version(store: &dyn Store) -> i64 {
+    store.series(TENANT, "people").await.unwrap().version
+}
+
+pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
+    let store = bench.store();
+    let id = begun(&*store).await;
+    let overlap = Overlap {
+        series: "other".into(),
+        datasets: vec![id],
+        rows: None,
+        record_keys: Some(Share { count: 1, of: 6 }),
+        decides: true,
+    };
+    let record = DatasetRecord { overlaps: vec![overlap], ..dataset_record(id, 0) };
+    store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
+    store.put_people(id, Piece::Sample, &[2; 16]).await.unwrap();
+    assert!(is_conflict(&store.put_people(id, Piece::Sample, &[3; 16]).await), "twice");
+    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), None, "not visible yet");
+    let new = people(uploads(&*store).await);
+    assert!(store.admit_dataset(&record, Some(&new), &deed()).await.unwrap());
+    assert!(is_conflict(&store.put_people(id, Piece::Set(1), &[3; 16]).await), "a visible dataset does not change");
+    assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), record);
+    // it outlives the rows
+    store.purge_dataset(TENANT, id, at(9), &deed()).await.unwrap();
+    assert_eq!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap(), Some(vec![1; 32]));
+    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), Some(vec![2; 16]));
+    let (_, found) = store.people(TENANT, Some("people")).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].dataset, found[0].content_hash, &found[0].people), (id, [7; 32], &Some(new.people)));
+    // another tenant, another series
+    assert_eq!(store.people_piece("x", id, Piece::Sample).await.unwrap(), None);
+    assert!(store.people("x", None).await.unwrap().1.is_empty());
+    assert!(store.people(TENANT, Some("x")).await.unwrap().1.is_empty());
+    // one that says nothing of its people is there all the same
+    let other = dataset(&*store).await;
+    let (_, found) = store.people(TENANT, None).await.unwrap();
+    assert_eq!((found[1].dataset, &found[1].people), (other, &None));
+}
+
+pub(crate) async fn an_upload_that_was_given_up_leaves_no_people(bench: &impl Bench) {
+    let store = bench.store();
+    let id = begun(&*store).await;
+    store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
+    store.discard_upload(id).await.unwrap();
+    assert_eq!(bench.count("people_pieces").await, 0);
+    assert!(is_conflict(&store.put_people(id, Piece::Set(0), &[1; 32]).await));
+    assert!(is_conflict(&store.put_people(Uuid::now_v7(), Piece::Set(0), &[1; 32]).await));
+}
+
+pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench) {
+    let store = bench.store();
+    let seen = uploads(&*store).await;
+    let (first, second) = (begun(&*store).await, begun(&*store).await);
+    let admit = |id| {
+        let store = store.clone();
+        async move { store.admit_dataset(&dataset_record(id, 0), Some(&people(seen)), &deed()).await.unwrap() }
+    };
+    let admitted = tokio::join!(admit(first), admit(second));
+    assert!(admitted.0 != admitted.1, "{admitted:?}");
+    assert_eq!((bench.count("datasets").await, bench.count("dataset_people").await), (1, 1));
+    let late = if admitted.0 { second } else { first };
+    let now = people(uploads(&*store).await);
+    assert!(store.admit_dataset(&dataset_record(late, 0), Some(&now), &deed()).await.unwrap());
+    assert_eq!(bench.count("dataset_people").await, 2);
+}
+
+pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: &impl Bench) {
+    let store = bench.store();
+    assert_eq!(version(&*store).await, 0);
+    let (_, released) = release(&*store, 1).await;
+    assert_eq!(version(&*store).await, 1);
+    enqueue(&*store, 2).await;
+    let (claimed, token) = claim(&*store, at(1)).await;
+    let content = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
+    let mut commit = commit_of(&claimed.job, token, content, at(2));
+    commit.series_version = Some(version(&*store).await);
+    let statement =
+        StatementRecord { id: Uuid::now_v7(), body: serde_json::json!({"reason": "é"}), recorded_at: at(3) };
+    store.enter_statement(TENANT, "people", &statement, &deed()).await.unwrap();
+    assert_eq!(store.series(TENANT, "people").await.unwrap().statements, [statement.clone()]);
+    assert!(store.series(TENANT, "x").await.unwrap().statements.is_empty());
+    assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
+    commit.series_version = Some(version(&*store).await);
+    let done = by(TENANT, None, Action::Withdraw, at(4));
+    let withdrawn = Transition { release: released, act: Act::Withdraw, reason: "r".into(), deed: done };
+    let _ = store.transition(&withdrawn).await.unwrap();
+    commit.ledger_version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
+    assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
+    commit.series_version = Some(version(&*store).await);
+    assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    assert_eq!(version(&*store).await, 4);
+}

@@ -1,0 +1,63 @@
+//! Whom datasets speak of.
+
+use async_trait::async_trait;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::datasets::lock;
+use super::pool::retried;
+use super::{PostgresStore, failed};
+use crate::jobs::{PeopleRecord, Peoples, Piece, StoreError};
+use crate::store::rows::PeopleRow;
+use crate::store::sql::people as sql;
+
+/// Writers of chunks do not exclude each other.
+pub(super) const SHARE_DATASET: &str = "\
+-- share_dataset
+SELECT pg_advisory_xact_lock_shared($1)";
+
+/// A row to lock, also for the first entry. It goes again when the transaction does not come through.
+const BEGIN_SERIES: &str = "\
+-- begin_series
+INSERT INTO series_versions (tenant, series, version) VALUES ($1, $2, 0) ON CONFLICT (tenant, series) DO NOTHING";
+
+const LOCK_SERIES: &str = "\
+-- lock_series
+SELECT version FROM series_versions WHERE tenant = $1 AND series = $2 FOR UPDATE";
+
+/// Keeps others from entering anything into a series, and gives its version.
+pub(super) async fn lock_series(connection: &mut PgConnection, tenant: &str, series: &str) -> Result<i64, sqlx::Error> {
+    sqlx::query(BEGIN_SERIES).bind(tenant).bind(series).execute(&mut *connection).await?;
+    sqlx::query_scalar(LOCK_SERIES).bind(tenant).bind(series).fetch_one(connection).await
+}
+
+#[async_trait]
+impl Peoples for PostgresStore {
+    async fn put_people(&self, dataset: Uuid, piece: Piece, hashes: &[u8]) -> Result<(), StoreError> {
+        let put = || async {
+            let mut tx = self.begin().await?;
+            lock(&mut tx, SHARE_DATASET, dataset).await?;
+            let put = sqlx::query(sql::PUT_PIECE).bind(dataset).bind(piece.number()).bind(hashes);
+            if put.execute(&mut *tx).await?.rows_affected() == 0 {
+                return Err(StoreError::Conflict.into());
+            }
+            Ok(tx.commit().await?)
+        };
+        retried("put_people", put).await
+    }
+
+    async fn people_piece(&self, tenant: &str, dataset: Uuid, piece: Piece) -> Result<Option<Vec<u8>>, StoreError> {
+        let piece = sqlx::query_scalar(sql::PEOPLE_PIECE).bind(tenant).bind(dataset).bind(piece.number());
+        piece.fetch_optional(&self.pool).await.map_err(failed)
+    }
+
+    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {
+        // the number before the records: what comes between is seen twice rather than not at all
+        let uploads = sqlx::query_scalar(sql::SERIES_VERSION).bind(tenant).bind(sql::UPLOADS);
+        let uploads: Option<i64> = uploads.fetch_optional(&self.pool).await.map_err(failed)?;
+        let people = sqlx::query_as(sql::PEOPLE).bind(tenant).bind(series);
+        let people: Vec<PeopleRow> = people.fetch_all(&self.pool).await.map_err(failed)?;
+        let people = people.into_iter().map(PeopleRecord::try_from).collect::<Result<_, _>>()?;
+        Ok((uploads.unwrap_or(0), people))
+    }
+}
