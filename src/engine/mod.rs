@@ -3,6 +3,7 @@
 
 mod attack;
 mod concluding;
+mod corruption;
 mod entropy;
 mod exposure;
 mod internal;
@@ -38,6 +39,7 @@ use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
 pub use attack::{Attacked, Finding, Findings};
 pub use concluding::conclude;
+pub use corruption::Corruption;
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
