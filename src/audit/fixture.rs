@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) accounted: AttrSet,
     pub(super) uninformative: Vec<Uninformative>,
     pub(super) taxonomies: Vec<StatedTaxonomy>,
+    /// Per part, the box of each row, where the one table is of generalized columns.
+    pub(super) boxes: Option<Vec<Vec<u32>>>,
 }
 
 /// Serves files from memory.
@@ -114,6 +116,7 @@ impl World {
             witness: Vec::new(),
             uninformative: Vec::new(),
             taxonomies: Vec::new(),
+            boxes: None,
         }
     }
 
@@ -267,7 +270,10 @@ impl World {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
             None => TableWitness::Plain,
-            Some(labels) => TableWitness::Buckets(labels.clone()),
+            Some(labels) => match &self.boxes {
+                None => TableWitness::Buckets(labels.clone()),
+                Some(boxes) => TableWitness::Boxes { labels: labels.clone(), boxes: boxes.clone() },
+            },
         });
         let assigned = Witness { tables: assigned.collect() };
         let parts = self.bytes();

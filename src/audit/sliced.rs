@@ -4,7 +4,7 @@ use super::CheckName::{self, Buckets, Columns, Content, Gnf, Guarantee as Kept, 
 use super::fixture::{Cell, World, failed, guardian, rule, seal};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Guarantee, HeldBy, Particulars, Protected, Ratio, SlicedDiversity, Standing, SubmittedRule, TableName,
+    Cells, Guarantee, HeldBy, Particulars, Protected, Ratio, SlicedDiversity, Standing, SubmittedRule, TableName,
     Uninformative,
 };
 
@@ -218,6 +218,133 @@ fn every_fault_planted_in_columns_is_caught() {
             assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
         }
     }
+}
+
+/// Table 1 once more, with a box of the first and one of the last four rows in either column.
+fn boxed() -> World {
+    let mut world = bucket();
+    world.publication.particulars = Particulars::Slicing {
+        columns: vec![set(&[0, 1]), set(&[2, 3])],
+        diversity: SlicedDiversity::Bucket,
+        column_k: Some(4),
+    };
+    let boxes = vec![0, 0, 0, 0, 7, 7, 7, 7];
+    world.boxes = Some(vec![boxes.clone(), boxes]);
+    for part in &mut world.publication.tables[0].parts {
+        let shared = part.columns.iter_mut().filter(|column| column.attribute != Attr(3));
+        shared.for_each(|column| column.cells = Cells::Interval);
+    }
+    for (file, at, texts) in [
+        ("t1.qi.csv", 0, ["54..64", "22..52"]),
+        ("t1.qi.csv", 1, ["F..M", "F..M"]),
+        ("t1.c2.csv", 0, ["47302..47304", "47905..47906"]),
+    ] {
+        boxes_of(&mut world, file, at, &texts);
+    }
+    world
+}
+
+/// Gives the rows of each bucket one text in a column.
+fn boxes_of(world: &mut World, file: &str, at: usize, texts: &[&str; 2]) {
+    let rows = &mut world.files.get_mut(file).expect("a part").rows;
+    for (label, cells) in rows.iter_mut() {
+        cells[at] = Some(texts[usize::from(label == "2")].to_owned());
+    }
+    rows.sort();
+}
+
+fn cells_of(world: &mut World, part: usize, column: usize, cells: Cells) {
+    world.publication.tables[0].parts[part].columns[column].cells = cells;
+}
+
+const FAULTS_OF_BOXES: &[(&str, fn(&mut World), CheckName)] = &[
+    ("a box that is too wide", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..64"]), Content),
+    ("a box that is too narrow", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..33"]), Content),
+    ("ends that are no values", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "20..52"]), Content),
+    ("a raw cell", |w| boxes_of(w, "t1.c2.csv", 0, &["47302", "47905..47906"]), Content),
+    ("boxes of each other", |w| boxes_of(w, "t1.qi.csv", 0, &["22..52", "54..64"]), Content),
+    (
+        "fewer rows in a box than is said",
+        |w| match &mut w.publication.particulars {
+            Particulars::Slicing { column_k, .. } => *column_k = Some(5),
+            _ => panic!("sliced"),
+        },
+        Kept,
+    ),
+    (
+        "nothing said of boxes",
+        |w| match &mut w.publication.particulars {
+            Particulars::Slicing { column_k, .. } => *column_k = None,
+            _ => panic!("sliced"),
+        },
+        Seals,
+    ),
+    (
+        "a mixture of boxes",
+        |w| match &mut w.publication.particulars {
+            Particulars::Slicing { diversity, .. } => *diversity = SlicedDiversity::Mixture,
+            _ => panic!("sliced"),
+        },
+        Seals,
+    ),
+    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, Cells::Set), Seals),
+    ("exact values beside boxes", |w| cells_of(w, 0, 1, Cells::Exact), Seals),
+    ("boxes of what is protected", |w| cells_of(w, 1, 1, Cells::Interval), Seals),
+    ("an unsealed table of boxes", |w| w.publication.tables[0].standing = Standing::Unsealed, Seals),
+    ("nothing told of who shares a box", |w| w.boxes = None, Content),
+    ("boxes of fewer rows", |w| w.boxes.as_mut().expect("boxes")[0].truncate(7), Content),
+    ("another row in a box", |w| w.boxes.as_mut().expect("boxes")[1].swap(0, 7), Content),
+    (
+        "a row of a column in another bucket",
+        |w| {
+            let rows = &mut w.files.get_mut("t1.c2.csv").expect("a part").rows;
+            "2".clone_into(&mut rows[0].0);
+            rows.sort();
+        },
+        Content,
+    ),
+    (
+        "a value that its box has too often",
+        |w| {
+            w.original[1][3] = Some("bronchitis".to_owned());
+            w.original[2][3] = Some("bronchitis".to_owned());
+            let rows = &mut w.files.get_mut("t1.c2.csv").expect("a part").rows;
+            rows.iter_mut().filter(|(label, _)| label == "2").for_each(|(_, cells)| {
+                if cells[1].as_deref() == Some("flu") {
+                    cells[1] = Some("bronchitis".to_owned());
+                }
+            });
+            rows.sort();
+        },
+        Kept,
+    ),
+];
+
+#[test]
+fn every_fault_planted_in_boxes_is_caught() {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = boxed().audit_with(original, witness);
+        assert!(audit.verified(), "{original} {witness}: {:?}", audit.checks);
+        assert_eq!(audit.tables[0].posteriors[&Attr(3)].worst, (2, 4));
+    }
+    for (name, plant, check) in FAULTS_OF_BOXES {
+        let mut world = boxed();
+        plant(&mut world);
+        let failed = failed(&world.audit());
+        assert!(failed.contains(check), "{name}: {check:?} not among {failed:?}");
+    }
+    // without who stands where: values that no box has
+    let mut narrow = boxed();
+    boxes_of(&mut narrow, "t1.qi.csv", 0, &["54..64", "22..33"]);
+    assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
+    // columns as they are, which are said to be generalized
+    let mut exact = bucket();
+    exact.publication.particulars = Particulars::Slicing {
+        columns: vec![set(&[0, 1]), set(&[2, 3])],
+        diversity: SlicedDiversity::Bucket,
+        column_k: Some(2),
+    };
+    assert!(failed(&exact.audit()).contains(&Columns));
 }
 
 /// At the bound itself integers decide: 3/8 of the weights is what one value has, or half of them where sizes count.

@@ -33,10 +33,15 @@ pub(super) fn report(
     let table = order.table;
     let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
     let shape = Shape::of(publication);
-    if let (Some(boxed), Some(asked)) = (boxes_of(publication), asked.count_queries) {
+    if let Some(boxed) = boxes_of(publication) {
         let trees = &order.specification.taxonomies;
         let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
         let boxes = read.map_err(unread)?;
+        if asked.kl {
+            let nats = utility::divergence_of_boxes(&boxes, table, control)?;
+            report.kl = nats.map(|nats| KlReport::of(nats, utility::Made::ClosedForm.word()));
+        }
+        let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;

@@ -4,15 +4,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Coarse, Table, phi_squared};
+use crate::microdata::{Associations, Attr, AttrSet, BINS, Table};
 use crate::privacy::{self, Effort};
 use crate::report::Ratio;
 
 /// Associations of larger tables are computed on so many rows, taken from all over the table.
 const SAMPLE: usize = 100_000;
-
-/// Numbers are cut into so many bins of equal width for associations.
-const BINS: u32 = 10;
 
 /// Rows per value below which an attribute is not taken for a sensitive one: its values are hardly ever shared.
 const ROWS_PER_VALUE: usize = 20;
@@ -110,19 +107,13 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
         table.reordered(&spread)
     });
     let looked_at = sampled.as_ref().unwrap_or(table);
-    let coarse: Vec<(Attr, Coarse)> =
-        attrs.iter().map(|attr| (attr, Coarse::of(looked_at.column(attr), BINS))).collect();
-    let mut associations = Vec::new();
-    for (index, (a, of_a)) in coarse.iter().enumerate() {
-        for (b, of_b) in &coarse[index + 1..] {
-            control.check()?;
-            let phi_squared = phi_squared(of_a, of_b);
-            if phi_squared > 0.0 {
-                let (a, b) = (table.name(*a).to_owned(), table.name(*b).to_owned());
-                associations.push(Association { a, b, phi_squared });
-            }
-        }
-    }
+    let matrix = Associations::of(looked_at, attrs, |_| BINS, || control.check())?;
+    let name = |at: usize| table.name(matrix.attributes()[at]).to_owned();
+    let pairs = (0..attrs.len()).flat_map(|a| (a + 1..attrs.len()).map(move |b| (a, b)));
+    let mut associations: Vec<Association> = pairs
+        .map(|(a, b)| Association { a: name(a), b: name(b), phi_squared: matrix.between(a, b) })
+        .filter(|association| association.phi_squared > 0.0)
+        .collect();
     // the order of columns where two are equally strong
     associations.sort_by(|one, other| other.phi_squared.total_cmp(&one.phi_squared));
 

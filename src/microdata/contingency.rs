@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
+use super::attrs::{Attr, AttrSet};
 use super::axis::bins;
-use super::table::{Codes, Column};
+use super::table::{Codes, Column, Table};
 use crate::with_codes;
 
 /// Pairs of values are counted in an array up to so many per row, by hashing above.
@@ -32,6 +33,57 @@ impl Coarse {
             Codes::collect(values, codes.iter().map(|&code| bin_of[code as usize]))
         });
         Self { codes, values }
+    }
+}
+
+/// Numbers of many values are cut into so many bins to see what they go with, unless somebody says otherwise.
+pub const BINS: u32 = 10;
+
+/// How strongly the attributes of a table go together, each pair of them: what a profile shows, and what columns are made by.
+#[derive(Clone, Debug)]
+pub struct Associations {
+    attributes: Vec<Attr>,
+    /// Of each attribute with those before it.
+    phi_squared: Vec<Vec<f64>>,
+}
+
+impl Associations {
+    /// The mean-square contingency of all pairs of `attributes`; `bins` says of each into how many its values are cut, and `go_on`
+    /// is asked before each pair.
+    ///
+    /// # Errors
+    /// What `go_on` says.
+    pub fn of<E>(
+        table: &Table,
+        attributes: AttrSet,
+        bins: impl Fn(Attr) -> u32,
+        mut go_on: impl FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let attributes: Vec<Attr> = attributes.iter().collect();
+        let coarse: Vec<Coarse> = attributes.iter().map(|&attr| Coarse::of(table.column(attr), bins(attr))).collect();
+        let mut all = Vec::with_capacity(coarse.len());
+        for (at, a) in coarse.iter().enumerate() {
+            let mut of_a = Vec::with_capacity(at);
+            for b in &coarse[..at] {
+                go_on()?;
+                of_a.push(phi_squared(b, a));
+            }
+            all.push(of_a);
+        }
+        Ok(Self { attributes, phi_squared: all })
+    }
+
+    /// The attributes, in their order.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attr] {
+        &self.attributes
+    }
+
+    /// Of two attributes, by their places among all of them; 1 of an attribute with itself.
+    #[must_use]
+    pub fn between(&self, a: usize, b: usize) -> f64 {
+        let (first, second) = (a.min(b), a.max(b));
+        if first == second { 1.0 } else { self.phi_squared[second][first] }
     }
 }
 

@@ -26,7 +26,7 @@ pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
 pub use cell::{CellShape, Span, parse_set, write_json, write_set, write_span};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
-pub use contingency::{Coarse, phi_squared};
+pub use contingency::{Associations, BINS, Coarse, phi_squared};
 pub use domain::{Arena, Domain};
 pub use interner::{Ends, Interner};
 pub use limits::{DictionaryFull, Limits};

@@ -13,7 +13,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::formats::Limits;
 use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
-    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, Taxonomy, parse_date,
+    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, Table, Taxonomy, parse_date,
     parse_integer, parse_set, parse_timestamp,
 };
 use crate::publication::{Part, PublishedBytes, PublishedTable, StatedTaxonomy, TableName};
@@ -87,6 +87,79 @@ impl Boxes {
             true => Estimate { count: shares.iter().sum(), standard_error: 0.0, error_model: ErrorModel::Exact },
             false => expected(shares.into_iter().map(|share| (1.0, share))),
         })
+    }
+}
+
+/// Values of attributes are compared with their cells, and with classes, up to so many times.
+const MOST_COMPARED: u64 = 1 << 26;
+const MOST_NOTED: u64 = 1 << 31;
+
+impl Boxes {
+    /// What the rows of the original surprise a reader by, in nats for a row: each row of the table is in one place of its box, and each place is
+    /// as likely as any other. Infinite where a row is in no box; `None` of tables in buckets, or of too many boxes.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn surprise(&self, original: &Table, control: &Control) -> Result<Option<f64>, Cancelled> {
+        let [part] = &self.parts[..] else { return Ok(None) };
+        if !part.labels.is_empty() {
+            return Ok(None);
+        }
+        let places = part.classes();
+        let domain = |attr: Attr| &original.column(attr).domain;
+        let sum = |per_value: &dyn Fn(&BoxColumn) -> usize| -> u64 {
+            let of_column = |(attr, column): &(Attr, BoxColumn)| (domain(*attr).len() * per_value(column)) as u64;
+            part.columns.iter().map(of_column).sum()
+        };
+        if sum(&|column| column.cells.len()) > MOST_COMPARED || sum(&|_| places.len()) > MOST_NOTED {
+            return Ok(None);
+        }
+        // the chance of one place of each box, and per value of each attribute which boxes have it
+        let mut chances: Vec<f64> = places.iter().map(|(_, rows)| *rows as f64 / part.rows as f64).collect();
+        let mut having: Vec<Vec<Vec<u64>>> = Vec::with_capacity(part.columns.len());
+        for (attribute, column) in &part.columns {
+            let mut share_of: Vec<f64> = vec![0.0; column.cells.len()];
+            let mut of_values = Vec::with_capacity(domain(*attribute).len());
+            for value in domain(*attribute).iter() {
+                control.check()?;
+                let among = Some(vec![value.map(<[u8]>::to_vec)]);
+                let only = Selection { attribute: *attribute, among, from: None, to: None };
+                let asked = Asked::of(column, &[&only]);
+                let shares: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
+                let mut has = vec![0_u64; places.len().div_ceil(64)];
+                for (at, (row, _)) in places.iter().enumerate() {
+                    if shares[column.codes[*row] as usize] > 0.0 {
+                        has[at / 64] |= 1 << (at % 64);
+                    }
+                }
+                share_of.iter_mut().zip(shares).for_each(|(known, share)| *known = known.max(share));
+                of_values.push(has);
+            }
+            chances
+                .iter_mut()
+                .zip(&places)
+                .for_each(|(chance, (row, _))| *chance *= share_of[column.codes[*row] as usize]);
+            having.push(of_values);
+        }
+        let mut known: HashMap<Vec<u32>, f64> = HashMap::new();
+        let (mut nats, mut in_all) = (0.0, Vec::new());
+        for row in 0..original.rows() {
+            if row.is_multiple_of(Control::STRIDE / 64) {
+                control.check()?;
+            }
+            let tuple: Vec<u32> = part.columns.iter().map(|(attr, _)| original.column(*attr).codes.get(row)).collect();
+            let chance = *known.entry(tuple).or_insert_with_key(|tuple| {
+                in_all.clear();
+                in_all.resize(places.len().div_ceil(64), u64::MAX);
+                for (of_values, code) in having.iter().zip(tuple) {
+                    in_all.iter_mut().zip(&of_values[*code as usize]).for_each(|(all, has)| *all &= has);
+                }
+                let places = chances.iter().enumerate().filter(|(at, _)| in_all[at / 64] >> (at % 64) & 1 == 1);
+                places.map(|(_, chance)| chance).sum::<f64>()
+            });
+            nats -= chance.ln();
+        }
+        Ok(Some(nats / original.rows().max(1) as f64))
     }
 }
 
@@ -185,6 +258,19 @@ impl PartBoxes {
             columns.push((column.attribute, of_part));
         }
         Ok(Self { rows, labels, columns })
+    }
+
+    /// The first row of each kind of row, and how many are of it. Equal rows stand together.
+    fn classes(&self) -> Vec<(usize, u64)> {
+        let mut classes: Vec<(usize, u64)> = Vec::new();
+        let alike = |a: usize, b: usize| self.columns.iter().all(|(_, column)| column.codes[a] == column.codes[b]);
+        for row in 0..self.rows {
+            match classes.last_mut() {
+                Some((first, rows)) if alike(*first, row) => *rows += 1,
+                _ => classes.push((row, 1)),
+            }
+        }
+        classes
     }
 
     /// The share of the box of each row that a conjunction of selections has.

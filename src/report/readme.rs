@@ -41,7 +41,10 @@ pub fn readme(manifest: &Manifest) -> String {
 
     let generalized = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty());
     if generalized {
-        text.paragraph("", "Classes: rows whose quasi-identifiers stand in equal cells are a class. An interval is written `17..24`, also of a single value (`17..17`): the value of each of its rows lies between the ends, both included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, null for a missing value. A node is a name in the taxonomy that stands in the manifest, and its rows have values among the leaves below it; a leaf is the value itself. To count, spread a row evenly over its cell.");
+        if manifest.tables.iter().any(|table| table.kind == "generalized") {
+            text.paragraph("", "Classes: rows whose quasi-identifiers stand in equal cells are a class.");
+        }
+        text.paragraph("", "Cells of several values: an interval is written `17..24`, also of a single value (`17..17`): the value of each of its rows lies between the ends, both included. The missing value comes before all others: `..24` is a missing value or one up to 24, and an empty field is a missing value alone. An end in quotation marks is a JSON string. A set is a JSON array, null for a missing value. A node is a name in the taxonomy that stands in the manifest, and its rows have values among the leaves below it; a leaf is the value itself. To count, spread a row evenly over its cell.");
     }
     if manifest.tables.iter().any(|table| table.kind == "decomposed") {
         text.paragraph("", "A decomposed table has the rows of a bucket in one part, their values of the primary sensitive attribute in another, and of every other sensitive attribute a list of distinct values, which may be more than its rows have where the manifest tells of noise. The table of joint values says which sensitive values go together, and of whom is not told; rows of a primary value that it does not have are left out of it.");

@@ -148,7 +148,7 @@ impl DraftGeneralize {
             faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");
         }
         if general.internal.kl {
-            faults.unsupported("/internal/utility", "kl is not measured of generalized tables; ask for count_queries");
+            self.check_kl(columns, stated, faults);
         }
     }
 
@@ -177,6 +177,30 @@ impl DraftGeneralize {
                     fault.with("allowed", "a tree whose leaves are the values, or the name of a stored taxonomy"),
                 );
             }
+        }
+    }
+
+    /// What lies between the ends of an interval is known of whole numbers, dates and moments alone: of others a value that no cell names
+    /// could not occur, and the divergence would be infinite.
+    fn check_kl(&self, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) {
+        use AttributeType::{Date, Integer, Timestamp};
+        let as_interval = |column: &&usize| match self.cells {
+            CellKind::Set => false,
+            CellKind::Node => stated[**column].taxonomy.is_none(),
+            CellKind::Interval => true,
+        };
+        let open = |column: &&usize| {
+            let facts = &columns.facts[**column];
+            facts.distinct.is_some() && !matches!(facts.kind, Integer | Date | Timestamp)
+        };
+        let known = self.known.difference(&self.sensitive).filter(as_interval).filter(open);
+        let names: Vec<&str> = known.map(|column| columns.name(*column)).collect();
+        if !names.is_empty() {
+            let detail = format!(
+                "kl is not defined where {} stand in intervals: which values lie in between is not known; publish sets, or ask for count_queries",
+                names.join(", ")
+            );
+            faults.unsupported("/internal/utility", detail);
         }
     }
 

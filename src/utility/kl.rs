@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::model::{Cells, Factor, Fitted, Groups, Shape, cross_entropy, entropy};
+use crate::model::{Boxes, Cells, Factor, Fitted, Groups, Shape, cross_entropy, entropy};
 
 /// How far the model is from the original, and how it is made.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -60,6 +60,17 @@ pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Cont
     nats -= measure.entropy(published)?;
     // what cancels out may leave less than nothing
     Ok(Divergence { nats: if nats.abs() < 1e-12 { 0.0 } else { nats }, made })
+}
+
+/// The divergence from what a reader makes of the boxes of a generalized table, which has all attributes of the original; `None` where it
+/// has too many of them.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn divergence_of_boxes(boxes: &Boxes, original: &Table, control: &Control) -> Result<Option<f64>, Cancelled> {
+    let Some(surprise) = boxes.surprise(original, control)? else { return Ok(None) };
+    let nats = surprise - entropy(Groups::of(original, original.attributes(), control)?.sizes());
+    Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
 /// What is measured of the original, each once.

@@ -1,10 +1,18 @@
 //! What an officer sees of a dataset: profiles and values, judged by the test's own counting.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
 
+use flate2::read::GzDecoder;
+use guardian::control::Control;
+use guardian::engine::Association;
+use guardian::microdata::{Attr, AttrSet};
+use guardian::publish::slicing::{Bins, Columns};
 use serde_json::{Value, json};
 
 use super::harness::{HOSPITAL, Server, text};
+use super::library::table;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn values_come_most_frequent_first_in_pages() {
@@ -92,6 +100,33 @@ async fn a_profile_tells_how_columns_go_together() {
     let log = server.get("/v1/audit-log?action=dataset.read_profile").await.ok(200);
     assert_eq!(log["items"].as_array().unwrap().len(), 2, "what was answered");
     server.stop().await;
+}
+
+/// What a profile shows is what columns are made by: the attributes beside the sensitive one are those that go with it most.
+#[test]
+fn columns_are_made_by_the_associations_of_the_profile() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/adult.csv.gz");
+    let table = table(GzDecoder::new(File::open(path).unwrap()));
+    let control = Control::default();
+    let profile = guardian::engine::profile(&table, AttrSet::EMPTY, &control).unwrap();
+    assert_eq!(profile.associations.len(), 105, "each pair of 15 attributes");
+    for (at, sensitive) in table.names().iter().enumerate() {
+        for width in [1, 2, 4] {
+            let of_pair = |pair: &Association| match (&pair.a == sensitive, &pair.b == sensitive) {
+                (true, _) => Some(pair.b.clone()),
+                (_, true) => Some(pair.a.clone()),
+                _ => None,
+            };
+            let mut strongest: Vec<String> = profile.associations.iter().filter_map(of_pair).take(width - 1).collect();
+            strongest.push(sensitive.clone());
+            strongest.sort_by_key(|name| table.names().iter().position(|known| known == name));
+            let wanted = Columns::SensitiveWidth { count: 2, width };
+            let columns =
+                wanted.divide(&table, table.attributes(), Attr::from(at), &Bins::default(), &control).unwrap();
+            let last: Vec<&str> = columns[1].iter().map(|attr| table.name(attr)).collect();
+            assert_eq!(last, strongest, "{sensitive} {width}");
+        }
+    }
 }
 
 /// The worked table of slicing, section 4.1, has its published associations.

@@ -7,6 +7,7 @@ mod attacks;
 mod bucketize;
 mod catalogue;
 mod chance;
+mod column_k;
 mod command_line;
 mod containers;
 mod contract;

@@ -437,8 +437,13 @@ async fn what_cannot_be_sliced_is_refused() {
     refused(counted(json!({"count": 5})), "/method/columns/count", "bad-columns").await;
     refused(counted(json!({"count": 3, "sensitive_width": 3})), "/method/columns/count", "bad-columns").await;
     refused(counted(json!({"count": 2, "sensitive_width": 5})), "/method/columns/sensitive_width", "bad-columns").await;
-    let odd = with(counted(json!({"count": 2})), "column_k", json!(3));
-    refused(odd, "/method/column_k", "guarantee-unsupported").await;
+    let boxes = |k: Value| with(counted(json!({"count": 2})), "column_k", k);
+    refused(with(boxes(json!(3)), "diversity", json!("mixture")), "/method/column_k", "guarantee-unsupported").await;
+    refused(boxes(json!(1)), "/method/column_k", "parameter-range").await;
+    refused(boxes(json!(9)), "/method/column_k", "parameter-range").await;
+    let mut kl = boxes(json!(3));
+    kl["internal"] = json!({"utility": ["kl"]});
+    refused(kl, "/internal/utility", "guarantee-unsupported").await;
     refused(with(ask(columns()), "min_bucket", json!(9)), "/method/min_bucket", "parameter-range").await;
     let mut entropy = ask(columns());
     entropy["utility"] = json!(["entropy"]);

@@ -3,10 +3,10 @@
 
 use crate::problem::Kind;
 use Kind::{
-    BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
+    BadColumns, CompositionUndecidable, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
     ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, InfeasibleRoot,
-    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
-    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
+    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf, OverlappingRowSets,
+    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, SeriesUndeclared, StorageFull, TooLarge,
     TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
     UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
@@ -208,6 +208,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
             NotFound,
             Conflict,
             IdempotencyConflict,
+            SeriesUndeclared,
+            OverlappingRowSets,
+            CompositionUndecidable,
             Gone,
             TooLarge,
             UnsupportedMediaType,
@@ -494,6 +497,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[],
         answers: &[("200", "The series and its ledger.", &[(JSON, "series.json")])],
         problems: &[NotFound],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/series/{name}/disclosures",
+        id: "enter_disclosures",
+        requests: &[(JSON, "statement.json")],
+        answers: &[("201", "What was entered.", &[(JSON, "entered.json")])],
+        problems: &[MalformedBody, NotFound, Conflict, TooLarge, UnsupportedMediaType, StorageFull],
     },
     Operation {
         method: "get",

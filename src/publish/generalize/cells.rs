@@ -1,7 +1,7 @@
 //! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
 
 use super::Assignment;
-use crate::microdata::{Attr, Axis, BoundTaxonomy, Column, Table, Terrain};
+use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, Table, Terrain};
 use crate::publish::partition::Stated;
 use crate::spec::CellKind;
 
@@ -45,7 +45,9 @@ pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
 }
 
 /// The order along which rows are split, by what is published of it: intervals are read in the order of values, so that rows are
-/// cut along that; sets and nodes are not, and rows are cut along the leaves of taxonomies.
+/// cut along that; sets and nodes are not, and rows are cut along the leaves of taxonomies. Values that are no numbers and have no taxonomy
+/// have no order that a set shows: the most frequent comes first, so that halves are parted between frequent values and rare ones, and
+/// the frequent soon stand alone, of which counts are then exact.
 pub(super) struct Order<'a> {
     pub(super) table: &'a Table,
     pub(super) cells: CellKind,
@@ -55,7 +57,7 @@ impl Stated for Order<'_> {
     fn axis(&self, attr: Attr) -> Option<Axis> {
         match self.cells {
             CellKind::Interval => None,
-            CellKind::Set => self.table.axis(attr),
+            CellKind::Set => self.table.axis(attr).or_else(|| by_frequency(self.table.column(attr))),
             CellKind::Node => self.table.terrain(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
         }
     }
@@ -63,6 +65,21 @@ impl Stated for Order<'_> {
     fn terrain(&self, attr: Attr) -> Terrain {
         self.table.terrain(attr).clone()
     }
+}
+
+/// The order of values that are worth nothing, by how often they occur; of equally frequent ones the first comes first.
+fn by_frequency(column: &Column) -> Option<Axis> {
+    if !matches!(column.domain.kind(), AttributeType::Text | AttributeType::Boolean) {
+        return None;
+    }
+    let counts = column.counts();
+    let mut falling: Vec<usize> = (0..counts.len()).collect();
+    falling.sort_by_key(|&code| std::cmp::Reverse(counts[code]));
+    let mut places = vec![0; counts.len()];
+    for (place, code) in (0..).zip(falling) {
+        places[code] = place;
+    }
+    Some(Axis::from_places(&places))
 }
 
 /// A tree over the values of a column.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::medoids;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Coarse, Table, phi_squared};
+use crate::microdata::{Associations, Attr, AttrSet, BINS, Coarse, Table, phi_squared};
 
 /// Into how many bins of equal width numbers of many values are cut to see what they go with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,13 +17,17 @@ pub struct Bins {
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { otherwise: super::BINS, of: BTreeMap::new() }
+        Self { otherwise: BINS, of: BTreeMap::new() }
     }
 }
 
 impl Bins {
+    fn number(&self, attr: Attr) -> u32 {
+        self.of.get(&attr).copied().unwrap_or(self.otherwise)
+    }
+
     fn coarse(&self, table: &Table, attr: Attr) -> Coarse {
-        Coarse::of(table.column(attr), self.of.get(&attr).copied().unwrap_or(self.otherwise))
+        Coarse::of(table.column(attr), self.number(attr))
     }
 }
 
@@ -182,16 +186,9 @@ fn clustered(
     if count == attrs.len() {
         return Ok(attrs.into_iter().map(AttrSet::one).collect());
     }
-    let coarse: Vec<Coarse> = attrs.iter().map(|&attr| bins.coarse(table, attr)).collect();
-    let mut distances = vec![vec![0.0; attrs.len()]; attrs.len()];
-    for a in 0..attrs.len() {
-        for b in 0..a {
-            control.check()?;
-            let distance = 1.0 - phi_squared(&coarse[b], &coarse[a]);
-            distances[a][b] = distance;
-            distances[b][a] = distance;
-        }
-    }
+    let associations = Associations::of(table, attributes, |attr| bins.number(attr), || control.check())?;
+    let from = |a: usize| (0..attrs.len()).map(|b| 1.0 - associations.between(a, b)).collect::<Vec<f64>>();
+    let distances: Vec<Vec<f64>> = (0..attrs.len()).map(from).collect();
     let clusters = medoids::cluster(&distances, count).into_iter();
     Ok(clusters.map(|cluster| cluster.into_iter().map(|at| attrs[at]).collect()).collect())
 }
@@ -212,7 +209,10 @@ fn companions(
     let mut ranked = Vec::with_capacity(attributes.len());
     for attr in attributes.without(sensitive).iter() {
         control.check()?;
-        ranked.push((phi_squared(&bins.coarse(table, attr), &of_sensitive), attr));
+        let coarse = bins.coarse(table, attr);
+        // the first of a pair is the one that comes first, as in a profile, so that not a bit differs
+        let (a, b) = if attr < sensitive { (&coarse, &of_sensitive) } else { (&of_sensitive, &coarse) };
+        ranked.push((phi_squared(a, b), attr));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))

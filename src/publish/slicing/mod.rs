@@ -34,9 +34,6 @@ use crate::microdata::{Attr, AttrSet, Table, Terrain};
 use crate::privacy::{self, Population};
 use crate::publication::{Guarantee, Protected, Ratio, Seal, Standing};
 
-/// Numbers of many values are cut into so many bins to see what they go with, unless the caller says otherwise.
-pub const BINS: u32 = 10;
-
 /// What a slicing holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Diversity {
