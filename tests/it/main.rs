@@ -69,6 +69,7 @@ mod telemetry;
 mod thresholds;
 mod torture;
 mod uninformative;
+mod union;
 mod uploads;
 mod verifications;
 mod worlds;
