@@ -11,7 +11,7 @@ use super::verifications::{computed, refused, shelved};
 use super::{App, originals};
 use crate::engine::{self, Attacked};
 use crate::problem::Problem;
-use crate::spec;
+use crate::spec::{self, Attack};
 
 /// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
 #[derive(ToSchema)]
@@ -35,6 +35,11 @@ pub(super) struct AuditRequest {
 /// `exclusion`: the same for whoever knows of up to `excluded` (1) primary values that they are not somebody's; what fewer exclusions
 /// tell is not listed again. The posterior of such a finding is what one of the values left has at least. `forced`: a value is certain
 /// of more of a bucket's rows than 1/l. `excludable`: a listed value that no assignment has, which is noise that protects nobody.
+///
+/// `corruption` is played on the parts of bucketized tables, also of those with counterfeits: whoever knows the sensitive values of
+/// `corrupted` (1) rows of a bucket, those that tell most, removes them from the bucket's. A value that is left more than once is
+/// real; one that is left once may be a counterfeit. A finding is a bucket in which a value of another row is then more probable than
+/// the rule allows.
 ///
 /// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
 /// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
@@ -62,6 +67,9 @@ pub(super) async fn create(
     }
     let (manifest, shelf) = shelved(&app, &caller, id).await?;
     let attacked = computed(move |control| {
+        if attack == Attack::Corruption {
+            return shelf.corruption(options.corrupted, rule.as_deref(), control);
+        }
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
         if attack.of_decompositions() {

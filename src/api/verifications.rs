@@ -370,6 +370,19 @@ pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Man
 }
 
 impl Shelved {
+    /// Plays `corruption` on the parts.
+    pub(super) fn corruption(
+        &self,
+        known: usize,
+        rule: Option<&str>,
+        control: &Control,
+    ) -> Result<engine::Attacked, Stopped> {
+        let asked = engine::Corruption::of(&self.manifest, known, rule)?;
+        let mut room = Room::new(self.budget.clone());
+        room.hold(asked.memory()).map_err(Stopped::Refused)?;
+        asked.play(&self.parts, control)
+    }
+
     /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped.
     pub(super) fn read(&self, control: &Control) -> Result<(Material, impl Sized + use<>), Stopped> {
         let tables = engine::stated_by(&self.manifest).map_err(Stopped::Refused)?;

@@ -80,7 +80,12 @@ pub(super) fn play(
     match attack {
         Attack::ExactPosteriors => worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
-        Attack::Membership | Attack::Chain | Attack::Exclusion | Attack::Excludable | Attack::Forced => {
+        Attack::Membership
+        | Attack::Chain
+        | Attack::Exclusion
+        | Attack::Excludable
+        | Attack::Forced
+        | Attack::Corruption => {
             let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
         }

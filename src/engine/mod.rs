@@ -4,6 +4,7 @@
 mod attack;
 mod beyond;
 mod concluding;
+mod corruption;
 mod entropy;
 mod exposure;
 mod internal;
@@ -41,6 +42,7 @@ use beyond::Wide;
 
 pub use attack::{Attacked, Finding, Findings};
 pub use concluding::conclude;
+pub use corruption::Corruption;
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};

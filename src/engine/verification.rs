@@ -41,6 +41,9 @@ pub type Take<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
 pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) -> Result<ReadFile, Problem> {
     let names = reader.names().to_vec();
     let (builders, rows) = gather(names.len(), &mut || reader.next_chunk(), limits, take)?;
+    if rows == 0 {
+        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
+    }
     Ok(finished(names, builders, reader.kinds(), rows))
 }
 
@@ -79,9 +82,6 @@ fn gather(
             size.bytes += column.values().size() as u64;
         }
         take(memory(rows, &sizes))?;
-    }
-    if rows == 0 {
-        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
     }
     Ok((builders, rows as usize))
 }

@@ -5,6 +5,7 @@
 
 mod boxes;
 mod cells;
+mod corruption;
 mod decomposed;
 mod differential;
 mod entropy;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
+pub use corruption::corrupted;
 pub use decomposed::Decomposed;
 pub use differential::NoisyRatio;
 pub use entropy::model_entropy;

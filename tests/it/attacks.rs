@@ -155,7 +155,7 @@ async fn releases_are_attacked_rule_by_rule() {
         .post(&path, &json!({"attack": "forced", "options": {"lambda": 2}}))
         .await
         .fault("/options/lambda", "unknown-field");
-    for name in ["corruption", "negative_association", "join"] {
+    for name in ["negative_association", "join"] {
         server.post(&path, &json!({"attack": name})).await.fault("/attack", "guarantee-unsupported");
     }
     let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": 2}, "more": 1});

@@ -271,6 +271,27 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn where_every_primary_value_tells_no_joint_row_is_left() {
+    let server = Server::start().await;
+    let rows: String = (0..12).map(|i| format!("{},o{},{}\n", i % 5, i % 4, i % 4)).collect();
+    let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary"], "suppress_chain": true});
+    let release =
+        server.publish(&server.dataset(format!("age,occ,salary\n{rows}")).await, json!({"method": method})).await;
+    assert_eq!(release["tables"][1]["parts"][0]["rows"], 0);
+    assert_eq!(server.part(&release, "t2", "rows").await, "occ,salary\n");
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    let found = server.post(&format!("{path}/audits"), &json!({"attack": "chain"})).await.ok(200);
+    assert_eq!(found["breach"], false, "{found:#}");
+    let query =
+        json!({"queries": [{"where": [{"attribute": "occ", "in": ["o1"]}, {"attribute": "salary", "in": [1]}]}]});
+    let answer = server.post(&format!("{path}/queries"), &query).await.ok(200)["answers"][0].clone();
+    // three rows, and a quarter of what may stand there
+    assert_eq!((answer["estimate"].as_f64(), &answer["error_model"]), (Some(0.75), &json!("multinomial")));
+    assert_eq!(server.get(&format!("{path}/tables/t2/parts/rows?format=parquet")).await.status, 200);
+    assert_eq!(server.get(&format!("{path}/archive")).await.status, 200);
+}
+
 /// Section 8.5 of the specification, from the parts, literally: the women who earn as asked.
 fn expected(qi: &[u8], primary: &Buckets, lists: &Buckets, joint: &[Vec<String>], salaries: &[&str]) -> f64 {
     let women = by_bucket(qi).into_iter().map(|(bucket, of)| (bucket, of.iter().filter(|sex| *sex == "F").count()));
