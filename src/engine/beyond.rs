@@ -22,12 +22,7 @@ pub(super) struct Wide<'a> {
 
 impl<'a> Wide<'a> {
     /// `beside` are the further columns, rows in the same order.
-    pub(super) fn of(
-        specification: &Specification,
-        table: &'a Table,
-        beside: Option<&Table>,
-        union: &Union,
-    ) -> Self {
+    pub(super) fn of(specification: &Specification, table: &'a Table, beside: Option<&Table>, union: &Union) -> Self {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
         let Some(beside) = beside else { return Self { table: Cow::Borrowed(table), at, own } };
@@ -79,10 +74,11 @@ impl<'a> Wide<'a> {
     ) -> Result<(), Cancelled> {
         let separate =
             matches!(&specification.method, MethodSpec::Versatile(spec) if spec.correlated == Correlated::Separate);
-        let protected = design.schemas().iter().flat_map(|schema| schema.guards.clone()).fold(
-            AttrSet::EMPTY,
-            |all, guard| all.union(guard.protects.attributes()),
-        );
+        let protected = design
+            .schemas()
+            .iter()
+            .flat_map(|schema| schema.guards.clone())
+            .fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()));
         for before in union.bucketized().iter() {
             for now in protected.iter().filter(|now| *now != before) {
                 control.check()?;

@@ -77,9 +77,13 @@ impl Clash {
                     "{common} records stand in a dataset of the series of which something was published; {added} were added since, and \
                      {removed} removed. Tables of both would tell the difference"
                 );
-                let mut remedies = vec!["upload these records as a new series where they are other people, with same_people=false"];
+                let mut remedies =
+                    vec!["upload these records as a new series where they are other people, with same_people=false"];
                 if *added > 0 {
-                    remedies.insert(0, "upload the added records as a dataset of their own into the same series, and publish that");
+                    remedies.insert(
+                        0,
+                        "upload the added records as a dataset of their own into the same series, and publish that",
+                    );
                 }
                 Problem::new(Kind::OverlappingRowSets, detail)
                     .with("common", *common)
@@ -258,9 +262,10 @@ impl Judged<'_> {
     fn unnamed(&self, earlier: &Earlier, seen: &BTreeSet<Mark>) -> Option<Clash> {
         let identities = &earlier.identities;
         let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
-        let of_rules = earlier.rules.iter().flat_map(|(_, rule)| {
-            rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination)
-        });
+        let of_rules = earlier
+            .rules
+            .iter()
+            .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
         let named: BTreeSet<&str> = of_disclosures.chain(of_rules).map(|name| identities.canonical(name)).collect();
         let here: BTreeSet<&str> = self.columns.iter().map(|name| identities.canonical(name)).collect();
         let missing: Vec<&str> = named.difference(&here).copied().collect();
@@ -289,13 +294,13 @@ impl Judged<'_> {
 /// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
 pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) -> Vec<usize> {
     let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
-    let of_rules = earlier.rules.iter().flat_map(|(_, rule)| {
-        rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination)
-    });
+    let of_rules = earlier
+        .rules
+        .iter()
+        .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
     let identities = &earlier.identities;
     let named: BTreeSet<&str> = of_disclosures.chain(of_rules).flat_map(|name| identities.roots(name)).collect();
-    let wanted =
-        |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
+    let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
     columns.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect()
 }
 
@@ -305,7 +310,8 @@ fn undecidable(detail: &str) -> Clash {
 
 /// The names that the ledger of a series has.
 fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
-    let published = earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
+    let published =
+        earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
     let mut names = BTreeSet::new();
     for (_, disclosure) in published.disclosures {
         names.extend(disclosure.attributes);

@@ -6,9 +6,9 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::beside::{Beside, Clash, Judged};
 use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_further, too_full};
 use super::people::ENOUGH;
-use super::beside::{Beside, Clash, Judged};
 use super::publish::further_columns;
 use super::worker::MemoryBudget;
 use super::{
@@ -359,8 +359,12 @@ impl Desk {
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
         let unknown_people = self.unknown_people(&dataset).await?;
-        let need = memory_of(&dataset, &profiles, &specification)
-            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further.1));
+        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
+            &dataset,
+            &profiles,
+            &specification,
+            &further.1,
+        ));
         let is_unproven = specification.unproven.is_some();
         let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, unknown_people);
         if let Err(problem) = self.budget.judge(need) {

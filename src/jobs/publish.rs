@@ -7,20 +7,20 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::beside::{Beside, Judged, further};
 use super::life::ended as ended_problem;
 use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_further, too_full};
 use super::worker::{MemoryBudget, Taken};
-use super::beside::{Beside, Judged, further};
 use super::{
-    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, DisclosureRecord, JobRecord, NewDisclosure, NewRelease,
-    PartShelf, Runner, StandingRuleRecord, Stop, Store, StoreError, problem_of,
+    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, DisclosureRecord, JobRecord, NewDisclosure,
+    NewRelease, PartShelf, Runner, StandingRuleRecord, Stop, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine::{self, Order, PartStore, Released, Stopped};
 use crate::ledger::{Disclosure, Earlier, StandingRule};
-use crate::microdata::{ColumnProfile, Table};
 use crate::microdata::formats::Limits;
+use crate::microdata::{ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
@@ -56,8 +56,12 @@ impl Runner for Publisher {
         let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
         let earlier = beside.await.map_err(failed)?.earlier;
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-        let need = memory_of(&dataset, &profiles, &specification)
-            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further));
+        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
+            &dataset,
+            &profiles,
+            &specification,
+            &further,
+        ));
         self.budget.take(need).await.map_err(Stop::Failed)
     }
 
@@ -69,13 +73,8 @@ impl Runner for Publisher {
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged = Judged {
-            store,
-            vault: &self.vault,
-            dataset: &dataset,
-            columns: &columns,
-            used: &specification.names,
-        };
+        let judged =
+            Judged { store, vault: &self.vault, dataset: &dataset, columns: &columns, used: &specification.names };
         let sources = Sources { store, vault: &self.vault, limits: &self.limits };
         let loaded = |names: &[String], used: &[usize]| {
             load(&assignment.handle, sources, &dataset, (names, used), control).map_err(unloaded)
@@ -89,9 +88,9 @@ impl Runner for Publisher {
         let mut tries = 0;
         while tries < LEDGER_TRIES {
             control.check()?;
-            let beside = assignment.handle.block_on(async {
-                judged.beside(&store.series(&job.tenant, &job.series).await?).await
-            });
+            let beside = assignment
+                .handle
+                .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
             let Beside { earlier, version, clash } = beside.map_err(failed)?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
                 return Err(Stop::Refused(clash.problem()));

@@ -107,7 +107,8 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         let mut earlier = stated.clone();
         earlier.disclosures.extend(published.disclosures);
         earlier.rules.extend(published.rules);
-        let ids: Vec<Uuid> = stated.disclosures.iter().map(|(id, _)| *id).chain(snapshot.entries.iter().map(|entry| entry.id)).collect();
+        let ids: Vec<Uuid> =
+            stated.disclosures.iter().map(|(id, _)| *id).chain(snapshot.entries.iter().map(|entry| entry.id)).collect();
         let mut names: Vec<String> = Vec::new();
         for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
             for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {

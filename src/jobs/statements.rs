@@ -101,7 +101,8 @@ impl Statement {
     /// What is wrong with it by itself.
     fn faults(&self) -> Option<String> {
         let text = |text: &str| !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0');
-        let names = self.tables.iter().flat_map(|table| table.attributes.iter().chain([&table.name]).chain(table.cuts.keys()));
+        let names =
+            self.tables.iter().flat_map(|table| table.attributes.iter().chain([&table.name]).chain(table.cuts.keys()));
         let names = names.chain(self.aliases.iter().flat_map(|(name, of)| [name, of]));
         let mut names = names.chain(self.functions.iter().flat_map(|(name, of)| of.iter().chain([name])));
         let few = self.tables.len() + self.aliases.len() + self.functions.len();

@@ -207,7 +207,13 @@ mod tests {
     }
 
     fn plain(table: &str, attributes: &str) -> Disclosure {
-        Disclosure { table: table.into(), attributes: names(attributes), standing: KeptStanding::Plain, partial: false, unproven: None }
+        Disclosure {
+            table: table.into(),
+            attributes: names(attributes),
+            standing: KeptStanding::Plain,
+            partial: false,
+            unproven: None,
+        }
     }
 
     fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {

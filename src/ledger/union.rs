@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::aside::{Aside, Values};
-use super::{Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest};
+use super::{
+    Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest,
+};
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
 use crate::publication::{Protected, StatedTaxonomy, Uninformative};
@@ -160,7 +162,9 @@ impl Union {
                     vec![(None, Protected::Joint(joint))]
                 }
                 false => exact
-                    .flat_map(|(name, set)| set.iter().map(move |attr| (name, Protected::Attribute(attr))).collect::<Vec<_>>())
+                    .flat_map(|(name, set)| {
+                        set.iter().map(move |attr| (name, Protected::Attribute(attr))).collect::<Vec<_>>()
+                    })
                     .collect(),
             };
             for (name, protects) in protected {
@@ -272,7 +276,8 @@ impl Union {
         {
             for (index, new) in tables.iter().enumerate() {
                 let twice = bucketized.intersection(sensitive[index]);
-                let told = || self.told(*bucketized, sensitive[index]).filter(|_| schema.attributes.meets(new.attributes));
+                let told =
+                    || self.told(*bucketized, sensitive[index]).filter(|_| schema.attributes.meets(new.attributes));
                 if let Some(twice) = twice.iter().next() {
                     let detail = format!(
                         "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",

@@ -3,12 +3,13 @@
 
 use crate::problem::Kind;
 use Kind::{
-    BadColumns, CompositionUndecidable, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
-    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, InfeasibleRoot,
-    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf, OverlappingRowSets,
-    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, SeriesUndeclared, StorageFull, TooLarge,
-    TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
-    UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    BadColumns, CompositionUndecidable, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch,
+    EmptyTable, Forbidden, ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict,
+    IdentifierPublished, InfeasibleRoot, Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty,
+    NotAcceptable, NotFound, NotGnf, OverlappingRowSets, ParameterRange, Quota, ReservedName, RuleImpossible,
+    RuleIneligible, RuleMalformed, SeriesUndeclared, StorageFull, TooLarge, TooManyAttributes, TooManyColumns,
+    TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute, UnknownField,
+    UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
