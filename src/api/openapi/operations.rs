@@ -68,6 +68,9 @@ pub(super) const FAULTS: &[Kind] = &[
 pub(super) const OF_JOBS: &[Kind] = &[
     InvalidSpecification,
     CompositionViolated,
+    OverlappingRowSets,
+    CompositionUndecidable,
+    SeriesUndeclared,
     Gone,
     WorkLimit,
     Kind::Deadline,
