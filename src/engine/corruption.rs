@@ -53,7 +53,7 @@ impl Corruption {
             asked.extend(tables.map(|(table, _)| (table, attr, rule.clone(), bound)));
         }
         // of rules into one attribute of a table the strictest says it for all
-        asked.sort_by(|a, b| (a.0, a.1, a.3).cmp(&(b.0, b.1, b.3)));
+        asked.sort_by_key(|(table, attr, _, bound)| (*table, *attr, *bound));
         asked.dedup_by_key(|(table, attr, ..)| (*table, *attr));
         if asked.is_empty() {
             let detail =

@@ -6,8 +6,11 @@ use super::cells::Cells;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
-/// The largest posterior of a value in each bucket of a table, `(count, of)`, for whoever knows the values of so many of its rows, those
-/// that tell most of the others; `None` where no row is left. Buckets in the order of their labels.
+/// How probable a value is, as `(count, of)`; `None` where no row is left that could have it.
+type Posterior = Option<(u64, u64)>;
+
+/// The largest posterior of a value in each bucket of a table, for whoever knows the values of so many of its rows, those
+/// that tell most of the others. Buckets in the order of their labels; nothing where no part has the attribute.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -17,7 +20,7 @@ pub fn corrupted(
     sensitive: Attr,
     known: u64,
     control: &Control,
-) -> Result<Option<Vec<Option<(u64, u64)>>>, Cancelled> {
+) -> Result<Option<Vec<Posterior>>, Cancelled> {
     let table = &cells.tables[table];
     let part = table.parts.iter().find(|part| part.column(sensitive).is_some());
     let Some((part, codes)) = part.and_then(|part| Some((part, part.column(sensitive)?))) else { return Ok(None) };
@@ -35,7 +38,7 @@ pub fn corrupted(
 }
 
 /// Of a bucket of `size` rows, of whose values so many are of nobody, each with a value that the bucket has not otherwise.
-fn posterior(counts: impl Iterator<Item = u64>, size: u64, counterfeits: u64, known: u64) -> Option<(u64, u64)> {
+fn posterior(counts: impl Iterator<Item = u64>, size: u64, counterfeits: u64, known: u64) -> Posterior {
     let left = size.checked_sub(known).filter(|left| *left > 0)?;
     let (mut most, mut single) = (0, 0);
     for count in counts {
