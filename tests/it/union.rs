@@ -130,7 +130,10 @@ fn reaches(rule: &Rule, tables: &[&Table]) -> bool {
     let mut reached = rule.known.clone();
     loop {
         let before = reached.len();
-        for table in tables.iter().filter(|table| !table.attributes.is_disjoint(&reached)) {
+        for table in tables {
+            if table.attributes.is_disjoint(&reached) {
+                continue;
+            }
             reached.extend(table.attributes.iter().filter(|name| **name != rule.sensitive).cloned());
         }
         if reached.len() == before {
