@@ -11,11 +11,11 @@ use flate2::read::GzDecoder;
 use guardian::control::Control;
 use guardian::microdata::formats::Limits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
-use guardian::microdata::{Attr, AttrSet, Coarse, Column, Table, phi_squared};
+use guardian::microdata::{Attr, AttrSet, BINS, Coarse, Column, Table, phi_squared};
 use guardian::publication::{Ground, Guarantee, Ratio};
 use guardian::publish::generalize::Generalization;
 use guardian::publish::partition::{Split, Unstated};
-use guardian::publish::slicing::{BINS, Bins, Columns, Diversity, Slicing};
+use guardian::publish::slicing::{Bins, Columns, Diversity, Slicing};
 
 /// The attributes of the paper's smaller table, occupation last.
 const OCC_7: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "occupation"];

@@ -157,6 +157,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         specification: &specification,
         table: &table,
         streams: &streams,
+        beside: None,
         earlier: &earlier,
         provenance: &provenance,
     };

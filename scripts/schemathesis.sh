@@ -42,6 +42,8 @@ finish() {
     rm -rf -- "$home"
     exit "$status"
 }
+export SCHEMATHESIS_HOOKS=schemathesis_hooks
+export PYTHONPATH=$PWD/scripts${PYTHONPATH:+:$PYTHONPATH}
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -91,6 +91,7 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/verifications", Needs(Scope::Jobs)),
     ("POST", "/v1/analyses/differential-inference", Needs(Scope::ReleasesRead)),
     ("GET", "/v1/series/{name}", Needs(Scope::LedgerRead)),
+    ("POST", "/v1/series/{name}/disclosures", Needs(Scope::LedgerOverride)),
     // whoever answers for releases sees who did what, and so does whoever runs the service
     ("GET", "/v1/audit-log", NeedsOne(&[Scope::Operate, Scope::ReleasesApprove])),
     ("GET", "/healthz", Open),

@@ -12,7 +12,7 @@ use super::verifications::{Shelved, computed, refused, shelved};
 use super::{App, originals};
 use crate::engine::{self, Attacked};
 use crate::problem::Problem;
-use crate::spec;
+use crate::spec::{self, Attack};
 
 /// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
 #[derive(ToSchema)]
@@ -34,6 +34,17 @@ pub(super) struct AuditRequest {
 /// every requirement, or the one whose pointer is given as `rule`, `joins` tells what it comes to on each join that counts, and in which
 /// group. There is a breach where that is not what was asked for. A join of too many tuples is `work-limit`; an earlier release that is
 /// withdrawn is `gone`.
+/// `chain`, `exclusion`, `excludable` and `forced` are played on the parts of decomposed releases. A joint row is possible at a place
+/// of its primary value when some assignment of all joint rows puts it there with values that each bucket lists. `chain`: whoever
+/// knows somebody's primary value is left with fewer than `lambda` values (2 where nothing is said) of another sensitive attribute.
+/// `exclusion`: the same for whoever knows of up to `excluded` (1) primary values that they are not somebody's; what fewer exclusions
+/// tell is not listed again. The posterior of such a finding is what one of the values left has at least. `forced`: a value is certain
+/// of more of a bucket's rows than 1/l. `excludable`: a listed value that no assignment has, which is noise that protects nobody.
+///
+/// `corruption` is played on the parts of bucketized tables, also of those with counterfeits: whoever knows the sensitive values of
+/// `corrupted` (1) rows of a bucket, those that tell most, removes them from the bucket's. A value that is left more than once is
+/// real; one that is left once may be a counterfeit. A finding is a bucket in which a value of another row is then more probable than
+/// the rule allows.
 ///
 /// `proxy` needs the original, and so the scope `releases:internal`; each time is in the audit log. Half of the original's rows, a
 /// secret half that is always the same, stands for what an adversary knows of people like these: how often the values of each
@@ -54,7 +65,7 @@ pub(super) async fn create(
     Id(id): Id,
     Document(document): Document,
 ) -> Result<Json<Attacked>, Problem> {
-    let (attack, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
+    let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
     if attack.uses_original() {
         return originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
@@ -72,8 +83,14 @@ pub(super) async fn create(
         return attacked.await.map(Json);
     }
     let attacked = computed(move |control| {
+        if attack == Attack::Corruption {
+            return shelf.corruption(options.corrupted, rule.as_deref(), control);
+        }
         let (material, _room) = shelf.read(control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
+        if attack.of_decompositions() {
+            return engine::conclude(&material, &manifest, (attack, options), &rules, control);
+        }
         engine::attack_tables(&material, attack, &rules, &|_| 0, &manifest, control)
     });
     attacked.await.map(Json)

@@ -123,6 +123,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(audits::create))
         .routes(routes!(analyses::differential_inference))
         .routes(routes!(series::get))
+        .routes(routes!(series::state))
         .routes(routes!(audit_log::list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

@@ -1,21 +1,89 @@
 //! What the ledger holds of a series.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::App;
 use super::access::Who;
-use super::extract::Name;
-use crate::problem::Problem;
-use crate::report::Series;
+use super::extract::{Document, Name};
+use crate::jobs::Statement;
+use crate::problem::{Kind, Problem};
+use crate::report::{Series, SeriesDisclosure};
 
 /// What was published of a series
 ///
 /// Disclosures, the rules that stand, which disclosures can be joined, and which pairs of attributes cannot be published side by side
-/// any more. Held against each other are disclosures of the same content; the lists show those of all contents.
+/// any more. Held against each other are disclosures of the same people, and what was entered; the lists show those of all contents.
 #[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),
     responses((status = 200, body = Series)))]
 pub(super) async fn get(State(app): State<App>, Who(caller): Who, Name(name): Name) -> Result<Json<Series>, Problem> {
     let _place = app.plans.take()?;
     app.desk.series(&caller, name).await.map(Json)
+}
+
+/// What is stated of a series.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+pub(super) struct StatementDocument {
+    /// Why, 1 to 500 characters.
+    reason: String,
+    /// Tables that were published before or elsewhere.
+    tables: Vec<TableDocument>,
+    /// Other names of attributes, each with the attribute; a name for itself is a new attribute.
+    aliases: BTreeMap<String, String>,
+    /// Attributes that are computed from others, each with these.
+    functions: BTreeMap<String, Vec<String>>,
+}
+
+/// A table that was published before or elsewhere.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+pub(super) struct TableDocument {
+    /// What it is called.
+    name: String,
+    /// Its attributes, by the names of the series.
+    attributes: Vec<String>,
+    /// `plain`: exact tuples; `unsealed`: anything else.
+    standing: String,
+    /// The published cut of each generalized attribute.
+    cuts: BTreeMap<String, Vec<String>>,
+    /// The dataset that holds its rows.
+    dataset: Option<Uuid>,
+}
+
+/// The disclosures that were entered.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Entered {
+    /// In the order of the request.
+    disclosures: Vec<SeriesDisclosure>,
+}
+
+/// States what was published before or elsewhere, and what attributes are called
+///
+/// Every further release of the series is held to it, whatever its content. A table that is not `plain` tolerates no other that
+/// shares an attribute. An alias is another name of an attribute; a name that is stated to be its own alias is a new attribute. What is
+/// computed from an attribute counts as that attribute. Nothing that was stated is changed or taken back.
+#[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
+    request_body = StatementDocument,
+    responses((status = 201, body = Entered)))]
+pub(super) async fn state(
+    State(app): State<App>,
+    Who(caller): Who,
+    Name(name): Name,
+    Document(document): Document,
+) -> Result<(StatusCode, Json<Entered>), Problem> {
+    let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
+    let statement: Statement =
+        serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
+    let entered = app.desk.state(&caller, &name, statement).await?;
+    let _place = app.plans.take()?;
+    let series = app.desk.series(&caller, name).await?;
+    let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
+    Ok((StatusCode::CREATED, Json(Entered { disclosures })))
 }

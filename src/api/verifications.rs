@@ -341,11 +341,13 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
         let detail = format!("the key has not the scope {scope}, without which no release is read");
         return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
     }
-    let (_, shelf) = shelved(app, caller, release).await?;
+    let (manifest, shelf) = shelved(app, caller, release).await?;
     let found = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
         let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
-        engine::verify_tables(&material, &asked, control)
+        let mut found = engine::verify_tables(&material, &asked, control)?;
+        found.warnings.extend(engine::judged_together(&manifest));
+        Ok(found)
     });
     found.await.map(Json)
 }
@@ -393,6 +395,19 @@ impl Shelved {
             }
             _ => Stopped::Refused(problem_of(&StoreError::corrupt(error))),
         })
+    }
+
+    /// Plays `corruption` on the parts.
+    pub(super) fn corruption(
+        &self,
+        known: usize,
+        rule: Option<&str>,
+        control: &Control,
+    ) -> Result<engine::Attacked, Stopped> {
+        let asked = engine::Corruption::of(&self.manifest, known, rule)?;
+        let mut room = Room::new(self.budget.clone());
+        room.hold(asked.memory()).map_err(Stopped::Refused)?;
+        asked.play(&self.parts, control)
     }
 
     /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped.

@@ -361,7 +361,7 @@ proptest! {
         }
         let Ok(possible) = possible else { return Err(TestCaseError::fail("worlds are possible")) };
         let chains = possible.chains(2, 2);
-        let exclusions = possible.exclusions((2, 2), 2, u64::MAX, &Control::default()).unwrap().unwrap();
+        let exclusions = possible.exclusions((2, 2), 2, u64::MAX, &Control::default()).expect("an answer").expect("few choices");
         let forced = possible.forced(&[2, 2]);
         for bucket in 0..2 {
             for at in 0..2 {

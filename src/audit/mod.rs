@@ -8,6 +8,7 @@
 
 mod claims;
 mod classes;
+mod concluding;
 mod content;
 mod decomposed;
 mod dictionary;
@@ -48,6 +49,7 @@ mod sliced;
 #[cfg(test)]
 mod tests;
 
+pub use concluding::{Conclusion, Conclusions, GivenDecomposition, Question, conclude};
 pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};

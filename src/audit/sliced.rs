@@ -257,7 +257,9 @@ fn cells_of(world: &mut World, part: usize, column: usize, cells: Cells) {
     world.publication.tables[0].parts[part].columns[column].cells = cells;
 }
 
-const FAULTS_OF_BOXES: &[(&str, fn(&mut World), CheckName)] = &[
+type FaultOfBoxes = (&'static str, fn(&mut World), CheckName);
+
+const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     ("a box that is too wide", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..64"]), Content),
     ("a box that is too narrow", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "22..33"]), Content),
     ("ends that are no values", |w| boxes_of(w, "t1.qi.csv", 0, &["54..64", "20..52"]), Content),

@@ -132,7 +132,8 @@ fn table(
         // with an original, what is eligible is asked of the original
         let joint = decomposition.is_some_and(|claim| claim.is_joint(claimed));
         let listed = claimed.rows == RowMeaning::Values;
-        let counted = !listed && !(joint && decomposition.is_some_and(|claim| claim.leaves_out()));
+        let lacking = joint && decomposition.is_some_and(|claim| claim.leaves_out());
+        let counted = !(listed || lacking);
         if evidence.original.is_none() && counted {
             shown.note(evidence, &part);
         }

@@ -84,8 +84,14 @@ pub(super) fn play(
     match attack {
         Attack::ExactPosteriors => worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
-        Attack::Membership | Attack::Join => {
-            let detail = "this attack is played on releases alone";
+        Attack::Membership
+        | Attack::Chain
+        | Attack::Exclusion
+        | Attack::Excludable
+        | Attack::Forced
+        | Attack::Corruption
+        | Attack::Join => {
+            let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
         }
     }

@@ -1,6 +1,6 @@
 //! The internal report of a release: what the original says of it.
 
-use super::query::{boxes_of, unread};
+use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
 use super::{Order, Stopped, notices_of};
 use crate::control::Control;
 use crate::model::{Boxes, Cells, Shape};
@@ -46,6 +46,16 @@ pub(super) fn report(
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let errors = utility::errors_of_boxes(&boxes, table, &workload(asked), &mut below, control)?;
+        report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
+        return Ok(report);
+    }
+    if let (Some(said), Some(asked)) = (decomposition_of(publication), asked.count_queries) {
+        let wanted = read_of(said, table.attributes());
+        let cells = Cells::read(publication, |of| wanted[of], &kinds, parts, control).map_err(unread)?;
+        let mut stream = order.streams.stream("workload");
+        let mut below = |bound: u32| stream.below(bound);
+        let model = model_of(said, &cells)?;
+        let errors = utility::errors_of_decomposition(&model, &cells, table, &workload(asked), &mut below, control)?;
         report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
         return Ok(report);
     }

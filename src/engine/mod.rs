@@ -2,6 +2,9 @@
 //! Knows nothing of HTTP, SQL, clocks or the async runtime.
 
 mod attack;
+mod beyond;
+mod concluding;
+mod corruption;
 mod earlier;
 mod entropy;
 mod exposure;
@@ -28,16 +31,20 @@ use crate::audit::AuditStopped;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table};
-use crate::privacy::{self, Demand, Dependency, Status};
+use crate::privacy::{self, Demand, Dependency, Rule, Schema, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{SlicedDiversity, Unit};
+use crate::publication::{Beside, SlicedDiversity, Unit};
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
 use crate::spec::reader::child;
 use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
 
+use beyond::Wide;
+
 pub use attack::{Attacked, Finding, Findings};
+pub use concluding::conclude;
+pub use corruption::Corruption;
 pub use earlier::{Joinable, OnJoin, against, earlier_of, tuples_of};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
@@ -50,7 +57,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    read_file, read_published, rules_of, stated_by, verify_tables,
+    judged_together, read_file, read_published, rules_of, stated_by, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -144,37 +151,59 @@ struct Prepared {
     dependencies: Known,
 }
 
-/// Plans a specification against counts, rows where they are known, and the ledger. The design may be infeasible.
-fn prepare(
-    specification: &Specification,
-    (counts, rows): (&dyn Counts, Option<Rows<'_>>),
-    earlier: &Earlier,
-    dependencies: Known,
-    control: &Control,
-) -> Result<Prepared, Unplanned> {
-    let mut union = Union::new(&specification.names, earlier).map_err(|TooManyAttributes(found)| {
+/// What the ledger holds in the attributes of a job, and behind them those that its dependencies name.
+fn united(specification: &Specification, earlier: &Earlier) -> Result<Union, Unplanned> {
+    let names = [specification.names.as_slice(), &specification.dropped_names].concat();
+    let mut union = Union::new(&names, earlier).map_err(|TooManyAttributes(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
-        let detail = "the job and the earlier releases of the same dataset together have too many attributes";
+        let detail = "the job and the earlier releases of the same people together have too many attributes";
         Refusal(vec![
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
-    union.assume(&dependencies.all);
     union.set_aside(&specification.uninformative, &specification.taxonomies);
+    Ok(union)
+}
+
+/// Plans a specification against counts, rows where they are known, and the ledger. The design may be infeasible. What is to be
+/// published without proof is planned as if nothing were published yet.
+fn prepare(
+    specification: &Specification,
+    (counts, rows): (&dyn Counts, Option<Rows<'_>>),
+    (mut union, joined): (Union, &Beside),
+    dependencies: Known,
+    wide: Option<&Wide<'_>>,
+    control: &Control,
+) -> Result<Prepared, Unplanned> {
+    let beyond = wide.map_or(Ok(Vec::new()), |wide| wide.dependencies(specification, &dependencies, control))?;
+    union.assume(&dependencies.all, &beyond);
+    let (earlier, standing_rules) = beside(specification, &union);
     let input = Input {
         counts,
         published_names: &specification.published_names,
-        earlier: &union.schemas,
-        standing_rules: &union.rules,
+        earlier,
+        standing_rules,
         dependencies: &dependencies.all,
-        beside: Some(&earlier.beside),
+        beside: Some(joined),
         rows,
     };
     let design = match &specification.schema {
         Some(tables) => publish::judge_proposed(&specification.method, tables, &input)?,
         None => publish::plan(&specification.method, &input, control)?,
     };
+    if let Some(wide) = wide {
+        let known = [dependencies.all.as_slice(), &beyond].concat();
+        wide.link(&mut union, specification, &design, &known, control)?;
+    }
     Ok(Prepared { design, union, dependencies })
+}
+
+/// What a design is made beside.
+fn beside<'a>(specification: &Specification, union: &'a Union) -> (&'a [Schema], &'a [Rule]) {
+    match specification.unproven {
+        Some(_) => (&[], &[]),
+        None => (&union.schemas, &union.rules),
+    }
 }
 
 impl Prepared {
@@ -206,7 +235,11 @@ fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
     let dependencies = Known::declared(specification);
-    match prepare(specification, (counts, None), &Earlier::default(), dependencies, &Control::default()) {
+    let nothing = Earlier::default();
+    let prepared = united(specification, &nothing).and_then(|union| {
+        prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
+    });
+    match prepared {
         Err(Unplanned::Refused(Refusal(faults))) => faults,
         Err(Unplanned::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {
@@ -319,14 +352,15 @@ impl Known {
     }
 }
 
-/// The dry run. `faults` are those of the specification itself; with any of them a job is refused. What looks at the data sees
+/// The dry run of a table, and of the columns that earlier releases have and it has not. `faults` are those of the specification itself;
+/// with any of them a job is refused. What looks at the data sees
 /// buckets drawn from `streams`, which are not those of any job.
 ///
 /// # Errors
 /// [`Stopped::Refused`] when the specification cannot even be planned.
 pub fn dry_run(
     specification: &Specification,
-    table: &Table,
+    (table, beside): (&Table, Option<&Table>),
     streams: &Streams,
     earlier: &Earlier,
     faults: Vec<Fault>,
@@ -337,7 +371,11 @@ pub fn dry_run(
     let (permuted, strange) = on_terrain(specification, permuted);
     let mut faults = with_strange(faults, strange);
     let rows = Some(Rows { table: &permuted, streams });
-    let prepared = plan_or_refuse(specification, (&permuted, rows), earlier, dependencies, &mut faults, control)?;
+    let union = united(specification, earlier).map_err(Stopped::from)?;
+    let wide = Wide::of(specification, table, beside, &union);
+    let prepared =
+        prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
+    let prepared = planned_or_refused(prepared, &mut faults)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
     exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
@@ -356,19 +394,14 @@ pub fn dry_run_from_counts(
     problem: &Problem,
 ) -> Result<Plan, Stopped> {
     let (dependencies, control) = (Known::declared(specification), Control::default());
-    let prepared = plan_or_refuse(specification, (counts, None), earlier, dependencies, &mut faults, &control)?;
+    let union = united(specification, earlier).map_err(Stopped::from)?;
+    let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
+    let prepared = planned_or_refused(prepared, &mut faults)?;
     Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
-fn plan_or_refuse(
-    specification: &Specification,
-    data: (&dyn Counts, Option<Rows<'_>>),
-    earlier: &Earlier,
-    dependencies: Known,
-    faults: &mut Vec<Fault>,
-    control: &Control,
-) -> Result<Prepared, Stopped> {
-    prepare(specification, data, earlier, dependencies, control).map_err(|unplanned| match unplanned {
+fn planned_or_refused(prepared: Result<Prepared, Unplanned>, faults: &mut Vec<Fault>) -> Result<Prepared, Stopped> {
+    prepared.map_err(|unplanned| match unplanned {
         Unplanned::Refused(Refusal(more)) => {
             faults.extend(more);
             Refusal(std::mem::take(faults)).into()
@@ -405,12 +438,15 @@ fn judged(
     } else if let Err(violations) = prepared.compose() {
         composition.verdict = "violated".to_owned();
         composition.violations = violations.iter().map(violation_in_json).collect();
-        problems.push(composition_problem(&violations).to_json("about:blank"));
+        if specification.unproven.is_none() {
+            problems.push(composition_problem(&violations).to_json("about:blank"));
+        }
     }
     let relied_on = &prepared.design.relied_on;
     let mut warnings = notices_of(specification);
     warnings.extend(prepared.dependencies.notices(relied_on));
     warnings.extend(proposal::notices(specification, &prepared.design, &prepared.union));
+    warnings.extend(plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(plan::choice_in_words(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(plan::strangers_in_words));
     warnings.extend(prepared.design.planned().filter_map(plan::seen_through_in_words));

@@ -31,7 +31,8 @@ pub struct Plan {
     pub exposed_to: Vec<ExposedTo>,
     /// How the release would stand beside earlier ones.
     pub composition: Composition,
-    /// What only some methods have to say: the buckets of `bucketize`, as its manifest would state them.
+    /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
+    /// state them.
     #[schema(value_type = Option<Object>)]
     pub particulars: Option<Value>,
     /// What a job would answer.
@@ -101,10 +102,10 @@ pub struct PlanRule {
 pub struct PlanTable {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// `marginal`, `bucketized`, `sliced` or `generalized`.
+    /// `marginal`, `bucketized`, `sliced`, `generalized`, `decomposed` or `sensitive`.
     pub kind: String,
     /// `plain` or `sealed`; `unsealed` where a schema proposes buckets for which no rule states a guarantee, where buckets of a sliced
-    /// table do not hold it alone, and of generalized tables that do not keep one whatever stands beside them.
+    /// table do not hold it alone, of both tables of a decomposition, and of generalized tables that do not keep one whatever stands beside them.
     pub standing: String,
     /// Its attributes.
     pub attributes: Vec<String>,
@@ -242,6 +243,7 @@ pub(super) fn in_words(
             .planned()
             .find(|planned| planned.faults.is_empty())
             .map(PlannedBuckets::particulars)
+            .or_else(|| decomposition(design))
             .or_else(|| {
                 let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
                 Some(Particulars::Sequential(Box::new(cut.sequence.clone())))
@@ -253,6 +255,14 @@ pub(super) fn in_words(
     }
 }
 
+/// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.
+fn decomposition(design: &Design) -> Option<Particulars> {
+    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref())?;
+    let drawn = decomposed.drawn.as_deref()?;
+    let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
+    Some(Particulars::Decompose(decomposed.particulars(drawn, &labels)))
+}
+
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
 pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
     (planned.strangers > 0).then(|| Notice {
@@ -260,6 +270,24 @@ pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
         pointer: Some("/method/thresholds".to_owned()),
         detail: format!("{} of the values with a threshold of their own do not occur", planned.strangers),
     })
+}
+
+/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, and what bounds them.
+pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
+    let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
+    let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
+    let notice = |rule: &DesignedRule| {
+        let name = &names[rule.rule.sensitive.index()];
+        Notice {
+            r#type: "not-bounded".to_owned(),
+            pointer: rule.pointer.clone(),
+            detail: format!(
+                "whoever reads both tables may find a value of {name} likelier than its l says; versatile, with a rule from the \
+                 quasi-identifiers to each sensitive attribute, bounds every one of them"
+            ),
+        }
+    };
+    design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect()
 }
 
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.

@@ -8,9 +8,9 @@ use super::Stopped;
 use super::verify::taxonomies_of;
 use crate::control::Control;
 use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, Cells, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
+use crate::model::{Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
 use crate::problem::{Kind, Problem};
-use crate::publication::{Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
+use crate::publication::{Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -82,7 +82,11 @@ impl Asked {
             work = work.saturating_add(Estimator::work(&shape, &route, rows));
             (query, route)
         };
-        let queries = queries.into_iter().map(routed).collect();
+        let queries: Vec<(CountQuery, Route)> = queries.into_iter().map(routed).collect();
+        if let Some(said) = decomposition_of(&publication) {
+            let asked = queries.iter().flat_map(|(query, _)| query.iter().map(|selection| selection.attribute));
+            needed = read_of(said, asked.collect());
+        }
         if work > MOST_WORK {
             let detail = "the queries together look at more rows than one request may; send them in several";
             return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
@@ -123,16 +127,32 @@ impl Asked {
         }
         let cells = Cells::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
         let cells = cells.map_err(unread)?;
+        if let Some(said) = decomposition_of(&self.publication) {
+            return self.answer_of_decomposition(said, &cells, control);
+        }
         let routes: Vec<Route> = self.queries.iter().map(|(_, route)| route.clone()).collect();
         let estimator = Estimator::new(&self.shape, &cells, &routes, control)?;
         let answer = |(query, route): &(CountQuery, Route)| {
-            let admitted = query.iter().filter_map(|selection| {
-                Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?)))
-            });
-            let predicates: Predicates = admitted.collect();
-            let estimate = estimator.estimate(route, &predicates, control)?;
+            let estimate = estimator.estimate(route, &predicates(query, &cells), control)?;
             Ok(estimate.into())
         };
+        self.queries.iter().map(answer).collect()
+    }
+
+    fn answer_of_decomposition(
+        &self,
+        said: &Decomposition,
+        cells: &Cells,
+        control: &Control,
+    ) -> Result<Vec<QueryAnswer>, Stopped> {
+        let model = model_of(said, cells)?;
+        let work = model.work().saturating_mul(self.queries.len() as u64);
+        if work > MOST_WORK {
+            let detail = "the queries together look at more joint values than one request may; send them in several";
+            let problem = Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work);
+            return Err(Stopped::Refused(problem));
+        }
+        let answer = |(query, _): &(CountQuery, Route)| Ok(model.estimate(&predicates(query, cells), control)?.into());
         self.queries.iter().map(answer).collect()
     }
 }
@@ -149,6 +169,34 @@ impl From<Estimate> for QueryAnswer {
             },
         }
     }
+}
+
+fn predicates(query: &CountQuery, cells: &Cells) -> Predicates {
+    let admitted = query
+        .iter()
+        .filter_map(|selection| Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?))));
+    admitted.collect()
+}
+
+/// What is said of a decomposition, where a publication is one.
+pub(super) fn decomposition_of(publication: &Publication) -> Option<&Decomposition> {
+    match &publication.particulars {
+        Particulars::Decompose(said) => Some(said),
+        _ => None,
+    }
+}
+
+/// The attributes of both its tables that are read to answer for `asked`.
+pub(super) fn read_of(said: &Decomposition, asked: AttrSet) -> Vec<Option<AttrSet>> {
+    let sensitive: AttrSet = said.l.keys().copied().collect();
+    vec![Some(asked.union(sensitive)), Some(sensitive)]
+}
+
+/// The model of a decomposition that was read.
+pub(super) fn model_of<'c>(said: &Decomposition, cells: &'c Cells) -> Result<Decomposed<'c>, Stopped> {
+    let others: Vec<_> = said.l.keys().copied().filter(|attr| *attr != said.primary).collect();
+    Decomposed::of(cells, said.primary, &others)
+        .ok_or_else(|| Stopped::bug("the parts of a decomposition are not what its manifest says"))
 }
 
 /// The one table of a publication, where cells of it stand for several values.

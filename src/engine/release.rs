@@ -1,10 +1,10 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, composition_problem, method_name, prepare, standing_by_tables};
+use super::{Known, Prepared, Stopped, Wide, beside, composition_problem, method_name, prepare, standing_by_tables};
 use crate::audit::{self, Audit, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
-use crate::ledger::{self, Disclosure, Earlier, StandingRule};
+use crate::ledger::{self, Disclosure, Earlier, KeptStanding, StandingRule};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Status;
 use crate::publication::{Guarantee, HeldBy, Protected, Publication, Witness};
@@ -24,6 +24,8 @@ pub struct Order<'a> {
     pub table: &'a Table,
     /// The randomness of the release.
     pub streams: &'a Streams,
+    /// The columns that earlier releases have and the specification does not use, rows in the same order.
+    pub beside: Option<&'a Table>,
     /// What the ledger holds of the same people.
     pub earlier: &'a Earlier,
     /// Name and time of the release.
@@ -56,7 +58,11 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         return Err(Refusal(strange).into());
     }
     let rows = Some(Rows { table: &permuted, streams: order.streams });
-    let prepared = prepare(specification, (&permuted, rows), order.earlier, dependencies, control)?;
+    let union = super::united(specification, order.earlier)?;
+    let wide = Wide::of(specification, table, order.beside, &union);
+    let prepared =
+        prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
+    drop(wide);
     super::feasible(&prepared.design, specification)?;
     if prepared.design.decision == Decision::Undecided {
         return Err(Stopped::bug("no tables were chosen though the rows are known"));
@@ -65,7 +71,9 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
         return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
     }
-    prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
+    if specification.unproven.is_none() {
+        prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
+    }
 
     let (publication, witness, written) = publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
@@ -102,6 +110,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
 
     let mut warnings = stated_choices(specification);
     warnings.extend(prepared.dependencies.notices(&prepared.design.relied_on));
+    warnings.extend(super::plan::not_bounded_in_words(&prepared.design, &specification.published_names));
     warnings.extend(super::plan::choice_for_readers(&prepared.design.decision));
     let achieved = |rule: usize| achieved(&audit, &publication, rule);
     let mut manifest = manifest(
@@ -130,16 +139,21 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         Some(Generalization { levels_per_row: levels, values_per_row: values })
     });
     internal.warnings.extend(prepared.design.planned().filter_map(super::plan::seen_through_in_words));
-    Ok(Released {
-        internal,
-        manifest,
-        disclosures: ledger::disclosures(
-            &publication,
-            &specification.names,
-            (&specification.uninformative, &specification.taxonomies),
-        ),
-        rules: standing_rules(&prepared.design, specification),
-    })
+    let mut disclosures = ledger::disclosures(
+        &publication,
+        &specification.names,
+        (&specification.uninformative, &specification.taxonomies),
+    );
+    let mut rules = standing_rules(&prepared.design, specification);
+    if let Some(reason) = &specification.unproven {
+        // nobody has shown that its seals and rules hold beside the others: later releases neither rely on them nor are held to them
+        for disclosure in &mut disclosures {
+            disclosure.standing = KeptStanding::Unsealed;
+            disclosure.unproven = Some(reason.clone());
+        }
+        rules.clear();
+    }
+    Ok(Released { internal, manifest, disclosures, rules })
 }
 
 /// Runs the method on the secretly permuted rows, of which the witness speaks, and writes every part.
@@ -153,11 +167,12 @@ fn publish_and_write(
     let Order { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
+    let (earlier, standing_rules) = beside(specification, &prepared.union);
     let input = Input {
         counts: permuted,
         published_names: &specification.published_names,
-        earlier: &prepared.union.schemas,
-        standing_rules: &prepared.union.rules,
+        earlier,
+        standing_rules,
         dependencies: &prepared.dependencies.all,
         beside: Some(&order.earlier.beside),
         rows: Some(Rows { table: permuted, streams }),

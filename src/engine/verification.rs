@@ -41,6 +41,9 @@ pub type Take<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
 pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) -> Result<ReadFile, Problem> {
     let names = reader.names().to_vec();
     let (builders, rows) = gather(names.len(), &mut || reader.next_chunk(), limits, take)?;
+    if rows == 0 {
+        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
+    }
     Ok(finished(names, builders, reader.kinds(), rows))
 }
 
@@ -79,9 +82,6 @@ fn gather(
             size.bytes += column.values().size() as u64;
         }
         take(memory(rows, &sizes))?;
-    }
-    if rows == 0 {
-        return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
     }
     Ok((builders, rows as usize))
 }
@@ -424,6 +424,18 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         }
     }
     Ok(found)
+}
+
+/// What whoever holds a decomposed release against rules should know: here its tables are anybody's.
+#[must_use]
+pub fn judged_together(manifest: &Manifest) -> Option<Notice> {
+    (manifest.method.r#type == "decompose").then(|| Notice {
+        r#type: "judged-apart".to_owned(),
+        pointer: None,
+        detail: "the tables of a decomposition hold their rules together, as its manifest and guardian verify say; here they are judged \
+                 as tables of anybody, of which the joint values lead around the buckets"
+            .to_owned(),
+    })
 }
 
 fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::attack::Attacked>) -> Verification {

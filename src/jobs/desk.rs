@@ -6,8 +6,10 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, too_full};
-use super::publish::earlier;
+use super::beside::{Beside, Clash, Judged};
+use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_further, too_full};
+use super::people::ENOUGH;
+use super::publish::further_columns;
 use super::sequence;
 use super::worker::MemoryBudget;
 use super::{
@@ -17,7 +19,7 @@ use super::{
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::{self, Plan, Stopped};
-use crate::identity::{Actor, Caller, Token, TokenHash};
+use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
@@ -218,10 +220,10 @@ impl Desk {
             Some(specification) if faults.is_empty() => specification,
             _ => return Err(Problem::of_faults(faults)),
         };
-        if matches!(specification.method, spec::MethodSpec::Sequential(_)) {
-            let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
-            let snapshot = snapshot.map_err(|error| problem_of(&error))?;
-            sequence::named(self.store.as_ref(), &dataset, &snapshot, &specification).await?;
+        if specification.unproven.is_some() && !caller.may(Scope::LedgerOverride) {
+            let scope = Scope::LedgerOverride.name();
+            let detail = format!("to publish without proof needs the scope {scope}");
+            return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
         }
         self.budget.judge(memory_of(&dataset, &profiles, &specification))?;
         let reuse_key = self.reuse_key(&dataset, &specification);
@@ -229,6 +231,13 @@ impl Desk {
         if let Some((release, status)) = ended {
             return Err(super::life::ended(&status, release));
         }
+        let beside = self.beside(&dataset, &profiles, &specification).await?;
+        if let Some(clash) = beside.clash.filter(|_| specification.unproven.is_none())
+            && self.release_of_key(&dataset, reuse_key).await?.is_none()
+        {
+            return Err(clash.problem());
+        }
+        sequence::named(self.store.as_ref(), &dataset, &beside.earlier, &specification).await?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -256,6 +265,36 @@ impl Desk {
         meter::submitted(&job.method, job.status == JobStatus::Succeeded);
         self.signals.job_queued();
         Ok(job)
+    }
+
+    /// What was published of the people of a dataset.
+    async fn beside(
+        &self,
+        dataset: &DatasetRecord,
+        profiles: &[ColumnProfile],
+        specification: &Specification,
+    ) -> Result<Beside, Problem> {
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let judged = Judged {
+            store: self.store.as_ref(),
+            vault: &self.vault,
+            dataset,
+            columns: &columns,
+            used: &specification.names,
+        };
+        let series = self.store.series(&dataset.tenant, &dataset.series).await.map_err(|error| problem_of(&error))?;
+        judged.beside(&series).await.map_err(|error| problem_of(&error))
+    }
+
+    /// Whether nobody can tell if other series speak of the people of a dataset.
+    async fn unknown_people(&self, dataset: &DatasetRecord) -> Result<bool, Problem> {
+        if dataset.record_key.is_some() {
+            return Ok(false);
+        }
+        let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
+        let others = people.iter().any(|record| record.series != dataset.series);
+        let own = people.into_iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people);
+        Ok(others && own.is_none_or(|people| people.sampled < ENOUGH))
     }
 
     /// Submissions at the very same moment may together exceed the limit by their number.
@@ -305,9 +344,7 @@ impl Desk {
         let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let faults = reading.faults;
-        let snapshot = self.store.disclosures(&dataset.tenant, &dataset.series, &dataset.content_hash).await;
-        let snapshot = snapshot.map_err(|error| problem_of(&error))?;
-        let mut earlier = earlier(&snapshot).map_err(|error| problem_of(&error))?;
+        let Beside { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
         // tables that are only proposed are no job's
         let reused = match specification.schema {
             Some(_) => None,
@@ -318,12 +355,28 @@ impl Desk {
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
         }
+        let clash = clash.filter(|_| reused.is_none());
         self.note(caller, Action::Plan, dataset.id).await?;
-        let need = memory_of(&dataset, &profiles, &specification);
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
+        let unknown_people = self.unknown_people(&dataset).await?;
+        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
+            &dataset,
+            &profiles,
+            &specification,
+            &further.1,
+        ));
+        let is_unproven = specification.unproven.is_some();
+        let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, unknown_people);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            return engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem).map_err(unplanned);
+            let planned = engine::dry_run_from_counts(&specification, &counts, &earlier, faults, &problem);
+            return planned.map_err(unplanned).map(|mut plan| {
+                told(&mut plan);
+                plan
+            });
         }
         let room = self.budget.take_now(need)?;
         let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
@@ -334,23 +387,30 @@ impl Desk {
             let _room = room;
             let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
             let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
-            let table = loaded.map_err(|error| match error {
+            let unread = |error| match error {
                 LoadError::Cancelled => Stopped::Cancelled,
                 other => Stopped::Refused(unloaded(other)),
-            })?;
+            };
+            let table = loaded.map_err(unread)?;
+            let beside = match further.1.is_empty() {
+                true => None,
+                false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
+            };
             let place = (&handle, &store);
             earlier.beside =
-                sequence::beside(place, sources, (&dataset, &profiles), &snapshot, &specification, &control)?;
+                sequence::beside(place, sources, (&dataset, &profiles), &earlier, &specification, &control)?;
             let key = ReleaseKey::draw().map_err(|error| Stopped::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
             })?;
-            engine::dry_run(&specification, &table, &Streams::Keyed(key), &earlier, faults, &control)
+            let columns = (&table, beside.as_ref());
+            engine::dry_run(&specification, columns, &Streams::Keyed(key), &earlier, faults, &control)
         });
         let planned =
             planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
         drop(stop_when_dropped);
         let planned = planned.map(|mut plan| {
+            told(&mut plan);
             plan.warnings.extend(reused.map(|release| Notice {
                 r#type: "release-reused".to_owned(),
                 pointer: None,
@@ -359,6 +419,27 @@ impl Desk {
             plan
         });
         planned.map_err(unplanned)
+    }
+}
+
+/// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
+fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_people: bool) {
+    if let Some(clash) = clash {
+        clash.verdict().clone_into(&mut plan.composition.verdict);
+        plan.composition.counts = clash.counts();
+        if !is_unproven {
+            plan.problems.push(clash.problem().to_json("about:blank"));
+            plan.feasible = false;
+        }
+    }
+    if unknown_people {
+        plan.warnings.push(Notice {
+            r#type: "people-unknown".to_owned(),
+            pointer: None,
+            detail: "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: whether \
+                     other series speak of the same people is not known"
+                .to_owned(),
+        });
     }
 }
 

@@ -42,6 +42,8 @@ pub enum Action {
     PutTaxonomy,
     /// A taxonomy was deleted.
     DeleteTaxonomy,
+    /// Something was stated of a series: earlier disclosures, other names of attributes.
+    State,
     /// A tenant's settings were decided.
     SetTenant,
     /// A key was made.
@@ -52,7 +54,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Upload,
         Self::Purge,
         Self::ReadProfile,
@@ -68,6 +70,7 @@ impl Action {
         Self::PutPolicy,
         Self::PutTaxonomy,
         Self::DeleteTaxonomy,
+        Self::State,
         Self::SetTenant,
         Self::CreateKey,
         Self::RevokeKey,
@@ -92,6 +95,7 @@ impl Action {
             Self::PutPolicy => "policy.put",
             Self::PutTaxonomy => "taxonomy.put",
             Self::DeleteTaxonomy => "taxonomy.delete",
+            Self::State => "series.state",
             Self::SetTenant => "tenant.set",
             Self::CreateKey => "key.create",
             Self::RevokeKey => "key.revoke",

@@ -123,6 +123,20 @@ pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfi
     engine::memory(dataset.rows, &sizes_of(dataset, profiles, used))
 }
 
+/// The bytes of memory that looking at further columns beside those of a release takes: nothing where there are none.
+#[must_use]
+pub(super) fn memory_of_further(
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    specification: &Specification,
+    further: &[usize],
+) -> u64 {
+    if further.is_empty() {
+        return 0;
+    }
+    memory_of_columns(dataset, profiles, &[further, &specification.used].concat())
+}
+
 fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
     /// For a value of a dataset that was uploaded before bytes were counted.
     const UNKNOWN_BYTES: u64 = 32;

@@ -6,6 +6,7 @@
 //! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
 //! bounded number of times and each time for longer. A job's wrapped key exists exactly until the job ends.
 
+mod beside;
 mod datasets;
 mod desk;
 mod disclosures;
@@ -32,6 +33,7 @@ mod sequence;
 mod series;
 mod shelf;
 mod signals;
+mod statements;
 mod taxonomies;
 mod tenants;
 mod upload;
@@ -74,6 +76,7 @@ pub use repeats::{NewRepeat, RepeatRecord, Repeats};
 pub use seal::seal_datasets;
 pub use shelf::{PartShelf, decompress};
 pub use signals::Signals;
+pub use statements::{StatedStanding, StatedTable, Statement};
 pub use taxonomies::{NewTaxonomy, Taxonomies, TaxonomyRecord, TaxonomyVersion};
 pub use tenants::{TenantSettings, Tenants};
 pub use upload::{UploadRequest, upload};

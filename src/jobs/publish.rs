@@ -4,22 +4,24 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use uuid::Uuid;
 
+use super::beside::{Beside, Judged, further};
 use super::life::ended as ended_problem;
-use super::load::{LoadError, Sources, facts_of, load, memory_of, too_full};
-use super::sequence::beside;
+use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_further, too_full};
+use super::sequence;
 use super::worker::{MemoryBudget, Taken};
 use super::{
-    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, JobRecord, LedgerSnapshot, NewDisclosure, NewRelease,
-    PartShelf, Runner, Stop, Store, StoreError, problem_of,
+    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, DisclosureRecord, JobRecord, NewDisclosure,
+    NewRelease, PartShelf, Runner, StandingRuleRecord, Stop, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine::{self, Order, PartStore, Released, Stopped};
-use crate::ledger::Earlier;
-use crate::microdata::ColumnProfile;
+use crate::ledger::{Disclosure, Earlier, StandingRule};
 use crate::microdata::formats::Limits;
+use crate::microdata::{ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
 use crate::random::{ReleaseKey, Streams};
@@ -49,7 +51,19 @@ impl Runner for Publisher {
         let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
-        self.budget.take(memory_of(&dataset, &profiles, &specification)).await.map_err(Stop::Failed)
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let judged =
+            Judged { store, vault: &self.vault, dataset: &dataset, columns: &columns, used: &specification.names };
+        let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
+        let earlier = beside.await.map_err(failed)?.earlier;
+        let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
+            &dataset,
+            &profiles,
+            &specification,
+            &further,
+        ));
+        self.budget.take(need).await.map_err(Stop::Failed)
     }
 
     fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
@@ -59,53 +73,63 @@ impl Runner for Publisher {
         let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
+        let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+        let judged =
+            Judged { store, vault: &self.vault, dataset: &dataset, columns: &columns, used: &specification.names };
         let sources = Sources { store, vault: &self.vault, limits: &self.limits };
-        let table = load(&assignment.handle, sources, &dataset, (&specification.names, &specification.used), control)
-            .map_err(unloaded)?;
+        let loaded = |names: &[String], used: &[usize]| {
+            load(&assignment.handle, sources, &dataset, (names, used), control).map_err(unloaded)
+        };
+        let table = loaded(&specification.names, &specification.used)?;
         let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work =
             Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
-        for _ in 0..LEDGER_TRIES {
-            let snapshot = store.disclosures(&job.tenant, &job.series, &dataset.content_hash);
-            let snapshot = assignment.handle.block_on(snapshot).map_err(failed)?;
+        let mut made: Option<(Earlier, Commit)> = None;
+        let mut further: (Vec<usize>, Option<Table>) = (Vec::new(), None);
+        let mut tries = 0;
+        while tries < LEDGER_TRIES {
+            control.check()?;
+            let beside = assignment
+                .handle
+                .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
+            let Beside { mut earlier, version, clash } = beside.map_err(failed)?;
+            if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
+                return Err(Stop::Refused(clash.problem()));
+            }
             // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
             let ended = assignment.handle.block_on(store.ended_release(&job.tenant, &job.reuse_key));
             if let Some((release, status)) = ended.map_err(failed)? {
                 return Err(Stop::Refused(ended_problem(&status, release)));
             }
-            let id = Uuid::now_v7();
-            let provenance = Provenance {
-                id: Some(id),
-                series: Some(job.series.clone()),
-                created_at: self.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-                composition: "same_dataset_only",
-                reproducible: false,
-            };
-            let mut earlier = earlier(&snapshot).map_err(failed)?;
             let place = (&assignment.handle, &assignment.store);
-            earlier.beside =
-                beside(place, sources, (&dataset, &profiles), &snapshot, &specification, control).map_err(stop)?;
-            let order = Order {
-                specification: &specification,
-                table: &table,
-                streams: &streams,
-                earlier: &earlier,
-                provenance: &provenance,
+            let of = (&dataset, &profiles[..]);
+            earlier.beside = sequence::beside(place, sources, of, &earlier, &specification, control).map_err(stop)?;
+            let commit = match made.take() {
+                // what moved was another content's
+                Some((before, commit)) if before == earlier => {
+                    Commit { series_version: Some(version), now: self.clock.now(), ..commit }
+                }
+                outdated => {
+                    tries += 1;
+                    if outdated.is_some() {
+                        let dropped = store.drop_attempt(job.id, assignment.attempt);
+                        assignment.handle.block_on(dropped).map_err(failed)?;
+                    }
+                    let places = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+                    if places != further.0 {
+                        let names: Vec<String> = places.iter().map(|&at| columns[at].clone()).collect();
+                        further = (places.clone(), Some(loaded(&names, &places)?));
+                    }
+                    self.make(&work, (&table, further.1.as_ref()), &streams, &earlier, version, control)?
+                }
             };
-            let mut shelf = Shelf(work.shelf());
-            let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
-            control.begin(Phase::Commit, 1)?;
-            let sealed = self.sealed(&dataset, id, &released.internal).map_err(unloaded)?;
-            let commit = Commit { internal_report: Some(sealed), ..work.commit(id, released, snapshot.version)? };
-            match assignment.handle.block_on(store.commit(commit)).map_err(failed)? {
+            let id = commit.release.id;
+            match assignment.handle.block_on(store.commit(commit.clone())).map_err(failed)? {
                 CommitOutcome::Committed => return Ok(Completion::Committed(id)),
                 CommitOutcome::LeaseLost => return Ok(Completion::LeaseLost),
                 CommitOutcome::AlreadyReleased(release) => return Ok(Completion::Reused(release)),
-                // another release of the same people came first: judge, and if need be design, beside it
-                CommitOutcome::LedgerMoved => {
-                    let dropped = store.drop_attempt(job.id, assignment.attempt);
-                    assignment.handle.block_on(dropped).map_err(failed)?;
-                }
+                // another release of the same people may have come first: judge, and if need be design, beside it
+                CommitOutcome::LedgerMoved => made = Some((earlier, commit)),
             }
         }
         let problem = Problem::new(Kind::Unavailable, "other releases of the same series kept coming first");
@@ -114,6 +138,33 @@ impl Runner for Publisher {
 }
 
 impl Publisher {
+    /// Makes the release beside what the ledger holds, ready to be committed.
+    fn make(
+        &self,
+        work: &Work<'_>,
+        (table, beside): (&Table, Option<&Table>),
+        streams: &Streams,
+        earlier: &Earlier,
+        version: i64,
+        control: &Control,
+    ) -> Result<Commit, Stop> {
+        let id = Uuid::now_v7();
+        let provenance = Provenance {
+            id: Some(id),
+            series: Some(work.assignment.job.series.clone()),
+            created_at: self.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            composition: if work.specification.unproven.is_some() { "unproven" } else { "enforced" },
+            reproducible: false,
+        };
+        let order =
+            Order { specification: work.specification, table, beside, streams, earlier, provenance: &provenance };
+        let mut shelf = Shelf(work.shelf());
+        let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
+        control.begin(Phase::Commit, 1)?;
+        let sealed = self.sealed(work.dataset, id, &released.internal).map_err(unloaded)?;
+        Ok(Commit { internal_report: Some(sealed), ..work.commit(id, released, version)? })
+    }
+
     /// What the original says of a release, sealed like the original.
     fn sealed(&self, dataset: &DatasetRecord, release: Uuid, report: &InternalReport) -> Result<Sealed, LoadError> {
         let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
@@ -136,7 +187,7 @@ impl Work<'_> {
         PartShelf::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
-    fn commit(&self, id: Uuid, released: Released, ledger_version: i64) -> Result<Commit, Stop> {
+    fn commit(&self, id: Uuid, released: Released, version: i64) -> Result<Commit, Stop> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
             value.map_err(|error| failed(StoreError::corrupt(error)))
@@ -170,8 +221,8 @@ impl Work<'_> {
                 status: if is_held(job) { "held" } else { "published" }.to_owned(),
             },
             internal_report: None,
-            ledger_version,
-            series_version: None,
+            ledger_version: 0,
+            series_version: Some(version),
             now,
         })
     }
@@ -208,19 +259,32 @@ pub(super) fn specification_of(
     }
 }
 
+/// The places of columns that the ledger names and the specification does not use, but for those that cannot be loaded.
+pub(super) fn further_columns(
+    columns: &[String],
+    profiles: &[ColumnProfile],
+    specification: &Specification,
+    earlier: &Earlier,
+    limits: &Limits,
+) -> Vec<usize> {
+    let places = further(columns, &specification.names, earlier);
+    places.into_iter().filter(|&at| !profiles[at].exceeds(limits)).collect()
+}
+
 /// What the ledger holds, understood.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
-pub(super) fn earlier(snapshot: &LedgerSnapshot) -> Result<Earlier, StoreError> {
+pub(super) fn earlier_of<'a>(
+    entries: impl Iterator<Item = &'a DisclosureRecord>,
+    rules: impl Iterator<Item = &'a StandingRuleRecord>,
+) -> Result<Earlier, StoreError> {
     let mut earlier = Earlier::default();
-    for entry in &snapshot.entries {
-        let disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
-        earlier.disclosures.push((entry.release, disclosure));
+    for entry in entries {
+        earlier.disclosures.push((entry.release, Disclosure::deserialize(&entry.body).map_err(StoreError::corrupt)?));
     }
-    for rule in &snapshot.rules {
-        let standing = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
-        earlier.rules.push((rule.release, standing));
+    for rule in rules {
+        earlier.rules.push((rule.release, StandingRule::deserialize(&rule.body).map_err(StoreError::corrupt)?));
     }
     Ok(earlier)
 }

@@ -87,7 +87,7 @@ pub struct Commit {
     pub internal_report: Option<Sealed>,
     /// The version of the content's ledger it was judged by.
     pub ledger_version: i64,
-    /// The version of the whole series it was judged by; not looked at where there is none.
+    /// The version of the whole series it was judged by, which is looked at in place of the other where it is there.
     pub series_version: Option<i64>,
     /// The time.
     pub now: DateTime<Utc>,

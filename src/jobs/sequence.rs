@@ -6,10 +6,10 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::load::{LoadError, Sources, load};
-use super::{DatasetRecord, LedgerSnapshot, PartShelf, ReleaseRecord, Store, StoreError, problem_of};
+use super::{DatasetRecord, PartShelf, ReleaseRecord, Store, StoreError, problem_of};
 use crate::control::Control;
 use crate::engine::{self, Stopped};
-use crate::ledger::Disclosure;
+use crate::ledger::{Earlier, Identities};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Beside;
@@ -23,14 +23,14 @@ use crate::spec::{MethodSpec, SequentialSpec, Specification};
 pub(super) async fn named(
     store: &dyn Store,
     dataset: &DatasetRecord,
-    snapshot: &LedgerSnapshot,
+    earlier: &Earlier,
     specification: &Specification,
 ) -> Result<Vec<ReleaseRecord>, Problem> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
         // what is of another content or series is not told from what is not there
-        let same = snapshot.entries.iter().any(|entry| entry.release == *id);
+        let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
         match release.filter(|release| same && release.status == "published") {
             Some(release) => found.push(release),
@@ -51,16 +51,27 @@ pub(super) fn beside(
     (handle, store): (&Handle, &Arc<dyn Store>),
     sources: Sources<'_>,
     (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
-    snapshot: &LedgerSnapshot,
+    earlier: &Earlier,
     specification: &Specification,
     control: &Control,
 ) -> Result<Beside, Stopped> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Beside::default()) };
-    let named = handle.block_on(named(store.as_ref(), dataset, snapshot, specification)).map_err(Stopped::Refused)?;
+    let named = handle.block_on(named(store.as_ref(), dataset, earlier, specification)).map_err(Stopped::Refused)?;
     let (mut beside, mut faults) = (Beside::default(), Vec::new());
+    let mut names: Vec<Vec<String>> = Vec::new();
     for (at, release) in named.into_iter().enumerate() {
         control.check()?;
-        match read((handle, store), &release, snapshot) {
+        let attributes = names_of(earlier, release.id).map_err(corrupt)?;
+        let others = specification.names.iter().chain(names.iter().flatten());
+        if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
+            let detail = format!(
+                "releases are joined by the names of their attributes, and {name} of the release counts as {other}, which stands in another"
+            );
+            faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, detail));
+            continue;
+        }
+        names.push(attributes);
+        match read((handle, store), &release, earlier) {
             Ok(release) => beside.releases.push(release),
             Err(Stopped::Refused(problem)) if problem.kind == Kind::BadColumns => {
                 faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, problem.detail));
@@ -83,6 +94,24 @@ pub(super) fn beside(
     Ok(beside)
 }
 
+/// An attribute that counts as another one of the join, which has another name.
+fn renamed<'a>(
+    identities: &Identities,
+    attributes: &'a [String],
+    others: impl Iterator<Item = &'a String> + Clone,
+) -> Option<(&'a String, &'a String)> {
+    attributes.iter().find_map(|name| {
+        let roots = identities.roots(name);
+        let mut others = others.clone();
+        let found = others.find(|other| *other != name && !identities.roots(other).is_disjoint(&roots));
+        found.map(|other| (name, other))
+    })
+}
+
+fn corrupt(error: StoreError) -> Stopped {
+    Stopped::Refused(problem_of(&error))
+}
+
 /// The columns that exclusions name.
 fn excluded(spec: &SequentialSpec) -> Vec<String> {
     let sides = spec.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
@@ -95,12 +124,11 @@ fn excluded(spec: &SequentialSpec) -> Vec<String> {
 fn read(
     (handle, store): (&Handle, &Arc<dyn Store>),
     release: &ReleaseRecord,
-    snapshot: &LedgerSnapshot,
+    earlier: &Earlier,
 ) -> Result<crate::publication::EarlierRelease, Stopped> {
-    let corrupt = |error: StoreError| Stopped::Refused(problem_of(&error));
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
-    let names = names_of(snapshot, release.id).map_err(corrupt)?;
+    let names = names_of(earlier, release.id).map_err(corrupt)?;
     let shelf = PartShelf::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
     let part = engine::tuples_of(&manifest).map_err(Stopped::Refused)?;
     let file = engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(Stopped::Refused)?;
@@ -108,9 +136,8 @@ fn read(
 }
 
 /// The dataset's names of the attributes of a release's first table.
-fn names_of(snapshot: &LedgerSnapshot, release: Uuid) -> Result<Vec<String>, StoreError> {
-    let entry = snapshot.entries.iter().find(|entry| entry.release == release);
-    let entry = entry.ok_or_else(|| StoreError::corrupt("a release has no disclosure"))?;
-    let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
-    Ok(disclosure.attributes)
+fn names_of(earlier: &Earlier, release: Uuid) -> Result<Vec<String>, StoreError> {
+    let found = earlier.disclosures.iter().find(|(of, _)| *of == release);
+    let (_, disclosure) = found.ok_or_else(|| StoreError::corrupt("a release has no disclosure"))?;
+    Ok(disclosure.attributes.clone())
 }

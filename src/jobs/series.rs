@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+use uuid::Uuid;
 
 use super::disclosures::{DisclosureRecord, SeriesEntry, SeriesRecord};
-use super::publish::earlier;
-use super::{Desk, LedgerSnapshot, StoreError, problem_of};
+use super::publish::earlier_of;
+use super::{Desk, LedgerSnapshot, Statement, StoreError, problem_of};
 use crate::identity::Caller;
-use crate::ledger::{self, Disclosure, KeptStanding, StandingRule};
+use crate::ledger::{self, Disclosure, Earlier, KeptStanding, StandingRule};
 use crate::problem::{Kind, Problem};
-use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes};
+use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
 const MAX_PAIRED: usize = 64;
@@ -23,6 +25,7 @@ impl Desk {
     pub async fn series(&self, caller: &Caller, name: String) -> Result<Series, Problem> {
         let record = self.store.series(&caller.tenant, &name).await.map_err(|error| problem_of(&error))?;
         let first = record.datasets.iter().map(|(_, at)| *at);
+        let first = first.chain(record.statements.iter().map(|statement| statement.recorded_at));
         let first = first.chain(record.entries.iter().map(|entry| entry.entry.recorded_at)).min();
         let created_at = first.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))?;
         // pairs by pairs by tables: not on a thread that answers others
@@ -46,12 +49,6 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
     let mut contents: BTreeMap<[u8; 32], LedgerSnapshot> = BTreeMap::new();
     for SeriesEntry { content_hash, status, entry } in record.entries {
         let disclosure: Disclosure = serde_json::from_value(entry.body.clone()).map_err(StoreError::corrupt)?;
-        for name in &disclosure.attributes {
-            if !series.attributes.iter().any(|known| known.name == *name) {
-                let (aliases, function_of) = (Vec::new(), None);
-                series.attributes.push(SeriesAttribute { name: name.clone(), aliases, function_of });
-            }
-        }
         series.disclosures.push(disclosed(&entry, disclosure, &status));
         contents.entry(content_hash).or_default().entries.push(entry);
     }
@@ -67,18 +64,61 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         });
         contents.entry(content_hash).or_default().rules.push(rule);
     }
+    // what was stated is held against every content, also before there is one
+    let mut stated = Earlier::default();
+    for record in &record.statements {
+        let statement = Statement::read(record)?;
+        statement.enter(&mut stated);
+        for table in &statement.tables {
+            let entry = DisclosureRecord {
+                id: table.id,
+                release: table.id,
+                table: table.name.clone(),
+                body: Value::Null,
+                recorded_at: record.recorded_at,
+            };
+            let shown = disclosed(&entry, statement.disclosure(table), "published");
+            series.disclosures.push(SeriesDisclosure { release: None, cuts: table.cuts.clone(), ..shown });
+        }
+    }
+    series.disclosures.sort_by_key(|disclosure| disclosure.id);
+    let declared = series.disclosures.iter().flat_map(|disclosure| &disclosure.attributes).map(String::as_str);
+    let identities = &stated.identities;
+    let mut attributes: Vec<&str> = Vec::new();
+    for name in declared.chain(identities.aliases()).chain(identities.functions()) {
+        let name = identities.canonical(name);
+        if !attributes.contains(&name) {
+            attributes.push(name);
+        }
+    }
+    series.attributes = attributes
+        .into_iter()
+        .map(|name| SeriesAttribute {
+            name: name.to_owned(),
+            aliases: identities.aliases_of(name),
+            function_of: identities.function_of(name),
+        })
+        .collect();
+    if contents.is_empty() && !stated.disclosures.is_empty() {
+        contents.insert([0; 32], LedgerSnapshot::default());
+    }
     for snapshot in contents.values() {
-        let earlier = earlier(snapshot)?;
+        let published = earlier_of(snapshot.entries.iter(), snapshot.rules.iter())?;
+        let mut earlier = stated.clone();
+        earlier.disclosures.extend(published.disclosures);
+        earlier.rules.extend(published.rules);
+        let ids: Vec<Uuid> =
+            stated.disclosures.iter().map(|(id, _)| *id).chain(snapshot.entries.iter().map(|entry| entry.id)).collect();
         let mut names: Vec<String> = Vec::new();
         for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
             for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {
                 let shared = ledger::shared(before, disclosure);
                 if !shared.is_empty() {
-                    let (a, b) = (snapshot.entries[first].id, snapshot.entries[second].id);
+                    let (a, b) = (ids[first], ids[second]);
                     series.graph.push(SharedAttributes { a, b, shared });
                 }
             }
-            names.extend(disclosure.attributes.iter().cloned());
+            names.extend(disclosure.attributes.iter().map(|name| identities.canonical(name).to_owned()));
         }
         names.sort_unstable();
         names.dedup();
@@ -121,7 +161,7 @@ fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> 
         }
         .to_owned(),
         recorded_at: written(entry.recorded_at),
-        unproven: None,
+        unproven: disclosure.unproven.map(|reason| Unproven { reason }),
     }
 }
 

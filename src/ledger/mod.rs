@@ -5,25 +5,24 @@
 //! as guards (`PRIVACY`, composition). Attributes are identified by the dataset's names, never by published ones.
 
 mod aside;
+mod identity;
 mod overview;
+mod union;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, Taxonomy};
-use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
+use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
     Beside, Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy,
     Uninformative,
 };
-use aside::{Aside, Values};
 
+pub use identity::{Contradiction, Identities};
 pub use overview::{refused_pairs, shared};
-
-/// So many rules may follow from a standing rule.
-const MAX_FOLLOWED: usize = 10_000;
+pub use union::Union;
 
 /// What the ledger keeps of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,10 +36,13 @@ pub struct Disclosure {
     /// Whether rows may be missing from it: beside a table that has them all, they would be told from the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// Why it was published without proof, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<String>,
 }
 
 /// The standing of a disclosed table.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptStanding {
     /// Exact tuples.
@@ -52,7 +54,7 @@ pub enum KeptStanding {
 }
 
 /// A seal of a disclosed table.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct KeptSeal {
     /// The attributes that may be known.
     pub quasi_identifiers: Vec<String>,
@@ -71,7 +73,7 @@ pub struct KeptSeal {
 }
 
 /// A rule that a release promised.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct StandingRule {
     /// Where its specification stated it; `None` for one that follows from a dependency.
     pub pointer: Option<String>,
@@ -101,6 +103,8 @@ pub struct Earlier {
     pub rules: Vec<(Uuid, StandingRule)>,
     /// What was read back of the releases that a new one names, to be joined with it.
     pub beside: Beside,
+    /// What was stated of their attributes.
+    pub identities: Identities,
 }
 
 /// Why a release may not stand beside earlier ones.
@@ -120,245 +124,6 @@ pub struct Violation {
 /// Together, the releases have more attributes than one check can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyAttributes(pub usize);
-
-/// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own.
-#[derive(Clone, Debug, Default)]
-pub struct Union {
-    names: Vec<String>,
-    /// The earlier tables.
-    pub schemas: Vec<Schema>,
-    /// The rules that stand, but for those that protect joint values.
-    pub rules: Vec<Rule>,
-    /// Per earlier table: its release, its name, and why no other table may share an attribute with it.
-    tables: Vec<(Uuid, String, Option<&'static str>)>,
-    /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
-    joined: Vec<Uuid>,
-    /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
-    aside: Aside,
-    /// All rules that stand.
-    standing: Vec<(Uuid, Option<String>, Demand)>,
-    /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
-    followed: Vec<(Uuid, Option<String>, Demand)>,
-}
-
-impl Union {
-    /// Maps what the ledger holds onto the attributes `names` of a new job.
-    ///
-    /// # Errors
-    /// [`TooManyAttributes`] when all releases together have more than a set can hold.
-    pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
-        // what an earlier table keeps only while it stands alone no requirement speaks for
-        let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
-        let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok()).collect();
-        let mut union = Self { names: names.to_vec(), joined, ..Self::default() };
-        for (release, disclosure) in &earlier.disclosures {
-            let attributes = union.set(&disclosure.attributes)?;
-            let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
-            if let KeptStanding::Sealed(seals) = &disclosure.standing {
-                for seal in seals {
-                    let known = union.set(&seal.quasi_identifiers)?;
-                    let sensitive = union.set(&seal.sensitive)?;
-                    let protected: Vec<Protected> = match seal.joint {
-                        true => vec![Protected::Joint(sensitive)],
-                        false => sensitive.iter().map(Protected::Attribute).collect(),
-                    };
-                    for protects in protected {
-                        let name = match protects {
-                            Protected::Attribute(attr) => Some(&union.names[attr.index()]),
-                            Protected::Joint(_) | Protected::Rows => None,
-                        };
-                        let ruled_out = name.and_then(|name| seal.uninformative.get(name)).into_iter().flatten();
-                        let aside = Values {
-                            ruled_out: ruled_out.cloned().collect(),
-                            taxonomy: name.and_then(|name| seal.taxonomies.get(name)).cloned(),
-                        };
-                        of_guards.extend(seal.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
-                        guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
-                    }
-                }
-            }
-            union.schemas.push(Schema { attributes, guards });
-            union.aside.guards.push(of_guards);
-            let alone = match (&disclosure.standing, disclosure.partial) {
-                (_, true) => Some("lacks some rows"),
-                (KeptStanding::Unsealed, false) => Some("is unsealed"),
-                (_, false) => None,
-            };
-            union.tables.push((*release, disclosure.table.clone(), alone));
-        }
-        for (release, rule) in &earlier.rules {
-            let known = union.set(&rule.quasi_identifiers)?;
-            let sensitive = union.attribute(&rule.sensitive)?;
-            let combination = union.set(&rule.combination)?;
-            let protects = combination.with(sensitive);
-            if protects.len() == 1 {
-                union.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
-            }
-            let demand = Demand { known, protects, guarantee: rule.guarantee };
-            union.standing.push((*release, rule.pointer.clone(), demand));
-            let ruled_out = rule.uninformative.iter().cloned().collect();
-            union.aside.rules.push(Values { ruled_out, taxonomy: rule.taxonomy.clone() });
-        }
-        Ok(union)
-    }
-
-    /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
-    pub fn set_aside(&mut self, uninformative: &[Uninformative], taxonomies: &[StatedTaxonomy]) {
-        for Uninformative { attribute, values } in uninformative {
-            self.aside.new.entry(*attribute).or_default().ruled_out = values.iter().cloned().collect();
-        }
-        for StatedTaxonomy { attribute, tree } in taxonomies {
-            self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
-        }
-    }
-
-    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
-    /// rule protects is to stay protected too.
-    pub fn assume(&mut self, dependencies: &[Dependency]) {
-        for (release, pointer, demand) in &self.standing {
-            // what is impossible, or too much to follow, was for the earlier release to refuse
-            let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
-            let followed = expansion.derived.iter().map(|derived| (*release, pointer.clone(), derived.demand));
-            self.followed.extend(followed);
-        }
-    }
-
-    fn attribute(&mut self, name: &str) -> Result<Attr, TooManyAttributes> {
-        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        if index < MAX_ATTRIBUTES { Ok(Attr::from(index)) } else { Err(TooManyAttributes(self.names.len())) }
-    }
-
-    fn set(&mut self, names: &[String]) -> Result<AttrSet, TooManyAttributes> {
-        names.iter().map(|name| self.attribute(name)).collect()
-    }
-
-    fn named(&self, set: AttrSet) -> Vec<String> {
-        set.iter().map(|attr| self.names[attr.index()].clone()).collect()
-    }
-
-    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
-    /// beside which no earlier one may share an attribute, and what they would be.
-    ///
-    /// # Errors
-    /// Every violation.
-    pub fn check(
-        &self,
-        tables: &[Schema],
-        alone: &[(usize, &str)],
-        rules: &[(Option<String>, Demand)],
-    ) -> Result<(), Vec<Violation>> {
-        let Some(&(first_release, _, _)) = self.tables.first() else { return Ok(()) };
-        let mut violations = Vec::new();
-        for ((release, table, earlier_alone), schema) in self.tables.iter().zip(&self.schemas) {
-            for (index, new) in tables.iter().enumerate() {
-                let sensitive = |schema: &Schema| -> AttrSet {
-                    schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
-                };
-                let twice = sensitive(schema).intersection(sensitive(new));
-                if let Some(twice) = twice.iter().next() {
-                    let detail = format!(
-                        "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
-                        self.names[twice.index()]
-                    );
-                    violations.push(self.without_path(*release, rules, Some(twice), detail));
-                } else if self.joined.contains(release) {
-                    // judged on the join
-                } else if let Some(why) = earlier_alone
-                    && schema.attributes.meets(new.attributes)
-                {
-                    let detail =
-                        format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
-                    violations.push(self.without_path(*release, rules, None, detail));
-                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
-                    && schema.attributes.meets(new.attributes)
-                {
-                    let detail =
-                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
-                    violations.push(self.without_path(*release, rules, None, detail));
-                }
-            }
-        }
-        violations.extend(self.unjoined(tables, rules));
-        let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let nothing = Values::default();
-        let judge =
-            |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
-        let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
-        // of what follows, one attribute that is protected is enough, or the joint value
-        let followed = self.followed.iter().filter(|(_, _, demand)| {
-            let single = |attr| Demand { protects: AttrSet::one(attr), ..*demand };
-            violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
-        });
-        let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
-        let earlier =
-            earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
-        let aside = |demand: &Demand| self.aside.of_new(demand.protects, demand.guarantee);
-        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
-        for (release, pointer, demand, aside) in earlier.chain(new) {
-            let Status::Violated(violation) = judge(&demand, &aside) else { continue };
-            let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
-                None => (None, format!("t{}", table + 1), self.named(via)),
-                Some(earlier) => (Some(self.tables[earlier].0), self.tables[earlier].1.clone(), self.named(via)),
-            };
-            let path: Vec<_> = violation.path.iter().map(step).collect();
-            let in_the_way = path.iter().find_map(|step| step.0).or(release).unwrap_or(first_release);
-            let detail = format!(
-                "whoever knows {} could reach {} through the tables of both releases",
-                self.named(violation.reaching).join(", "),
-                self.named(demand.protects).join(", ")
-            );
-            violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
-        }
-        if violations.is_empty() { Ok(()) } else { Err(violations) }
-    }
-
-    /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
-    /// too, and no requirement was looked at with them.
-    fn unjoined(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
-        let own = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
-        let mut reached = if self.joined.is_empty() { AttrSet::EMPTY } else { own };
-        let mut found: Vec<usize> = Vec::new();
-        loop {
-            let before = found.len();
-            for (at, schema) in self.schemas.iter().enumerate() {
-                if schema.attributes.meets(reached) && !found.contains(&at) {
-                    found.push(at);
-                    reached = reached.union(schema.attributes);
-                }
-            }
-            if found.len() == before {
-                break;
-            }
-        }
-        let others = found
-            .into_iter()
-            .filter(|&at| !self.joined.contains(&self.tables[at].0) && !self.schemas[at].attributes.meets(own));
-        let violation = |at: usize| {
-            let (release, table, _) = &self.tables[at];
-            let detail = format!(
-                "table {table} of the release would be joined with those that the new one is made against, and is none of them"
-            );
-            self.without_path(*release, rules, None, detail)
-        };
-        others.map(violation).collect()
-    }
-
-    fn without_path(
-        &self,
-        release: Uuid,
-        rules: &[(Option<String>, Demand)],
-        sensitive: Option<Attr>,
-        detail: String,
-    ) -> Violation {
-        let concerns = |demand: &Demand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
-        let concerned = rules.iter().find(|(_, demand)| concerns(demand)).or_else(|| rules.first());
-        let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
-        Violation { rule: (None, pointer), release, path: Vec::new(), detail }
-    }
-}
 
 /// What the ledger keeps of the taxonomy of an attribute, where a bound goes by it.
 #[must_use]
@@ -417,6 +182,7 @@ pub fn disclosures(
             attributes: named(table.attributes()),
             standing: keep(&table.standing),
             partial: publication.suppressed > 0 || (!is_sliced && knows_beside(table)),
+            unproven: None,
         })
         .collect()
 }
@@ -437,13 +203,20 @@ fn knows_beside(table: &PublishedTable) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::{Guard, Rule, Schema};
 
     fn names(list: &str) -> Vec<String> {
         list.split_whitespace().map(str::to_owned).collect()
     }
 
     fn plain(table: &str, attributes: &str) -> Disclosure {
-        Disclosure { table: table.into(), attributes: names(attributes), standing: KeptStanding::Plain, partial: false }
+        Disclosure {
+            table: table.into(),
+            attributes: names(attributes),
+            standing: KeptStanding::Plain,
+            partial: false,
+            unproven: None,
+        }
     }
 
     fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {
@@ -460,6 +233,7 @@ mod tests {
             attributes: names(&format!("{known} {sensitive}")),
             standing: KeptStanding::Sealed(vec![seal]),
             partial: false,
+            unproven: None,
         }
     }
 
@@ -481,6 +255,7 @@ mod tests {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
             beside: Beside::default(),
+            identities: Identities::default(),
         }
     }
 

@@ -92,6 +92,7 @@ metrics! {
 
 /// The transactions of the stores.
 pub const TRANSACTIONS: &[&str] = &[
+    "admit_dataset",
     "append_audit",
     "begin_upload",
     "claim",
@@ -101,11 +102,11 @@ pub const TRANSACTIONS: &[&str] = &[
     "delete_taxonomy",
     "drop_attempt",
     "enqueue",
+    "enter_statement",
     "expire_all_leases",
     "finish",
     "heartbeat",
     "import_ledger",
-    "insert_dataset",
     "insert_first_key",
     "insert_key",
     "mark_read",
@@ -113,6 +114,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "purge_dataset",
     "put_column_chunks",
     "put_part_chunk",
+    "put_people",
     "put_policy",
     "put_taxonomy",
     "reap",

@@ -93,7 +93,10 @@ impl Cells {
                     let sizes = bucket_sizes(&part.labels).into_iter();
                     sizes.map(|size| size.saturating_sub(part.counterfeits)).collect()
                 };
-                let mut buckets = cells.parts.iter().filter(|_| several).map(real);
+                // how many values a bucket lists says nothing of its rows
+                let listed = |at: usize| table.parts[at].rows == RowMeaning::Values;
+                let of_rows = cells.parts.iter().enumerate().filter(|(at, _)| several && !listed(*at));
+                let mut buckets = of_rows.map(|(_, part)| real(part));
                 cells.buckets = buckets.next().unwrap_or_default();
                 if buckets.any(|others| others != cells.buckets) || cells.buckets.contains(&0) {
                     return Err(damaged(&format!("the parts of table {} have not the same buckets", table.name)));

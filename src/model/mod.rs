@@ -5,6 +5,8 @@
 
 mod boxes;
 mod cells;
+mod corruption;
+mod decomposed;
 mod differential;
 mod entropy;
 mod fitting;
@@ -20,6 +22,8 @@ mod tests;
 
 pub use boxes::Boxes;
 pub use cells::{Cells, Unread};
+pub use corruption::corrupted;
+pub use decomposed::Decomposed;
 pub use differential::NoisyRatio;
 pub use entropy::model_entropy;
 pub use fitting::{Fitted, MOST_CELLS};

@@ -89,10 +89,10 @@ pub fn judge(tables: &[Schema], rule: &Rule) -> Status {
     if !reach(rule.known, &edges).contains(rule.sensitive) {
         return Status::Unreachable;
     }
-    for (index, table) in tables.iter().enumerate() {
-        if let Some(known) = guards(index, table, &edges, rule) {
-            return Status::Guardian { table: index, known };
-        }
+    if let Some(index) = only_entrance(&edges, rule)
+        && let Some(known) = guards(index, &tables[index], &edges, rule)
+    {
+        return Status::Guardian { table: index, known };
     }
     let reaches = |attr: &Attr| reach(AttrSet::one(*attr), &edges).contains(rule.sensitive);
     let reaching = rule.known.iter().filter(reaches).collect();
@@ -143,6 +143,15 @@ pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
         Some(path(&cut)).filter(|path| !path.is_empty())
     });
     around.unwrap_or_else(|| path(&edges)).into_iter().map(|(table, _)| table).collect()
+}
+
+/// The one table by which the known side comes to the sensitive attribute from outside. Where there are several, each leads around
+/// the others, and none is a guardian.
+fn only_entrance(edges: &[AttrSet], rule: &Rule) -> Option<usize> {
+    let cut: Vec<AttrSet> = edges.iter().map(|edge| edge.without(rule.sensitive)).collect();
+    let reached = reach(rule.known, &cut).union(rule.known);
+    let mut entrances = (0..edges.len()).filter(|&at| edges[at].contains(rule.sensitive) && edges[at].meets(reached));
+    entrances.next().filter(|_| entrances.next().is_none())
 }
 
 /// Whether table `index` is the guardian of a rule whose known side reaches the sensitive attribute, and if so its `W`.
@@ -203,6 +212,8 @@ fn shortest_path(edges: &[AttrSet], known: AttrSet, sensitive: Attr) -> Vec<(usi
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     // hospital 0, age 1, gender 2, zipcode 3, race 4, icd9 5
@@ -227,6 +238,38 @@ mod tests {
     }
     fn hospital_rules() -> [Rule; 3] {
         [rule(&[1, 5], 4), rule(&[2, 5], 3), rule(&[0, 4], 3)]
+    }
+
+    proptest! {
+        /// By definition: every table is tried.
+        #[test]
+        fn the_one_entrance_is_the_only_guardian(
+            tables in prop::collection::vec((1..64_u8, prop::option::of(0..6_u8)), 1..6),
+            known in 1..64_u8,
+            sensitive in 0..6_u8,
+        ) {
+            let bits = |bits: u8| (0..6).filter(|bit| bits >> bit & 1 == 1).map(Attr).collect::<AttrSet>();
+            let guarantee = Guarantee::LDiversity { l: 2 };
+            let table = |&(attributes, protects): &(u8, Option<u8>)| {
+                let attributes = bits(attributes);
+                let guard = |protects: u8| Guard {
+                    known: attributes.without(Attr(protects)),
+                    protects: Protected::Attribute(Attr(protects)),
+                    guarantee,
+                };
+                Schema { attributes, guards: protects.filter(|p| attributes.contains(Attr(*p))).map(guard).into_iter().collect() }
+            };
+            let tables: Vec<Schema> = tables.iter().map(table).collect();
+            let rule = Rule { known: bits(known).without(Attr(sensitive)), sensitive: Attr(sensitive), guarantee };
+            let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
+            let all = tables.iter().enumerate();
+            let literal = all.filter_map(|(at, table)| Some((at, guards(at, table, &edges, &rule)?))).next();
+            match judge(&tables, &rule) {
+                Status::Unreachable => prop_assert!(!reach(rule.known, &edges).contains(rule.sensitive)),
+                Status::Guardian { table, known } => prop_assert_eq!(literal, Some((table, known))),
+                Status::Violated(_) => prop_assert_eq!(literal, None),
+            }
+        }
     }
 
     #[test]

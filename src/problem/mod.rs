@@ -84,6 +84,12 @@ catalogue! {
         "publish under rules that hold beside the earlier release, or use the earlier release";
     PriorReleaseViolates, "prior-release-violates", 409, "earlier releases break a requirement, whatever is published now",
         "ask for less; what is published cannot be taken back";
+    SeriesUndeclared, "series-undeclared", 409, "another series speaks of the same people",
+        "upload the dataset into the series that the problem names, or with same_people=false and a reason";
+    OverlappingRowSets, "overlapping-row-sets", 409, "some people of the dataset were published before, and not all as they are now",
+        "publish the added rows as a dataset of their own, or all rows as a new series where they are other people";
+    CompositionUndecidable, "composition-undecidable", 409, "whether earlier releases and this one together break a rule cannot be told",
+        "say what the detail asks for, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",
         "it will not come back; upload the data again if it is still needed";
     TooLarge, "too-large", 413, "too large",

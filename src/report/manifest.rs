@@ -32,7 +32,8 @@ pub struct Manifest {
     pub unit: Unit,
     /// How it was made.
     pub method: MethodName,
-    /// What it was judged against: `same_dataset_only`, or `none` without a server.
+    /// What it was judged against: `enforced` (all that was published of the same people), `unproven` (nothing had to hold beside it), or
+    /// `none` without a server; `same_dataset_only` in releases from before people were remembered.
     pub composition: String,
     /// `published`.
     pub status: String,
@@ -356,7 +357,7 @@ pub struct Provenance {
     pub series: Option<String>,
     /// RFC 3339 UTC.
     pub created_at: String,
-    /// `same_dataset_only` or `none`.
+    /// `enforced`, `unproven` or `none`.
     pub composition: &'static str,
     /// Whether the caller chose the key.
     pub reproducible: bool,

@@ -146,6 +146,7 @@ pub(super) fn resolve(
         priority: general.priority,
         deadline: general.deadline,
         reason: general.reason,
+        unproven: general.unproven,
         entropy,
         internal: general.internal,
         warnings,

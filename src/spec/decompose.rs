@@ -57,6 +57,8 @@ pub(super) struct DraftDecompose {
     primary: Option<usize>,
     l: BTreeMap<usize, u64>,
     suppress_chain: bool,
+    /// Whether nothing in it is faulty.
+    sound: bool,
 }
 
 /// Reads the method.
@@ -107,7 +109,8 @@ pub(super) fn read(
     }
     let suppress_chain = members.flag("suppress_chain", faults).unwrap_or(false);
     members.finish(faults);
-    DraftDecompose { known, primary: primary.or_else(tightest), sensitive, guessed, l, suppress_chain }
+    let sound = faults.len() == before;
+    DraftDecompose { known, primary: primary.or_else(tightest), sensitive, guessed, l, suppress_chain, sound }
 }
 
 /// The sensitive attributes, in the order of the document.
@@ -209,7 +212,7 @@ impl DraftDecompose {
     pub(super) fn resolve(&self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> Option<DecomposeSpec> {
         let sensitive = || self.sensitive.iter().filter(|(column, _)| !columns.facts[*column].overflow);
         let is_sensitive = |of: usize| sensitive().any(|(column, _)| *column == of);
-        let primary = self.primary.filter(|column| is_sensitive(*column))?;
+        let primary = self.primary.filter(|column| self.sound && is_sensitive(*column))?;
         let known: AttrSet =
             self.known.iter().filter(|column| !is_sensitive(**column)).map(|column| attrs[column]).collect();
         let rule = |&(column, place): &(usize, usize)| SubmittedRule {

@@ -23,6 +23,8 @@ pub(super) struct General {
     pub(super) deadline: Option<Duration>,
     pub(super) reason: Option<String>,
     pub(super) drop_unlisted: bool,
+    /// Why the release may stand beside earlier ones without proof, where it may.
+    pub(super) unproven: Option<String>,
     /// Whether the manifest is to state the entropy of the model, where that is said.
     pub(super) entropy: Option<bool>,
     pub(super) internal: InternalUtility,
@@ -89,7 +91,7 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     let deadline = members.text("deadline", duration::ALLOWED, faults, |text| duration::parse(text).is_some());
     let reason = members.text("reason", REASON, faults, is_reason);
     let unlisted = members.choice("unlisted", &["refuse", "drop"], faults);
-    read_composition(members, faults);
+    let unproven = read_composition(members, faults);
     let internal = utility::read_internal(members, faults);
     let entropy = utility::read_public(members, faults);
     let elsewhere = [
@@ -111,22 +113,27 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         deadline: deadline.and_then(duration::parse),
         reason: reason.map(str::to_owned),
         drop_unlisted: unlisted == Some("drop"),
+        unproven,
         entropy,
         internal,
     }
 }
 
-fn read_composition(members: &mut Members<'_>, faults: &mut Faults) {
-    let Some(mut composition) = members.object("composition", faults) else { return };
-    match composition.take("mode").map(Value::as_str) {
-        None | Some(Some("enforce")) => {}
-        Some(Some("report")) => {
-            let detail = "every release is checked against the earlier ones; use enforce";
-            return faults.unsupported(composition.at("mode"), detail);
-        }
-        Some(_) => faults.range(composition.at("mode"), "\"enforce\""),
-    }
+/// Why the release is made without proof, where that is asked for.
+fn read_composition(members: &mut Members<'_>, faults: &mut Faults) -> Option<String> {
+    let mut composition = members.object("composition", faults)?;
+    let mode = composition.choice("mode", &["enforce", "report"], faults);
+    let reported = mode == Some("report");
+    let stated = composition.text("reason", REASON, faults, is_reason).map(str::to_owned);
+    let at = composition.at("reason");
     composition.finish(faults);
+    match (reported, stated) {
+        (true, None) => faults.range(at, REASON),
+        (false, Some(_)) => faults.unsupported(at, "a release that is held to the earlier ones needs no reason"),
+        (true, stated) => return stated,
+        (false, None) => {}
+    }
+    None
 }
 
 /// Whether a text can stand as a reason.

@@ -7,6 +7,7 @@
 //! A member that is null is taken as absent.
 
 mod analysis;
+mod attacks;
 mod attributes;
 mod bucketize;
 mod check;
@@ -38,6 +39,7 @@ mod verification;
 mod tests;
 
 pub use analysis::{DifferentialInference, read_differential_inference};
+pub use attacks::{Attack, AttackOptions, read_audit};
 pub use bucketize::{BucketizeSpec, Sizes};
 pub use check::{at_values, values_missing};
 pub use decompose::DecomposeSpec;
@@ -58,5 +60,5 @@ pub use types::{
 };
 pub use utility::{CountWorkload, InternalUtility, Width};
 pub use verification::{
-    Asked, Attack, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_audit, read_verification,
+    Asked, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_verification,
 };

@@ -25,7 +25,9 @@ pub(super) struct Parts<'a> {
 /// The normalized document, and the part of it that enters the reuse key.
 pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
     let mut reuse = Map::new();
-    reuse.insert("composition".into(), json!({"mode": "enforce"}));
+    let unproven = parts.general.unproven.as_deref();
+    let mode = if unproven.is_some() { "report" } else { "enforce" };
+    reuse.insert("composition".into(), json!({"mode": mode}));
     let entropy = parts.general.entropy.unwrap_or_else(|| parts.method.states_entropy());
     reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));
@@ -42,6 +44,9 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
     }
 
     let mut full = reuse.clone();
+    if let Some(reason) = unproven {
+        full.insert("composition".into(), json!({"mode": mode, "reason": reason}));
+    }
     reuse.insert("unlisted".into(), "drop".into());
     // said of the dataset, not in the document
     if let Unit::Subject { .. } = parts.unit {

@@ -175,7 +175,7 @@ struct References<'a> {
 }
 
 impl References<'_> {
-    /// An attribute of a release. All releases are of one content, so that every attribute is a column of the dataset.
+    /// An attribute of a release, which is a column of the dataset: what only an earlier release has cannot be asked of.
     fn attribute(&self, text: &str, allowed: &str, pointer: &str, faults: &mut Faults) -> Option<Reference> {
         let Some((release, name)) = reference_parts(&self.against, text) else {
             faults.range(pointer, allowed);
@@ -464,6 +464,10 @@ impl DraftSequential {
                 let detail = "requirements say nothing of values that are ruled out; leave out uninformative";
                 faults.unsupported(child(&place, "uninformative"), detail);
             }
+        }
+        if general.unproven.is_some() {
+            let detail = "sequential proves what its release keeps beside others: leave composition out";
+            faults.unsupported("/composition", detail);
         }
         if general.entropy == Some(true) {
             faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");

@@ -129,6 +129,8 @@ pub struct Specification {
     pub deadline: Option<Duration>,
     /// Why the job was submitted.
     pub reason: Option<String>,
+    /// Why the release may stand beside earlier ones without proof, where it may.
+    pub unproven: Option<String>,
     /// Whether the manifest states the entropy of the model.
     pub entropy: bool,
     /// What the internal report is to measure. It has no effect on the release.

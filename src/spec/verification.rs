@@ -1,11 +1,11 @@
-//! Requests for verifications: tables that somebody published, or a release, and the rules they are held against; and for
-//! audits of a release.
+//! Requests for verifications: tables that somebody published, or a release, and the rules they are held against.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::attacks::{Attack, OF_TABLES, attack};
 use super::attributes::Columns;
 use super::check::stated_thresholds;
 use super::dependencies;
@@ -26,44 +26,6 @@ use crate::publication::{
 const MAX_TABLES: usize = 100;
 const MAX_RULES: usize = 1_000;
 const NAME: &str = "a name of 1 to 200 characters";
-
-/// An attack that can be played.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Attack {
-    /// Every world that the tables allow, one by one.
-    ExactPosteriors,
-    /// How often values of other attributes go with the sensitive ones, from half of the original, held against the other half.
-    Proxy,
-    /// The tuples that a release might hold, beside those of the original.
-    Membership,
-    /// The join of a release with those that it was made against.
-    Join,
-}
-
-impl Attack {
-    /// Those that can be played.
-    pub const ALL: [Self; 2] = [Self::ExactPosteriors, Self::Proxy];
-
-    /// The name used in the contract.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::ExactPosteriors => "exact_posteriors",
-            Self::Proxy => "proxy",
-            Self::Membership => "membership",
-            Self::Join => "join",
-        }
-    }
-
-    /// Whether it needs the data.
-    #[must_use]
-    pub const fn uses_original(self) -> bool {
-        matches!(self, Self::Proxy | Self::Membership)
-    }
-}
-
-/// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["chain", "exclusion", "excludable", "forced", "corruption", "negative_association"];
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,47 +139,6 @@ pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Asked, V
     let asked =
         Members::open(document, "", &mut faults).and_then(|mut members| read_asked(&mut members, &names, &mut faults));
     asked.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
-}
-
-/// Which attack an audit is to play, and against which rule.
-///
-/// # Errors
-/// Every fault.
-pub fn read_audit(document: &Value) -> Result<(Attack, Option<String>), Vec<Fault>> {
-    let mut faults = Faults::new();
-    let read = Members::open(document, "", &mut faults).and_then(|mut members| {
-        let attack = match members.take("attack") {
-            Some(value) => attack(value, &members.at("attack"), &OF_RELEASES, &mut faults),
-            None => {
-                faults.range(members.at("attack"), &one_of(&OF_RELEASES.map(Attack::word)));
-                None
-            }
-        };
-        let rule = members.text("rule", "the pointer of a rule, or null for all of them", &mut faults, |_| true);
-        if let Some(options) = members.object("options", &mut faults) {
-            options.finish(&mut faults);
-        }
-        members.finish(&mut faults);
-        Some((attack?, rule.map(str::to_owned)))
-    });
-    read.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
-}
-
-/// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 4] = [Attack::ExactPosteriors, Attack::Proxy, Attack::Membership, Attack::Join];
-const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
-
-fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {
-    let words: Vec<&str> = known.iter().map(|attack| attack.word()).collect();
-    let found = |attack: &&Attack| value == attack.word();
-    match (known.iter().find(found), value.as_str()) {
-        (Some(attack), _) => return Some(*attack),
-        (None, Some(name)) if UNBUILT.contains(&name) || OF_RELEASES.iter().any(|attack| attack.word() == name) => {
-            faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
-        }
-        (None, _) => faults.range(pointer, &one_of(&words)),
-    }
-    None
 }
 
 fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subject> {

@@ -10,11 +10,15 @@ use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap,
-    PartChunkRecord, People, PeopleRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease,
-    PortableRule, PortableVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord,
-    StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
+    PartChunkRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion,
+    ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StatementRecord,
+    StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
+
+mod people;
+
+pub(super) use people::{PeopleRow, StatementRow};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -224,38 +228,6 @@ pub(super) struct SeriesRuleRow {
     #[sqlx(flatten)]
     rule: StandingRuleRow,
     content_hash: Vec<u8>,
-}
-
-#[derive(FromRow)]
-pub(super) struct StatementRow {
-    id: Uuid,
-    #[sqlx(json)]
-    body: Value,
-    recorded_at: DateTime<Utc>,
-}
-
-impl From<StatementRow> for StatementRecord {
-    fn from(row: StatementRow) -> Self {
-        Self { id: row.id, body: row.body, recorded_at: row.recorded_at }
-    }
-}
-
-#[derive(FromRow)]
-pub(super) struct PeopleRow {
-    id: Uuid,
-    series: String,
-    content_hash: Vec<u8>,
-    #[sqlx(json(nullable))]
-    people: Option<People>,
-}
-
-impl TryFrom<PeopleRow> for PeopleRecord {
-    type Error = StoreError;
-
-    fn try_from(row: PeopleRow) -> Result<Self, StoreError> {
-        let content_hash = hash(&row.content_hash)?;
-        Ok(Self { dataset: row.id, series: row.series, content_hash, people: row.people })
-    }
 }
 
 /// The rows of a series as one.

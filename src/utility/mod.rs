@@ -5,4 +5,4 @@ mod kl;
 mod workload;
 
 pub use kl::{Divergence, Made, divergence, divergence_of_boxes};
-pub use workload::{Errors, Width, Workload, errors, errors_of_boxes};
+pub use workload::{Errors, Width, Workload, errors, errors_of_boxes, errors_of_decomposition};

@@ -2,7 +2,7 @@
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Selection, Table};
-use crate::model::{Boxes, Cells, Estimator, Predicates, Route, Shape};
+use crate::model::{Boxes, Cells, Decomposed, Estimator, Predicates, Route, Shape};
 use crate::with_codes;
 
 /// Random queries.
@@ -65,29 +65,42 @@ pub fn errors(
     let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
     let mut estimate = |query: &Predicates| {
         let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
-        let asked: Predicates = query
-            .iter()
-            .filter_map(|(attr, admitted)| {
-                let domain = cells.domain(*attr)?;
-                let mut values = original
-                    .column(*attr)
-                    .domain
-                    .iter()
-                    .zip(admitted)
-                    .filter(|(_, admitted)| **admitted)
-                    .map(|(value, _)| value)
-                    .peekable();
-                // both domains are in the order of the values
-                let admits = domain.iter().map(|value| {
-                    while values.next_if(|next| domain.kind().compare(*next, value).is_lt()).is_some() {}
-                    values.peek() == Some(&value)
-                });
-                Some((*attr, admits.collect()))
-            })
-            .collect();
+        let asked = translated(query, cells, original);
         Ok(estimator.estimate(&route, &asked, control)?.count)
     };
     errors_of(published, original, workload, below, &mut estimate, control)
+}
+
+/// A query over the codes of the original as one over those of the parts.
+fn translated(query: &Predicates, cells: &Cells, original: &Table) -> Predicates {
+    let of = |(attr, admitted): &(Attr, Vec<bool>)| {
+        let domain = cells.domain(*attr)?;
+        let values = original.column(*attr).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
+        let mut values = values.map(|(value, _)| value).peekable();
+        // both domains are in the order of the values
+        let admits = domain.iter().map(|value| {
+            while values.next_if(|next| domain.kind().compare(*next, value).is_lt()).is_some() {}
+            values.peek() == Some(&value)
+        });
+        Some((*attr, admits.collect()))
+    };
+    query.iter().filter_map(of).collect()
+}
+
+/// The same with both tables of a decomposition, which has all attributes of the original.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn errors_of_decomposition(
+    model: &Decomposed<'_>,
+    cells: &Cells,
+    original: &Table,
+    workload: &Workload,
+    below: &mut dyn FnMut(u32) -> u32,
+    control: &Control,
+) -> Result<Errors, Cancelled> {
+    let mut estimate = |query: &Predicates| Ok(model.estimate(&translated(query, cells, original), control)?.count);
+    errors_of(original.attributes(), original, workload, below, &mut estimate, control)
 }
 
 /// The same with the boxes of a generalized table, which has all attributes of the original.

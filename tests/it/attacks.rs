@@ -143,7 +143,19 @@ async fn releases_are_attacked_rule_by_rule() {
         assert!(worst["count"].as_u64().unwrap() * 2 <= worst["of"].as_u64().unwrap(), "{found:#}");
     }
     server.post(&path, &attack(json!("/method/rules/7"))).await.fault("/rule", "parameter-range");
-    for name in ["chain", "exclusion", "excludable", "forced", "corruption", "negative_association", "join"] {
+    for name in ["chain", "exclusion", "excludable", "forced"] {
+        let problem = server.post(&path, &json!({"attack": name})).await.problem(422, "invalid-specification");
+        assert!(problem["errors"][0]["detail"].as_str().unwrap().contains("decomposed"), "{problem:#}");
+    }
+    let bad = json!({"attack": "exclusion", "options": {"lambda": 0, "excluded": 11}});
+    let answer = server.post(&path, &bad).await;
+    answer.fault("/options/lambda", "parameter-range");
+    answer.fault("/options/excluded", "parameter-range");
+    server
+        .post(&path, &json!({"attack": "forced", "options": {"lambda": 2}}))
+        .await
+        .fault("/options/lambda", "unknown-field");
+    for name in ["negative_association", "join"] {
         server.post(&path, &json!({"attack": name})).await.fault("/attack", "guarantee-unsupported");
     }
     let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": 2}, "more": 1});

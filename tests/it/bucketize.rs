@@ -232,6 +232,26 @@ async fn a_threshold_counts_to_the_last_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_knows_rows_of_a_bucket_finds_the_others_less_surely_with_counterfeits() {
+    let server = Server::start().await;
+    let plain: String = (0..60).map(|i| format!("{},{},d{}\n", i % 7, i % 2, i % 6)).collect();
+    for (counterfeits, worst) in [(json!(null), 1), (json!({"per_bucket": 2}), 3)] {
+        let dataset = server.dataset(format!("age,sex,disease\n{plain}")).await;
+        let method = json!({"thresholds": {"uniform": {"l": 3}}, "counterfeits": counterfeits, "sizes": "one"});
+        let release = server.publish(&dataset, bucketize(method)).await;
+        let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+        let play = |known: u64| json!({"attack": "corruption", "options": {"corrupted": known}});
+        // two of three are known
+        let found = server.post(&path, &play(2)).await.ok(200);
+        assert_eq!(found["worst"], json!({"count": 1, "of": worst}), "{found:#}");
+        assert_eq!(found["breach"], json!(worst < 3), "{found:#}");
+        let all = server.post(&path, &play(3)).await.ok(200);
+        assert_eq!((&all["worst"], &all["breach"]), (&json!(null), &json!(false)));
+        server.post(&path, &play(0)).await.fault("/options/corrupted", "parameter-range");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_published_is_refused_with_its_reason() {
     let server = Server::start().await;
     let dataset = server.dataset(patients()).await;

@@ -11,7 +11,18 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 19] = [
+const ELSEWHERE: [(Kind, &str, &str); 22] = [
+    (
+        Kind::SeriesUndeclared,
+        "tests/it/people.rs",
+        "people_of_another_series_are_found_whatever_their_columns_are_called",
+    ),
+    (
+        Kind::OverlappingRowSets,
+        "tests/it/people.rs",
+        "a_nightly_table_with_one_more_patient_is_refused_and_the_remedies_work",
+    ),
+    (Kind::CompositionUndecidable, "tests/it/people.rs", "a_column_under_a_new_name_is_refused_until_it_is_declared"),
     (Kind::Unauthenticated, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Forbidden, "tests/it/identity.rs", "every_route_asks_every_caller_for_its_scope"),
     (Kind::Quota, "tests/it/idempotency.rs", "jobs_beyond_the_quota_are_refused"),

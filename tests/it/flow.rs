@@ -4,7 +4,7 @@ use guardian::vault::Secret;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::harness::{HOSPITAL, Server, hospital_method, part_path, text, versatile};
+use super::harness::{HOSPITAL, OTHERS, Server, hospital_method, part_path, text, versatile};
 
 /// `actual` has every member of `expected`; `"…"` stands for any text.
 #[track_caller]
@@ -115,7 +115,7 @@ async fn a_job_ends_in_the_release_of_the_contract() {
     };
     let expected = json!({"id": job["release"], "series": "hospital-2026", "created_at": "…", "software": "guardian 0.1.0",
         "contract": 1, "unit": "row", "method": {"type": "versatile", "algorithm": "uad"},
-        "composition": "same_dataset_only", "status": "published",
+        "composition": "enforced", "status": "published",
         "rules": [
             rule(0, json!(["age", "icd9"]), "race", json!({"unreachable": true})),
             rule(1, json!(["gender", "icd9"]), "zipcode", json!({"guardian": "t1", "known": ["gender"]})),
@@ -230,7 +230,7 @@ async fn lists_are_paged_and_filtered() {
     let server = Server::start().await;
     let mut datasets = Vec::new();
     for series in ["s1", "s2", "s3"] {
-        datasets.push(text(&server.upload(&format!("series={series}"), HOSPITAL).await.ok(201)["id"]));
+        datasets.push(text(&server.upload(&format!("series={series}&{OTHERS}"), HOSPITAL).await.ok(201)["id"]));
     }
     let release = server.publish(&datasets[0], json!({"method": hospital_method()})).await;
     let anatomy = json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],

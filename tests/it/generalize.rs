@@ -244,7 +244,9 @@ fn batch(body: Vec<u8>) -> RecordBatch {
 async fn cells_are_served_in_every_format() {
     let server = Server::start().await;
     for kind in ["interval", "set"] {
-        let dataset = text(&server.upload("name=t&types=price:decimal", PEOPLE).await.ok(201)["id"]);
+        let dataset = text(
+            &server.upload("name=t&types=price:decimal&same_people=false&reason=a+test", PEOPLE).await.ok(201)["id"],
+        );
         let release = server.publish(&dataset, people(kind)).await;
         let part = &release["tables"][0]["parts"][0];
         assert_eq!(part["cells"], json!({"age": kind, "price": kind, "job": kind}));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::harness::{Client, HOSPITAL, Server, hospital_method, kind, text, versatile};
+use super::harness::{Client, HOSPITAL, OTHERS, Server, hospital_method, kind, text, versatile};
 
 fn hospital() -> Value {
     json!({"method": hospital_method()})
@@ -71,7 +71,7 @@ async fn a_release_that_would_break_a_standing_rule_is_refused() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let first = server.publish(&dataset, hospital()).await;
-    assert_eq!(first["composition"], "same_dataset_only");
+    assert_eq!(first["composition"], "enforced");
     let parts = server.stored("part_chunks").await;
 
     // raw race beside raw age: t2 leads from (age, icd9) to race, which rule 0 forbids
@@ -99,7 +99,7 @@ async fn a_release_that_would_break_a_standing_rule_is_refused() {
     assert_eq!((&planned["feasible"], &planned["composition"]["verdict"]), (&json!(true), &json!("safe")));
     let third = server.publish(&dataset, compatible).await;
     assert_ne!(third["id"], first["id"]);
-    assert_eq!(third["composition"], "same_dataset_only");
+    assert_eq!(third["composition"], "enforced");
     server.stop().await;
 }
 
@@ -184,8 +184,14 @@ async fn the_same_content_in_one_series_is_the_same_dataset() {
     let again = upload("h", HOSPITAL).await;
     assert_eq!(kind(&server.refused(&again, plain(&["age", "race"])).await), "composition-violated");
 
+    // nor does another series make them other people
     let elsewhere = upload("other", HOSPITAL).await;
-    server.publish(&elsewhere, plain(&["age", "race"])).await;
+    let mut job = plain(&["age", "race"]);
+    job["dataset"] = elsewhere.into();
+    server.post("/v1/jobs", &job).await.problem(409, "series-undeclared");
+    let others =
+        server.upload(&format!("series=third&{OTHERS}"), HOSPITAL).await.ok(201)["id"].as_str().unwrap().to_owned();
+    server.publish(&others, plain(&["age", "race"])).await;
     server.stop().await;
 }
 

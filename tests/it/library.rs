@@ -80,8 +80,14 @@ pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result
         composition: "none",
         reproducible: true,
     };
-    let order =
-        Order { specification: &job.specification, table: &job.table, streams, earlier, provenance: &provenance };
+    let order = Order {
+        specification: &job.specification,
+        table: &job.table,
+        streams,
+        beside: None,
+        earlier,
+        provenance: &provenance,
+    };
     let mut memory = Memory::default();
     let released = engine::release(&order, &mut memory, &Control::default())?;
     Ok((released, memory))

@@ -313,6 +313,8 @@ async fn examples_are_what_the_service_answers() {
         serde_json::from_str(include_str!("../../openapi/examples/differential_inference.json")).unwrap();
     note("inferred.json", &server.post("/v1/analyses/differential-inference", &ratio).await.ok(200));
     note("series.json", &server.get("/v1/series/hospital-2026").await.ok(200));
+    let statement: Value = serde_json::from_str(include_str!("../../openapi/examples/statement.json")).unwrap();
+    note("entered.json", &server.post("/v1/series/ministry/disclosures", &statement).await.ok(201));
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let texts = [

@@ -40,6 +40,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("ManifestPart", "counterfeits_per_bucket"),
     ("ManifestPart", "null"),
     ("ManifestRule", "achieved"),
+    ("ManifestRule", "bounded"),
     ("ManifestRule", "enforced"),
     ("Measures", "t_hierarchical"),
     ("MethodName", "adversary"),
@@ -47,7 +48,12 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Problem", "errors"),
     ("PublicReport", "certainty"),
     ("RhoGuarantee", "mode"),
+    ("StatementDocument", "aliases"),
+    ("StatementDocument", "functions"),
+    ("StatementDocument", "tables"),
     ("TClosenessGuarantee", "distance"),
+    ("TableDocument", "cuts"),
+    ("TableDocument", "dataset"),
     ("TableMeasures", "t_hierarchical"),
     ("Utility", "entropy_method"),
     ("Utility", "model_entropy_nats"),
@@ -217,9 +223,9 @@ fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
         body["examples"][name] = json!({"summary": examples::summary(file), "value": examples::value(file)});
         match *media_type {
             "application/json" if *file == "part.json" => body["schema"] = reference("schemas", "PartPage"),
-            // each event's data is a job
+            // the schema is of one event of the stream; its data is a job
             "text/event-stream" => {
-                body["schema"] = json!({"type": "string"});
+                body["schema"] = reference("schemas", "JobEvent");
                 body["x-event-data"] = reference("schemas", "Job");
             }
             _ => {}

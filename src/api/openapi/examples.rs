@@ -21,7 +21,9 @@ files! {
     "bucketize.json", "One value of an attribute with a threshold of its own";
     "dataset.json", "The hospital table";
     "datasets.json", "A list of one dataset";
+    "decompose.json", "Two sensitive attributes, whose joint values are published too";
     "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
+    "entered.json", "A table that was published elsewhere";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";
     "generalize.json", "Classes of at least two rows, with zip codes that differ";
@@ -57,6 +59,7 @@ files! {
     "report.json", "The release in words";
     "series.json", "What was published of the hospital table";
     "slicing.json", "Two columns, in which zip codes stand beside hospitals";
+    "statement.json", "A table that was published elsewhere, and another name of an attribute";
     "taxonomies.json", "A list of one taxonomy";
     "taxonomy.csv", "Jobs, as rows of levels";
     "taxonomy.json", "The first version of a taxonomy";

@@ -3,12 +3,13 @@
 
 use crate::problem::Kind;
 use Kind::{
-    BadColumns, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch, EmptyTable, Forbidden,
-    ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict, IdentifierPublished, InfeasibleRoot,
-    Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty, NotAcceptable, NotFound, NotGnf,
-    ParameterRange, Quota, ReservedName, RuleImpossible, RuleIneligible, RuleMalformed, StorageFull, TooLarge,
-    TooManyAttributes, TooManyColumns, TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes,
-    UnknownAttribute, UnknownField, UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
+    BadColumns, CompositionUndecidable, CompositionViolated, Conflict, DependencyExpansionLimit, DigestMismatch,
+    EmptyTable, Forbidden, ForeignOrigin, Gone, GuaranteeUnsupported, HostRefused, IdempotencyConflict,
+    IdentifierPublished, InfeasibleRoot, Internal, InvalidSpecification, MalformedBody, MalformedRequest, MultiSaEmpty,
+    NotAcceptable, NotFound, NotGnf, OverlappingRowSets, ParameterRange, Quota, ReservedName, RuleImpossible,
+    RuleIneligible, RuleMalformed, SeriesUndeclared, StorageFull, TooLarge, TooManyAttributes, TooManyColumns,
+    TooManyRequests, Unauthenticated, Unavailable, UnclassifiedAttributes, UnknownAttribute, UnknownField,
+    UnknownPolicy, UnsupportedMediaType, UploadMalformed, VacuousGuarantee, WorkLimit,
 };
 
 /// An example: the media type it has, and the file of `openapi/examples` that holds it.
@@ -71,6 +72,9 @@ pub(super) const OF_JOBS: &[Kind] = &[
     InvalidSpecification,
     CompositionViolated,
     Kind::PriorReleaseViolates,
+    OverlappingRowSets,
+    CompositionUndecidable,
+    SeriesUndeclared,
     Gone,
     WorkLimit,
     Kind::Deadline,
@@ -89,6 +93,7 @@ const DOCUMENTS: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
+    (JSON, "decompose.json"),
     (JSON, "generalize.json"),
     (JSON, "slicing.json"),
     (JSON, "sequential.json"),
@@ -99,6 +104,7 @@ const PLANNED: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
+    (JSON, "decompose.json"),
     (JSON, "generalize.json"),
     (JSON, "slicing.json"),
     (JSON, "sequential.json"),
@@ -212,6 +218,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
             NotFound,
             Conflict,
             IdempotencyConflict,
+            SeriesUndeclared,
+            OverlappingRowSets,
+            CompositionUndecidable,
             Gone,
             TooLarge,
             UnsupportedMediaType,
@@ -498,6 +507,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         requests: &[],
         answers: &[("200", "The series and its ledger.", &[(JSON, "series.json")])],
         problems: &[NotFound],
+    },
+    Operation {
+        method: "post",
+        path: "/v1/series/{name}/disclosures",
+        id: "enter_disclosures",
+        requests: &[(JSON, "statement.json")],
+        answers: &[("201", "What was entered.", &[(JSON, "entered.json")])],
+        problems: &[MalformedBody, NotFound, Conflict, TooLarge, UnsupportedMediaType, StorageFull],
     },
     Operation {
         method: "get",

@@ -63,6 +63,9 @@ const WORDS: &[&str] = &[
     "0.5",
     "l_diversity",
     "alpha_k",
+    "decompose",
+    "primary",
+    "suppress_chain",
     "enforce",
     "refuse",
     "together",
@@ -124,6 +127,10 @@ fn damaged() -> impl Strategy<Value = Value> {
         "/method/sizes",
         "/method/max_size",
         "/method/counterfeits",
+        "/method/primary",
+        "/method/l",
+        "/method/l/b",
+        "/method/sensitive/0",
     ];
     let anatomy = json!({
         "dataset": ID, "attributes": {"a": {"publish": true}, "b": {}, "bucket": {"drop": true}}, "unlisted": "drop",
@@ -137,7 +144,11 @@ fn damaged() -> impl Strategy<Value = Value> {
         "dataset": ID, "attributes": {"a": {"publish": true}, "b": {}}, "unlisted": "drop",
         "method": {"type": "bucketize", "sensitive": "b", "thresholds": {"explicit": {"x": "1/3"}, "otherwise": "0.5"}},
     });
-    (select(vec![anatomy, versatile, bucketize]), vec((select(PLACES), value()), 0..3)).prop_map(
+    let decompose = json!({
+        "dataset": ID, "attributes": {"a": {"publish": true}}, "unlisted": "drop",
+        "method": {"type": "decompose", "sensitive": ["b", "c/d"], "primary": "b", "l": {"b": 3}},
+    });
+    (select(vec![anatomy, versatile, bucketize, decompose]), vec((select(PLACES), value()), 0..3)).prop_map(
         |(mut document, damage)| {
             for (pointer, value) in damage {
                 if let Some(place) = document.pointer_mut(pointer) {

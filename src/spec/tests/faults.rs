@@ -50,7 +50,8 @@ fn general_members() {
         at("/method", json!(null), Range),
     ];
     let mut cases: Vec<_> = cases.iter().map(|(p, v, f)| (*p, v.clone(), f.as_slice())).collect();
-    cases.push(("/composition/mode", json!("report"), &[("/composition/mode", Unsupported)]));
+    cases.push(("/composition/mode", json!("report"), &[("/composition/reason", Range)]));
+    cases.push(("/composition/reason", json!("because"), &[("/composition/reason", Unsupported)]));
     cases.push((
         "/composition",
         json!({"mode": "off", "x": 1}),
@@ -362,7 +363,7 @@ fn every_fault_is_in_one_answer() {
             ("/attributes/age/rename", ReservedName),
             ("/attributes/agee", UnknownAttribute),
             ("/attributes/gender/drop", Range),
-            ("/composition/mode", Unsupported),
+            ("/composition/reason", Range),
             ("/dataset", Range),
             ("/deadline", Range),
             ("/dedline", UnknownField),

@@ -216,8 +216,11 @@ impl PostgresStore {
         if let Some(standing) = standing {
             return Ok(CommitOutcome::AlreadyReleased(standing));
         }
-        let moved = commit.series_version.is_some_and(|judged| series != judged);
-        if moved || version != commit.ledger_version {
+        let moved = match commit.series_version {
+            Some(judged) => series != judged,
+            None => version != commit.ledger_version,
+        };
+        if moved {
             return Ok(CommitOutcome::LedgerMoved);
         }
 

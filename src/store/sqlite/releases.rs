@@ -103,8 +103,11 @@ impl Releases for SqliteStore {
             .map_err(failed)?;
         let series = sqlx::query_scalar(people::SERIES_VERSION).bind(&release.tenant).bind(&release.series);
         let series: Option<i64> = series.fetch_optional(&mut *tx).await.map_err(failed)?;
-        let moved = commit.series_version.is_some_and(|judged| series.unwrap_or(0) != judged);
-        if moved || version.unwrap_or(0) != commit.ledger_version {
+        let moved = match commit.series_version {
+            Some(judged) => series.unwrap_or(0) != judged,
+            None => version.unwrap_or(0) != commit.ledger_version,
+        };
+        if moved {
             return Ok(CommitOutcome::LedgerMoved);
         }
         insert_release(&mut tx, release).await?;

@@ -1,0 +1,101 @@
+//! Attacks on decomposed releases.
+
+use serde_json::{Map, Value};
+
+use super::Stopped;
+use super::attack::{Attacked, Finding, Findings};
+use super::verification::{Material, in_json};
+use crate::audit::{self, Cell, Conclusion, GivenDecomposition, Question, Uncounted};
+use crate::control::{Control, Phase};
+use crate::microdata::{Attr, AttrSet};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{Particulars, SubmittedRule};
+use crate::report::{Manifest, Ratio, publication_of};
+use crate::spec::{Attack, AttackOptions};
+
+/// Plays `chain`, `exclusion`, `excludable` or `forced` on the parts of a release.
+///
+/// # Errors
+/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played on it.
+pub fn conclude(
+    material: &Material,
+    manifest: &Manifest,
+    (attack, options): (Attack, AttackOptions),
+    rules: &[SubmittedRule],
+    control: &Control,
+) -> Result<Attacked, Stopped> {
+    control.begin(Phase::Audit, 1)?;
+    let word = attack.word();
+    let not_played = || {
+        let detail = format!("{word} is played on decomposed releases, of several sensitive attributes; this is none");
+        Stopped::Refused(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]))
+    };
+    let question = match attack {
+        Attack::Chain => Question::Chain { fewest: options.lambda },
+        Attack::Exclusion => Question::Exclusion { fewest: options.lambda, excluded: options.excluded },
+        Attack::Excludable => Question::Excludable,
+        Attack::Forced => Question::Forced,
+        Attack::ExactPosteriors | Attack::Proxy | Attack::Membership | Attack::Corruption => return Err(not_played()),
+    };
+    let publication = publication_of(manifest, material.names()).map_err(Stopped::bug)?;
+    let Particulars::Decompose(said) = &publication.particulars else { return Err(not_played()) };
+    let [buckets, joint] = material.tables() else { return Err(not_played()) };
+    let asked = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let others: Vec<(Attr, u64)> =
+        said.l.iter().filter(|(attr, _)| **attr != said.primary).map(|(attr, l)| (*attr, *l)).collect();
+    let given = GivenDecomposition { buckets, joint, primary: said.primary, others: &others, asked, noisy: said.noisy };
+    let found = audit::conclude(&given, question, control).map_err(|uncounted| match uncounted {
+        Uncounted::Cancelled => Stopped::Cancelled,
+        Uncounted::TooMany { what, limit, found } => {
+            let detail = format!("the attack would look at too many {what}");
+            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+        }
+        Uncounted::NotExact => Stopped::bug("the parts of a decomposition are not what its manifest says"),
+    })?;
+    if !found.possible {
+        return Err(Stopped::bug("the tables of a decomposition contradict each other"));
+    }
+    let names = material.names();
+    let primary = &names[said.primary.index()];
+    let cells = |cells: &[Cell]| -> Value {
+        match cells {
+            [one] => in_json(one),
+            several => several.iter().map(in_json).collect(),
+        }
+    };
+    let finding = |told: &Conclusion| {
+        let mut known = Map::new();
+        if !told.known.is_empty() {
+            let of: Value = match attack {
+                Attack::Exclusion => {
+                    serde_json::json!({ "not": told.known.iter().map(in_json).collect::<Vec<_>>() })
+                }
+                _ => cells(&told.known),
+            };
+            known.insert(primary.clone(), of);
+        }
+        let of_attribute = AttrSet::one(told.attribute);
+        let rule = rules.iter().find(|rule| rule.protects.attributes() == of_attribute);
+        let (count, of) = told.posterior;
+        Finding {
+            rule: rule.map(|rule| rule.pointer.clone()),
+            table: Some(buckets.name.clone()),
+            attribute: None,
+            bucket: Some(told.bucket.into()),
+            known,
+            sensitive: Map::from_iter([(names[told.attribute.index()].clone(), cells(&told.values))]),
+            posterior: Ratio { count, of },
+        }
+    };
+    let first: Vec<Finding> = found.first.iter().map(finding).collect();
+    Ok(Attacked {
+        attack: word.to_owned(),
+        uses: "parts".to_owned(),
+        breach: found.total > 0,
+        // what is ruled out is learned of nobody
+        worst: first.first().map(|finding| finding.posterior).filter(|worst| worst.count > 0),
+        findings: Findings { total: found.total, first },
+        membership: None,
+        joins: None,
+    })
+}

@@ -1,0 +1,386 @@
+//! What a job is judged beside: whom its dataset speaks of, and what was published of them.
+//!
+//! - **Series.** Where more than one in a hundred of its people stand in a dataset of another series that came before, the job is
+//!   refused until the dataset is uploaded into that series, or with `same_people=false`.
+//! - **Contents.** Of the datasets of its series of which something was published, one of the same people with the same values is the
+//!   same content, also when one of them has more columns; one without a common record key is no matter of this job; of any other
+//!   nothing could be proved, and the job is refused.
+//! - **Attributes.** A column that says the same of everyone as another one is that one, whatever it is called. Where the ledger names
+//!   an attribute that the dataset has not, a column that was never seen beside it may be it under a new name: the job is refused
+//!   until that is stated to be an alias, or new (`POST /v1/series/{name}/disclosures`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::disclosures::SeriesRecord;
+use super::people::{Counts, set_counts};
+use super::publish::earlier_of;
+use super::statements::Statement;
+use super::{DatasetRecord, KnownBy, Mark, Overlap, People, PeopleRecord, Store, StoreError};
+use crate::ledger::{Earlier, Identities};
+use crate::problem::{Kind, Problem};
+use crate::vault::{ContentHasher, Vault};
+
+/// What the ledger holds of the people of a dataset.
+pub(super) struct Beside {
+    /// What was published of them.
+    pub(super) earlier: Earlier,
+    /// The version of the series that it was read from.
+    pub(super) version: i64,
+    /// Why no job is accepted, whatever it publishes.
+    pub(super) clash: Option<Clash>,
+}
+
+/// Why nothing can be published of a dataset.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Clash {
+    /// Other series speak of the same people.
+    Undeclared(Vec<Overlap>),
+    /// Something was published of some of them.
+    Overlapping(Counts),
+    /// Nobody can tell, for this reason; the attributes that it is about.
+    Undecidable(String, Vec<String>),
+}
+
+impl Clash {
+    /// What a plan calls it.
+    pub(super) const fn verdict(&self) -> &'static str {
+        match self {
+            Self::Overlapping(_) => "overlapping",
+            Self::Undeclared(_) | Self::Undecidable(..) => "undecidable",
+        }
+    }
+
+    /// The counts that a plan shows.
+    pub(super) fn counts(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::Overlapping(Counts { common, added, removed }) => {
+                Some(serde_json::json!({"common": common, "added": added, "removed": removed}))
+            }
+            Self::Undeclared(_) | Self::Undecidable(..) => None,
+        }
+    }
+
+    /// What a job is refused with.
+    pub(super) fn problem(&self) -> Problem {
+        match self {
+            Self::Undeclared(overlaps) => {
+                let series: Vec<&str> = overlaps.iter().map(|overlap| overlap.series.as_str()).collect();
+                let detail = format!(
+                    "people of the dataset stand in the series {} too; upload it into that series, or with same_people=false and the \
+                     reason why they are others",
+                    series.join(", ")
+                );
+                Problem::new(Kind::SeriesUndeclared, detail).with("series", series)
+            }
+            Self::Overlapping(Counts { common, added, removed }) => {
+                let detail = format!(
+                    "{common} records stand in a dataset of the series of which something was published; {added} were added since, and \
+                     {removed} removed. Tables of both would tell the difference"
+                );
+                let mut remedies =
+                    vec!["upload these records as a new series where they are other people, with same_people=false"];
+                if *added > 0 {
+                    remedies.insert(
+                        0,
+                        "upload the added records as a dataset of their own into the same series, and publish that",
+                    );
+                }
+                Problem::new(Kind::OverlappingRowSets, detail)
+                    .with("common", *common)
+                    .with("added", *added)
+                    .with("removed", *removed)
+                    .with("remedies", remedies)
+            }
+            Self::Undecidable(detail, attributes) => {
+                let problem = Problem::new(Kind::CompositionUndecidable, detail.clone());
+                if attributes.is_empty() { problem } else { problem.with("attributes", attributes.clone()) }
+            }
+        }
+    }
+}
+
+/// How an earlier content stands to a dataset.
+enum Relation {
+    /// The same people and values; further names of columns.
+    Same(Vec<(String, String)>),
+    /// Other people.
+    Disjoint,
+    /// Neither.
+    Clash(Clash),
+}
+
+/// The dataset of a job.
+pub(super) struct Judged<'a> {
+    /// Where all is kept.
+    pub(super) store: &'a dyn Store,
+    /// What hashes names.
+    pub(super) vault: &'a Vault,
+    /// The dataset.
+    pub(super) dataset: &'a DatasetRecord,
+    /// The names of its columns.
+    pub(super) columns: &'a [String],
+    /// Those that the job uses.
+    pub(super) used: &'a [String],
+}
+
+impl Judged<'_> {
+    /// Reads what stands in the ledger of the dataset's series, and what of it is of the same people.
+    ///
+    /// # Errors
+    /// The store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
+    pub(super) async fn beside(&self, series: &SeriesRecord) -> Result<Beside, StoreError> {
+        let mut earlier = Earlier::default();
+        for record in &series.statements {
+            Statement::read(record)?.enter(&mut earlier);
+        }
+        let (clash, seen) = match self.undeclared() {
+            None => self.contents(series, &mut earlier).await?,
+            some => (some, BTreeSet::new()),
+        };
+        let clash = clash.or_else(|| self.unnamed(&earlier, &seen));
+        Ok(Beside { earlier, version: series.version, clash })
+    }
+
+    fn undeclared(&self) -> Option<Clash> {
+        if self.dataset.same_people == Some(false) {
+            return None;
+        }
+        let decide: Vec<Overlap> = self.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
+        (!decide.is_empty()).then_some(Clash::Undeclared(decide))
+    }
+
+    /// Enters what was published of the same people. Also gives the columns that were seen beside it.
+    async fn contents(
+        &self,
+        series: &SeriesRecord,
+        earlier: &mut Earlier,
+    ) -> Result<(Option<Clash>, BTreeSet<Mark>), StoreError> {
+        let of_entries = series.entries.iter().map(|entry| entry.content_hash);
+        let contents: BTreeSet<[u8; 32]> = of_entries.chain(series.rules.iter().map(|(content, _)| *content)).collect();
+        let mut same = BTreeSet::new();
+        let (mut clash, mut seen) = (None, BTreeSet::new());
+        if !contents.is_empty() {
+            let template = self.vault.content_hasher(&self.dataset.tenant);
+            let (_, people) = self.store.people(&self.dataset.tenant, Some(&self.dataset.series)).await?;
+            let of = |content: &[u8; 32]| {
+                people.iter().filter(|record| record.content_hash == *content).find(|record| record.people.is_some())
+            };
+            let mine = people.iter().find(|record| record.dataset == self.dataset.id);
+            let names = named(series)?;
+            for content in &contents {
+                let marks = Marks::new(&template, &earlier.identities, self.columns, &names);
+                let own = mine.and_then(|record| Some((record, record.people.as_ref()?)));
+                let theirs = of(content).and_then(|record| Some((record, record.people.as_ref()?)));
+                let relation = match (own, theirs) {
+                    (own, _) if *content == self.dataset.content_hash => {
+                        let renamed = own.map_or_else(Vec::new, |(_, people)| marks.renamed(people, people));
+                        Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect())
+                    }
+                    (Some(own), Some(theirs)) => {
+                        seen.extend(theirs.1.columns.iter().map(|(name, _)| marks.canonical(*name)));
+                        self.relation(&marks, own, theirs).await?
+                    }
+                    _ => Relation::Clash(undecidable(
+                        "a dataset of the series of which something was published has left nothing that its people could be known by",
+                    )),
+                };
+                match relation {
+                    Relation::Disjoint => {}
+                    Relation::Same(aliases) => {
+                        same.insert(*content);
+                        for (name, of) in aliases {
+                            // what was stated otherwise stays as it was stated
+                            let _ = earlier.identities.alias(&name, &of);
+                        }
+                    }
+                    Relation::Clash(found) => clash = clash.or(Some(found)),
+                }
+            }
+        }
+        let entries = series.entries.iter().filter(|entry| same.contains(&entry.content_hash));
+        let rules = series.rules.iter().filter(|(content, _)| same.contains(content));
+        let published = earlier_of(entries.map(|entry| &entry.entry), rules.map(|(_, rule)| rule))?;
+        earlier.disclosures.extend(published.disclosures);
+        earlier.rules.extend(published.rules);
+        Ok((clash, seen))
+    }
+
+    async fn relation(
+        &self,
+        marks: &Marks<'_>,
+        new: (&PeopleRecord, &People),
+        earlier: (&PeopleRecord, &People),
+    ) -> Result<Relation, StoreError> {
+        let (own, theirs) = (new.1, earlier.1);
+        if own.by != theirs.by {
+            return Ok(Relation::Clash(undecidable(
+                "of two datasets of the series one has a record key and the other has not: upload both with the same one",
+            )));
+        }
+        let mine = marks.columns(own);
+        let others = marks.columns(theirs);
+        let by_keys = own.by == KnownBy::Keys;
+        let key = |people: &People| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
+        if by_keys && key(own) != key(theirs) {
+            return Ok(Relation::Clash(undecidable(
+                "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
+            )));
+        }
+        let counts = set_counts(self.store, &self.dataset.tenant, new, earlier).await?;
+        if by_keys && counts.common == 0 {
+            return Ok(Relation::Disjoint);
+        }
+        if counts.added == 0 && counts.removed == 0 {
+            // what says the same of everyone is the same, and what has one name says the same
+            let alike = |name: &Mark| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
+            let renamed = marks.renamed(own, theirs);
+            let all_known = by_keys || {
+                let found: BTreeSet<Mark> = renamed.iter().map(|(_, of)| *of).collect();
+                others.keys().all(|name| mine.contains_key(name) || found.contains(name))
+            };
+            if mine.keys().all(alike) && all_known {
+                return Ok(Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect()));
+            }
+            return Ok(Relation::Clash(Clash::Overlapping(counts)));
+        }
+        if !by_keys && mine.keys().ne(others.keys()) {
+            return Ok(Relation::Clash(undecidable(
+                "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
+                 upload them with record_key",
+            )));
+        }
+        if !by_keys && counts.common == 0 {
+            return Ok(Relation::Clash(undecidable(
+                "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
+                 the same people; upload both with record_key",
+            )));
+        }
+        Ok(Relation::Clash(Clash::Overlapping(counts)))
+    }
+
+    /// The columns of the job that may be attributes of the ledger under new names.
+    fn unnamed(&self, earlier: &Earlier, seen: &BTreeSet<Mark>) -> Option<Clash> {
+        let identities = &earlier.identities;
+        let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
+        let of_rules = earlier
+            .rules
+            .iter()
+            .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
+        let named: BTreeSet<&str> = of_disclosures.chain(of_rules).map(|name| identities.canonical(name)).collect();
+        let here: BTreeSet<&str> = self.columns.iter().map(|name| identities.canonical(name)).collect();
+        let missing: Vec<&str> = named.difference(&here).copied().collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let template = self.vault.content_hasher(&self.dataset.tenant);
+        let strange = |name: &&String| {
+            let canonical = identities.canonical(name);
+            let is_seen = || seen.contains(&Mark::of_name(&template, canonical));
+            !named.contains(canonical) && !identities.knows(name) && !is_seen()
+        };
+        let strange: Vec<String> = self.used.iter().filter(strange).cloned().collect();
+        (!strange.is_empty()).then(|| {
+            let detail = format!(
+                "the ledger of the series names {}, which the dataset has not, and nothing is known of {}: state in the series for each of \
+                 the latter whether it is an alias of one of the former, or of itself when it is new",
+                missing.join(", "),
+                strange.join(", ")
+            );
+            Clash::Undecidable(detail, strange)
+        })
+    }
+}
+
+/// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
+pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) -> Vec<usize> {
+    let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
+    let of_rules = earlier
+        .rules
+        .iter()
+        .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
+    let identities = &earlier.identities;
+    let named: BTreeSet<&str> = of_disclosures.chain(of_rules).flat_map(|name| identities.roots(name)).collect();
+    let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
+    columns.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect()
+}
+
+fn undecidable(detail: &str) -> Clash {
+    Clash::Undecidable(detail.to_owned(), Vec::new())
+}
+
+/// The names that the ledger of a series has.
+fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
+    let published =
+        earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
+    let mut names = BTreeSet::new();
+    for (_, disclosure) in published.disclosures {
+        names.extend(disclosure.attributes);
+    }
+    for (_, rule) in published.rules {
+        names.extend(rule.quasi_identifiers.into_iter().chain([rule.sensitive]).chain(rule.combination));
+    }
+    Ok(names)
+}
+
+/// The names of columns in hashes.
+struct Marks<'a> {
+    /// What is known in words.
+    words: HashMap<Mark, &'a str>,
+    /// Of aliases, the attribute.
+    canonical: HashMap<Mark, Mark>,
+    /// Those that the ledger names.
+    named: BTreeSet<Mark>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(
+        template: &ContentHasher,
+        identities: &'a Identities,
+        columns: &'a [String],
+        named: &'a BTreeSet<String>,
+    ) -> Self {
+        let mark = |name: &str| Mark::of_name(template, name);
+        let mut marks = Self { words: HashMap::new(), canonical: HashMap::new(), named: BTreeSet::new() };
+        for name in columns.iter().chain(named).map(String::as_str).chain(identities.aliases()) {
+            let canonical = identities.canonical(name);
+            marks.words.insert(mark(name), name);
+            marks.words.insert(mark(canonical), canonical);
+            marks.canonical.insert(mark(name), mark(canonical));
+        }
+        marks.named = named.iter().map(|name| mark(identities.canonical(name))).collect();
+        marks
+    }
+
+    fn canonical(&self, name: Mark) -> Mark {
+        self.canonical.get(&name).copied().unwrap_or(name)
+    }
+
+    /// What stands in each attribute of whom.
+    fn columns(&self, people: &People) -> BTreeMap<Mark, Mark> {
+        people.columns.iter().map(|(name, holds)| (self.canonical(*name), *holds)).collect()
+    }
+
+    /// Columns of a dataset that say of everyone what one of another name does in `theirs`, which has the same people.
+    fn renamed(&self, own: &People, theirs: &People) -> Vec<(Mark, Mark)> {
+        let mut by_content: HashMap<Mark, Vec<Mark>> = HashMap::new();
+        for (name, holds) in &theirs.columns {
+            by_content.entry(*holds).or_default().push(self.canonical(*name));
+        }
+        let mut renamed = Vec::new();
+        for (name, holds) in &own.columns {
+            let name = self.canonical(*name);
+            let alike = by_content.get(holds).map_or(&[][..], Vec::as_slice);
+            // what the ledger names first: it is what others are held against
+            let other = alike.iter().filter(|other| **other != name).max_by_key(|other| self.named.contains(*other));
+            if let Some(other) = other.filter(|other| !self.named.contains(&name) || self.named.contains(*other)) {
+                renamed.push((name, *other));
+            }
+        }
+        renamed
+    }
+
+    fn in_words(&self, (name, of): (Mark, Mark)) -> Option<(String, String)> {
+        let word = |mark| self.words.get(&mark).map(|word| (*word).to_owned());
+        Some((word(name)?, word(of)?))
+    }
+}

@@ -1,0 +1,161 @@
+//! What is stated of a series by who answers for it: tables that were published before or elsewhere, other names of attributes, and
+//! what is computed from what.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Action, Desk, StatementRecord, StoreError, problem_of};
+use crate::identity::Caller;
+use crate::ledger::{Contradiction, Disclosure, Earlier, Identities, KeptStanding};
+use crate::problem::{Kind, Problem};
+
+/// A table that was published before or elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedTable {
+    /// The id of the disclosure.
+    #[serde(default)]
+    pub id: Uuid,
+    /// What it is called.
+    pub name: String,
+    /// Its attributes.
+    pub attributes: Vec<String>,
+    /// What it is worth beside other tables.
+    pub standing: StatedStanding,
+    /// The published cut of each generalized attribute.
+    #[serde(default)]
+    pub cuts: BTreeMap<String, Vec<String>>,
+    /// The dataset that holds its rows.
+    #[serde(default)]
+    pub dataset: Option<Uuid>,
+}
+
+/// The standing of a table that was published elsewhere: nobody here has seen that it guarantees anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatedStanding {
+    /// Exact tuples.
+    Plain,
+    /// Anything else.
+    Unsealed,
+}
+
+/// All that is stated at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// Why.
+    pub reason: String,
+    /// Tables that were published before or elsewhere.
+    #[serde(default)]
+    pub tables: Vec<StatedTable>,
+    /// Other names of attributes; a name for itself is a new attribute.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, String>,
+    /// What attributes are computed from.
+    #[serde(default)]
+    pub functions: BTreeMap<String, Vec<String>>,
+}
+
+impl Statement {
+    /// As it was entered.
+    pub(super) fn read(record: &StatementRecord) -> Result<Self, StoreError> {
+        serde_json::from_value(record.body.clone()).map_err(StoreError::corrupt)
+    }
+
+    /// Adds it to what is known. Of two statements at once that contradict each other the first one counts.
+    pub(super) fn enter(&self, earlier: &mut Earlier) {
+        for table in &self.tables {
+            earlier.disclosures.push((table.id, self.disclosure(table)));
+        }
+        if let Err(contradiction) = self.identify(&mut earlier.identities) {
+            tracing::warn!(%contradiction, "a statement contradicts an earlier one");
+        }
+    }
+
+    /// Adds what it states of names.
+    ///
+    /// # Errors
+    /// [`Contradiction`]
+    pub(super) fn identify(&self, identities: &mut Identities) -> Result<(), Contradiction> {
+        self.aliases.iter().try_for_each(|(name, of)| identities.alias(name, of))?;
+        self.functions.iter().try_for_each(|(name, of)| identities.function(name, of))
+    }
+
+    /// What the ledger holds of a table.
+    pub(super) fn disclosure(&self, table: &StatedTable) -> Disclosure {
+        Disclosure {
+            table: table.name.clone(),
+            attributes: table.attributes.clone(),
+            standing: match table.standing {
+                StatedStanding::Plain => KeptStanding::Plain,
+                StatedStanding::Unsealed => KeptStanding::Unsealed,
+            },
+            partial: false,
+            unproven: Some(self.reason.clone()),
+        }
+    }
+
+    /// What is wrong with it by itself.
+    fn faults(&self) -> Option<String> {
+        let text = |text: &str| !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0');
+        let names =
+            self.tables.iter().flat_map(|table| table.attributes.iter().chain([&table.name]).chain(table.cuts.keys()));
+        let names = names.chain(self.aliases.iter().flat_map(|(name, of)| [name, of]));
+        let mut names = names.chain(self.functions.iter().flat_map(|(name, of)| of.iter().chain([name])));
+        let few = self.tables.len() + self.aliases.len() + self.functions.len();
+        match () {
+            () if !text(&self.reason) => Some("reason must have 1 to 500 characters".to_owned()),
+            () if !names.all(|name| text(name)) => Some("names must have 1 to 500 characters".to_owned()),
+            () if few == 0 => Some("state at least one table, alias or function".to_owned()),
+            () if few > 1000 => Some("state at most 1000 tables, aliases and functions at once".to_owned()),
+            () if self.tables.iter().any(|table| table.attributes.is_empty() || table.attributes.len() > 128) => {
+                Some("a table has 1 to 128 attributes".to_owned())
+            }
+            () if self.tables.iter().any(|table| table.cuts.keys().any(|name| !table.attributes.contains(name))) => {
+                Some("a cut is of an attribute of its table".to_owned())
+            }
+            () if self.functions.values().any(|of| of.is_empty() || of.len() > 128) => {
+                Some("a function is of 1 to 128 attributes".to_owned())
+            }
+            () => None,
+        }
+    }
+}
+
+impl Desk {
+    /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
+    ///
+    /// # Errors
+    /// `malformed-body`, `not-found` for a dataset, `conflict` when it contradicts an earlier one, or the store's problem.
+    pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
+        if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
+            return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
+        }
+        if let Some(fault) = statement.faults() {
+            return Err(Problem::new(Kind::MalformedBody, fault));
+        }
+        let failed = |error: StoreError| problem_of(&error);
+        for dataset in statement.tables.iter().filter_map(|table| table.dataset) {
+            let found = self.store.dataset(&caller.tenant, dataset).await.map_err(failed)?;
+            found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no dataset that a table names"))?;
+        }
+        let record = self.store.series(&caller.tenant, series).await.map_err(failed)?;
+        let mut identities = Identities::default();
+        for before in &record.statements {
+            let before = Statement::read(before).map_err(failed)?;
+            before.identify(&mut identities).map_err(|error| failed(StoreError::corrupt(error)))?;
+        }
+        statement.identify(&mut identities).map_err(|error| Problem::new(Kind::Conflict, error.to_string()))?;
+        for table in &mut statement.tables {
+            table.id = Uuid::now_v7();
+        }
+        let body = serde_json::to_value(&statement).map_err(|error| failed(StoreError::corrupt(error)))?;
+        let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
+        let deed = self.deed(caller, Action::State, series);
+        self.store.enter_statement(&caller.tenant, series, &entered, &deed).await.map_err(failed)?;
+        Ok(statement.tables.iter().map(|table| table.id).collect())
+    }
+}

@@ -1,0 +1,425 @@
+//! Everything earlier beside a new release, in the attributes of its job.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::aside::{Aside, Values};
+use super::{
+    Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest,
+};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
+use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
+use crate::publication::{Protected, StatedTaxonomy, Uninformative};
+
+/// So many rules may follow from a rule.
+const MAX_FOLLOWED: usize = 10_000;
+
+/// The attributes that names stand for, in the attributes of a job.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    names: Vec<String>,
+    identities: Identities,
+    /// Per attribute the places that have it: those of the job may be several.
+    exact: HashMap<String, AttrSet>,
+    /// Per attribute the places of whatever counts as it, too.
+    related: HashMap<String, AttrSet>,
+}
+
+impl Places {
+    /// The attributes of a job first, then all others that the ledger names.
+    fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
+        let identities = earlier.identities.clone();
+        let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
+        let mut seen: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let mut others: Vec<&str> = Vec::new();
+        for (_, disclosure) in &earlier.disclosures {
+            others.extend(disclosure.attributes.iter().map(String::as_str).filter(|name| seen.insert(name)));
+        }
+        for (_, rule) in &earlier.rules {
+            let named = rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination);
+            others.extend(named.map(String::as_str).filter(|name| seen.insert(name)));
+        }
+        let mut known: HashSet<String> =
+            names.iter().map(|name| places.identities.canonical(name).to_owned()).collect();
+        for other in others {
+            if known.insert(places.identities.canonical(other).to_owned()) {
+                places.names.push(other.to_owned());
+            }
+        }
+        if places.names.len() > MAX_ATTRIBUTES {
+            return Err(TooManyAttributes(places.names.len()));
+        }
+        let mut of_roots: HashMap<String, AttrSet> = HashMap::new();
+        for (index, name) in places.names.iter().enumerate() {
+            let attr = AttrSet::one(Attr::from(index));
+            let canonical = places.identities.canonical(name).to_owned();
+            let exact = places.exact.entry(canonical).or_insert(AttrSet::EMPTY);
+            *exact = exact.union(attr);
+            for root in places.identities.roots(name) {
+                let of_root = of_roots.entry(root.to_owned()).or_insert(AttrSet::EMPTY);
+                *of_root = of_root.union(attr);
+            }
+        }
+        for (canonical, exact) in &places.exact {
+            let roots = places.identities.roots(canonical);
+            let related = roots.iter().filter_map(|root| of_roots.get(*root)).fold(*exact, |all, set| all.union(*set));
+            places.related.insert(canonical.clone(), related);
+        }
+        Ok(places)
+    }
+
+    /// What a name stands for.
+    fn exact(&self, name: &str) -> AttrSet {
+        self.exact.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
+    }
+
+    /// What counts as it, too.
+    fn related(&self, name: &str) -> AttrSet {
+        self.related.get(self.identities.canonical(name)).copied().unwrap_or(AttrSet::EMPTY)
+    }
+
+    fn set(&self, names: &[String]) -> AttrSet {
+        names.iter().fold(AttrSet::EMPTY, |all, name| all.union(self.related(name)))
+    }
+
+    fn named(&self, set: AttrSet) -> Vec<String> {
+        set.iter().map(|attr| self.names[attr.index()].clone()).collect()
+    }
+}
+
+/// An earlier table, beside its schema.
+#[derive(Clone, Debug)]
+struct EarlierTable {
+    release: Uuid,
+    name: String,
+    /// Why no other table may share an attribute with it.
+    alone: Option<&'static str>,
+    /// What its buckets or classes protect, and whatever counts as that.
+    bucketized: AttrSet,
+}
+
+/// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own. Equal disclosures
+/// are one: a ledger grows with every night, and what there is to judge does not.
+#[derive(Clone, Debug, Default)]
+pub struct Union {
+    places: Places,
+    /// The earlier tables.
+    pub schemas: Vec<Schema>,
+    /// The rules that stand, but for those that protect joint values.
+    pub rules: Vec<Rule>,
+    tables: Vec<EarlierTable>,
+    /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
+    aside: Aside,
+    /// All rules that stand.
+    standing: Vec<(Uuid, Option<String>, Demand)>,
+    /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
+    followed: Vec<(Uuid, Option<String>, Demand)>,
+    /// Dependencies on attributes that the new release does not have.
+    beyond: Vec<Dependency>,
+    /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
+    joined: BTreeSet<Uuid>,
+    /// Sensitive attributes, of an earlier and of the new release, of which one tells the other.
+    linked: BTreeSet<(Attr, Attr)>,
+}
+
+impl Union {
+    /// Maps what the ledger holds onto the attributes `names` of a new job.
+    ///
+    /// # Errors
+    /// [`TooManyAttributes`] when all releases together have more than a set can hold.
+    pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
+        // what an earlier table keeps only while it stands alone no requirement speaks for
+        let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
+        let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok());
+        // rows that are missing from it would be told from the others
+        let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
+        let joined = joined.filter(|release| !lacks_rows(release)).collect();
+        let mut union = Self { places: Places::new(names, earlier)?, joined, ..Self::default() };
+        let mut seen = HashSet::new();
+        for (release, disclosure) in &earlier.disclosures {
+            let attributes = union.places.set(&disclosure.attributes);
+            // of two tables that are alike, one may be joined and the other not
+            let joined = union.joined.contains(release).then_some(release);
+            if seen.insert((attributes, &disclosure.standing, disclosure.partial, joined)) {
+                union.disclosed(*release, disclosure, attributes);
+            }
+        }
+        let mut seen = HashSet::new();
+        for (release, rule) in &earlier.rules {
+            if seen.insert(StandingRule { pointer: None, ..rule.clone() }) {
+                union.promised(*release, rule);
+            }
+        }
+        Ok(union)
+    }
+
+    fn disclosed(&mut self, release: Uuid, disclosure: &Disclosure, attributes: AttrSet) {
+        let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
+        let mut bucketized = AttrSet::EMPTY;
+        let seals: &[KeptSeal] = match &disclosure.standing {
+            KeptStanding::Sealed(seals) => seals,
+            KeptStanding::Plain | KeptStanding::Unsealed => &[],
+        };
+        for seal in seals {
+            let known = self.places.set(&seal.quasi_identifiers);
+            bucketized = bucketized.union(self.places.set(&seal.sensitive));
+            // what only counts as a protected attribute is not protected by its buckets
+            let exact = seal.sensitive.iter().map(|name| (Some(name), self.places.exact(name)));
+            let protected: Vec<(Option<&String>, Protected)> = match seal.joint {
+                true => {
+                    let joint = exact.fold(AttrSet::EMPTY, |all, (_, set)| all.union(set));
+                    vec![(None, Protected::Joint(joint))]
+                }
+                false => exact
+                    .flat_map(|(name, set)| {
+                        set.iter().map(move |attr| (name, Protected::Attribute(attr))).collect::<Vec<_>>()
+                    })
+                    .collect(),
+            };
+            for (name, protects) in protected {
+                let ruled_out = name.and_then(|name| seal.uninformative.get(name)).into_iter().flatten();
+                let aside = Values {
+                    ruled_out: ruled_out.cloned().collect(),
+                    taxonomy: name.and_then(|name| seal.taxonomies.get(name)).cloned(),
+                };
+                of_guards.extend(seal.guarantees.iter().map(|guarantee| aside.under(*guarantee)));
+                guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
+            }
+        }
+        self.schemas.push(Schema { attributes, guards });
+        self.aside.guards.push(of_guards);
+        let alone = match (&disclosure.standing, disclosure.partial) {
+            (_, true) => Some("lacks some rows"),
+            (KeptStanding::Unsealed, false) => Some("is unsealed"),
+            (_, false) => None,
+        };
+        self.tables.push(EarlierTable { release, name: disclosure.table.clone(), alone, bucketized });
+    }
+
+    fn promised(&mut self, release: Uuid, rule: &StandingRule) {
+        let known = self.places.set(&rule.quasi_identifiers);
+        let values =
+            || Values { ruled_out: rule.uninformative.iter().cloned().collect(), taxonomy: rule.taxonomy.clone() };
+        let combination = self.places.set(&rule.combination);
+        let protected: Vec<AttrSet> = match combination.is_empty() {
+            // whatever counts as it is protected as it is
+            true => self.places.related(&rule.sensitive).iter().map(AttrSet::one).collect(),
+            false => vec![combination.union(self.places.related(&rule.sensitive))],
+        };
+        for protects in protected {
+            let known = known.minus(protects);
+            if let (Some(sensitive), 1) = (protects.iter().next(), protects.len()) {
+                self.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
+            }
+            let demand = Demand { known, protects, guarantee: rule.guarantee };
+            self.standing.push((release, rule.pointer.clone(), demand));
+            self.aside.rules.push(values());
+        }
+    }
+
+    /// All attributes: those of the job, and behind them what else the ledger names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.places.names
+    }
+
+    /// The attribute that a name stands for.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<Attr> {
+        self.places.exact(name).iter().next()
+    }
+
+    /// What earlier buckets and classes protect.
+    #[must_use]
+    pub fn bucketized(&self) -> AttrSet {
+        self.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.bucketized))
+    }
+
+    /// Takes into account that of two attributes, the first of which an earlier release protects, one tells the other.
+    pub fn link(&mut self, earlier: Attr, new: Attr) {
+        self.linked.insert((earlier, new));
+    }
+
+    /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
+    pub fn set_aside(&mut self, uninformative: &[Uninformative], taxonomies: &[StatedTaxonomy]) {
+        for Uninformative { attribute, values } in uninformative {
+            self.aside.new.entry(*attribute).or_default().ruled_out = values.iter().cloned().collect();
+        }
+        for StatedTaxonomy { attribute, tree } in taxonomies {
+            self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
+        }
+    }
+
+    /// Takes dependencies into account that the adversary is now taken to know: what determines an attribute that a standing
+    /// rule protects is to stay protected too. Those of `beyond` concern attributes that the new release does not have.
+    pub fn assume(&mut self, dependencies: &[Dependency], beyond: &[Dependency]) {
+        let dependencies = &[dependencies, beyond].concat();
+        if !beyond.is_empty() {
+            self.beyond.clone_from(dependencies);
+        }
+        for (release, pointer, demand) in &self.standing {
+            // what is impossible, or too much to follow, was for the earlier release to refuse
+            let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
+            let followed = expansion.derived.iter().map(|derived| (*release, pointer.clone(), derived.demand));
+            self.followed.extend(followed);
+        }
+    }
+
+    /// Judges new tables, under the new rules with their pointers, together with everything earlier. `alone` are those, by index,
+    /// beside which no earlier one may share an attribute, and what they would be.
+    ///
+    /// # Errors
+    /// Every violation.
+    pub fn check(
+        &self,
+        tables: &[Schema],
+        alone: &[(usize, &str)],
+        rules: &[(Option<String>, Demand)],
+    ) -> Result<(), Vec<Violation>> {
+        let Some(first) = self.tables.first() else { return Ok(()) };
+        let first_release = first.release;
+        let mut violations = Vec::new();
+        let sensitive: Vec<AttrSet> = tables.iter().map(protected).collect();
+        for (EarlierTable { release, name: table, alone: earlier_alone, bucketized }, schema) in
+            self.tables.iter().zip(&self.schemas)
+        {
+            for (index, new) in tables.iter().enumerate() {
+                let twice = bucketized.intersection(sensitive[index]);
+                let told =
+                    || self.told(*bucketized, sensitive[index]).filter(|_| schema.attributes.meets(new.attributes));
+                if let Some(twice) = twice.iter().next() {
+                    let detail = format!(
+                        "{} was bucketized before, in table {table} of the release; buckets drawn a second time over the same people can be intersected",
+                        self.places.names[twice.index()]
+                    );
+                    violations.push(self.without_path(*release, rules, Some(twice), detail));
+                } else if let Some((before, now)) = told() {
+                    let [before, now] = [before, now].map(|attr| &self.places.names[attr.index()]);
+                    let detail = format!(
+                        "{before}, which table {table} of the release protects, and {now} tell each other, and both tables share \
+                         attributes: the buckets of one narrow down those of the other"
+                    );
+                    violations.push(self.without_path(*release, rules, None, detail));
+                } else if self.joined.contains(release) {
+                    // judged on the join
+                } else if let Some(why) = earlier_alone
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
+                    violations.push(self.without_path(*release, rules, None, detail));
+                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
+                    && schema.attributes.meets(new.attributes)
+                {
+                    let detail =
+                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
+                    violations.push(self.without_path(*release, rules, None, detail));
+                }
+            }
+        }
+        violations.extend(self.unjoined(tables, rules));
+        let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
+        let nothing = Values::default();
+        let judge =
+            |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
+        let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
+        // of what follows, one attribute that is protected is enough, or the joint value
+        let open = |demand: &Demand| {
+            let single = |attr| Demand { protects: AttrSet::one(attr), ..*demand };
+            violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
+        };
+        let followed = self.followed.iter().filter(|(_, _, demand)| open(demand));
+        let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
+        let earlier =
+            earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
+        let aside = |demand: &Demand| self.aside.of_new(demand.protects, demand.guarantee);
+        let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
+        let beyond = rules.iter().flat_map(|(pointer, demand)| {
+            let derived = self.follows(demand).into_iter().filter(open);
+            derived.map(move |demand| (None, pointer, demand, Values::default())).collect::<Vec<_>>()
+        });
+        for (release, pointer, demand, aside) in earlier.chain(new).chain(beyond) {
+            let Status::Violated(violation) = judge(&demand, &aside) else { continue };
+            let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
+                None => (None, format!("t{}", table + 1), self.places.named(via)),
+                Some(earlier) => {
+                    let earlier = &self.tables[earlier];
+                    (Some(earlier.release), earlier.name.clone(), self.places.named(via))
+                }
+            };
+            let path: Vec<_> = violation.path.iter().map(step).collect();
+            let in_the_way = path.iter().find_map(|step| step.0).or(release).unwrap_or(first_release);
+            let detail = format!(
+                "whoever knows {} could reach {} through the tables of both releases",
+                self.places.named(violation.reaching).join(", "),
+                self.places.named(demand.protects).join(", ")
+            );
+            violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
+        }
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
+    /// too, and no requirement was looked at with them.
+    fn unjoined(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
+        let own = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        let mut reached = if self.joined.is_empty() { AttrSet::EMPTY } else { own };
+        let mut found: Vec<usize> = Vec::new();
+        loop {
+            let before = found.len();
+            for (at, schema) in self.schemas.iter().enumerate() {
+                if schema.attributes.meets(reached) && !found.contains(&at) {
+                    found.push(at);
+                    reached = reached.union(schema.attributes);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        let others = found
+            .into_iter()
+            .filter(|&at| !self.joined.contains(&self.tables[at].release) && !self.schemas[at].attributes.meets(own));
+        let violation = |at: usize| {
+            let EarlierTable { release, name, .. } = &self.tables[at];
+            let detail = format!(
+                "table {name} of the release would be joined with those that the new one is made against, and is none of them"
+            );
+            self.without_path(*release, rules, None, detail)
+        };
+        others.map(violation).collect()
+    }
+
+    /// An attribute that was protected before and one that is now, of which one tells the other.
+    fn told(&self, before: AttrSet, now: AttrSet) -> Option<(Attr, Attr)> {
+        self.linked.iter().copied().find(|(earlier, new)| before.contains(*earlier) && now.contains(*new))
+    }
+
+    /// What follows from a new rule by dependencies on attributes that were published before.
+    fn follows(&self, demand: &Demand) -> Vec<Demand> {
+        if self.beyond.is_empty() {
+            return Vec::new();
+        }
+        let expansion = privacy::expand(&[*demand], &self.beyond, MAX_FOLLOWED).unwrap_or_default();
+        expansion.derived.iter().map(|derived| derived.demand).collect()
+    }
+
+    fn without_path(
+        &self,
+        release: Uuid,
+        rules: &[(Option<String>, Demand)],
+        sensitive: Option<Attr>,
+        detail: String,
+    ) -> Violation {
+        let concerns = |demand: &Demand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
+        let concerned = rules.iter().find(|(_, demand)| concerns(demand)).or_else(|| rules.first());
+        let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
+        Violation { rule: (None, pointer), release, path: Vec::new(), detail }
+    }
+}
+
+/// What the guards of a table protect.
+fn protected(schema: &Schema) -> AttrSet {
+    schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
+}
