@@ -85,7 +85,8 @@ pub(super) fn play(
         | Attack::Exclusion
         | Attack::Excludable
         | Attack::Forced
-        | Attack::Corruption => {
+        | Attack::Corruption
+        | Attack::NegativeAssociation => {
             let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
         }

@@ -24,6 +24,8 @@ pub enum Attack {
     Forced,
     /// What the values of some rows of a bucket tell of the others.
     Corruption,
+    /// Which sensitive values of a bucket hardly ever go with what is known of a row of it.
+    NegativeAssociation,
 }
 
 /// What an attack is told beside.
@@ -59,6 +61,7 @@ impl Attack {
             Self::Excludable => "excludable",
             Self::Forced => "forced",
             Self::Corruption => "corruption",
+            Self::NegativeAssociation => "negative_association",
         }
     }
 
@@ -71,12 +74,12 @@ impl Attack {
     /// Whether it needs the data.
     #[must_use]
     pub const fn uses_original(self) -> bool {
-        matches!(self, Self::Proxy | Self::Membership)
+        matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation)
     }
 }
 
 /// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["negative_association", "join"];
+const UNBUILT: &[&str] = &["join"];
 
 /// Which attack an audit is to play, and against which rule.
 ///
@@ -118,13 +121,14 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 8] = [
+const OF_RELEASES: [Attack; 9] = [
     Attack::ExactPosteriors,
     Attack::Chain,
     Attack::Exclusion,
     Attack::Excludable,
     Attack::Forced,
     Attack::Corruption,
+    Attack::NegativeAssociation,
     Attack::Proxy,
     Attack::Membership,
 ];
