@@ -53,6 +53,15 @@ pub(super) struct AuditRequest {
 /// by which the true value is given, on average over the targets, a higher probability than the rule allows to any value, beyond
 /// what chance explains.
 ///
+/// `negative_association` needs the original, and so the scope `releases:internal`; it is in the audit log. It is played on
+/// bucketized tables, also with counterfeits, against rules that bound the share of each value. A value of a quasi-identifier that 30
+/// rows of the original have or more excludes a sensitive value that is ten times rarer among them than in the whole, or does not
+/// occur there. Whoever knows that crosses out of somebody's bucket what the person's values exclude; in a bucket with
+/// counterfeits, a value that occurs once and that all of its rows exclude is taken for one of them. A finding is a bucket and a
+/// row, by what is known of it, for which a value that is left is then more probable than the rule allows; rows that are alike are
+/// one. `worst` is over those for whom something is crossed out. Nothing is told of a row that excludes all values of its bucket. Too
+/// many different rows in buckets of too many values are `work-limit`.
+///
 /// `membership` needs the original, and so the scope `releases:internal`; it is in the audit log. Of every table that is tied by
 /// bucket it tells how many tuples match some bucket in all parts and are no row of the original (`fake_full`; `fake_qi` without
 /// protected attributes), and by how many buckets rows and other tuples are matched. Where there are too many tuples to be

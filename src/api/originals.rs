@@ -30,11 +30,16 @@ pub(super) async fn attack(
     let attacked = computed(move |control| {
         let hash = original.hash();
         let (file, _held) = original.read(control)?;
-        let (material, _room) = shelf.read(control)?;
+        let stated = match attack {
+            Attack::NegativeAssociation => engine::stated_with_counterfeits,
+            _ => engine::stated_by,
+        };
+        let (material, _room) = shelf.read_as(stated, control)?;
         let rules = engine::rules_of(&manifest, rule.as_deref(), material.names()).map_err(refused)?;
         let material = material.beside(file);
         match attack {
             Attack::Membership => engine::membership(&manifest, &material, control),
+            Attack::NegativeAssociation => engine::negative_association(&manifest, &material, &rules, control),
             _ => engine::attack_tables(&material, attack, &rules, &hash, &manifest, control),
         }
     });

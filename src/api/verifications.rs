@@ -410,9 +410,18 @@ impl Shelved {
         asked.play(&self.parts, control)
     }
 
-    /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped.
+    /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped. Counterfeits are refused.
     pub(super) fn read(&self, control: &Control) -> Result<(Material, impl Sized + use<>), Stopped> {
-        let tables = engine::stated_by(&self.manifest).map_err(Stopped::Refused)?;
+        self.read_as(engine::stated_by, control)
+    }
+
+    /// The same, with the tables as `stated` says of the manifest.
+    pub(super) fn read_as(
+        &self,
+        stated: fn(&Manifest) -> Result<Vec<spec::StatedTable>, Problem>,
+        control: &Control,
+    ) -> Result<(Material, impl Sized + use<>), Stopped> {
+        let tables = stated(&self.manifest).map_err(Stopped::Refused)?;
         let mut room = Room::new(self.budget.clone());
         let mut files = Vec::new();
         for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {

@@ -19,7 +19,7 @@ pub struct GivenTable {
 pub struct GivenPart {
     /// Unique in the table.
     pub name: String,
-    /// What a row stands for; counterfeits are refused before.
+    /// What a row stands for; counterfeits are refused before, but for the attack that looks for them.
     pub meaning: RowMeaning,
     /// How many rows there are.
     pub rows: usize,

@@ -10,6 +10,7 @@ mod claims;
 mod classes;
 mod concluding;
 mod content;
+mod crossing;
 mod decomposed;
 mod dictionary;
 mod fit;
@@ -50,6 +51,7 @@ mod sliced;
 mod tests;
 
 pub use concluding::{Conclusion, Conclusions, GivenDecomposition, Question, conclude};
+pub use crossing::{Crossed, Crossing, cross_out};
 pub use given::{Cell, GivenPart, GivenTable};
 pub use groups::{Break, Breaks, Measured};
 pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};

@@ -359,18 +359,18 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
 }
 
 /// Whether `ways / total` is above `numerator / denominator`; also when the products are too large to say.
-fn beyond(ways: u128, total: u128, numerator: u64, denominator: u64) -> bool {
+pub(super) fn beyond(ways: u128, total: u128, numerator: u64, denominator: u64) -> bool {
     let left = ways.checked_mul(u128::from(denominator));
     let right = total.checked_mul(u128::from(numerator));
     left.zip(right).is_none_or(|(left, right)| left > right)
 }
 
-fn exceeds(a: (u64, u64), b: (u64, u64)) -> bool {
+pub(super) fn exceeds(a: (u64, u64), b: (u64, u64)) -> bool {
     u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1)
 }
 
 /// A fraction in lowest terms; what does not fit is rounded.
-fn lowest(ways: u128, total: u128) -> (u64, u64) {
+pub(super) fn lowest(ways: u128, total: u128) -> (u64, u64) {
     let (mut a, mut b) = (ways, total);
     while b > 0 {
         (a, b) = (b, a % b);

@@ -13,7 +13,8 @@ use crate::service::ledger::{self, LedgerError};
 /// What to do with the ledger.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Writes the ledger to standard output: releases, what they disclosed and promised, without parts or rows
+    /// Writes the ledger to standard output: releases, what they disclosed and promised, whom datasets
+    /// speak of in keyed hashes, and what was stated of series; without parts or rows
     Export(Export),
     /// Enters the ledger that a file holds, all of it or nothing; what it disclosed counts here from then on
     Import(Import),
@@ -58,8 +59,9 @@ pub(super) fn run(command: Command) -> Result<End, End> {
             let text = std::fs::read_to_string(&file).map_err(|error| End::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, &text)).map_err(end)?;
             say(&format!(
-                "entered {} releases with {} disclosures and {} rules; {} known ones have another status now\n",
-                done.releases, done.disclosures, done.rules, done.advanced
+                "entered {} releases with {} disclosures and {} rules, the people of {} datasets, and {} statements; {} known releases \
+                 have another status now\n",
+                done.releases, done.disclosures, done.rules, done.datasets, done.statements, done.advanced
             ))
         }
     }

@@ -90,6 +90,7 @@ pub(super) fn play(
         | Attack::Excludable
         | Attack::Forced
         | Attack::Corruption
+        | Attack::NegativeAssociation
         | Attack::Join => {
             let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))

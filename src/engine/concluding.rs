@@ -35,9 +35,12 @@ pub fn conclude(
         Attack::Exclusion => Question::Exclusion { fewest: options.lambda, excluded: options.excluded },
         Attack::Excludable => Question::Excludable,
         Attack::Forced => Question::Forced,
-        Attack::ExactPosteriors | Attack::Proxy | Attack::Membership | Attack::Corruption | Attack::Join => {
-            return Err(not_played());
-        }
+        Attack::ExactPosteriors
+        | Attack::Proxy
+        | Attack::Membership
+        | Attack::Corruption
+        | Attack::NegativeAssociation
+        | Attack::Join => return Err(not_played()),
     };
     let publication = publication_of(manifest, material.names()).map_err(Stopped::bug)?;
     let Particulars::Decompose(said) = &publication.particulars else { return Err(not_played()) };

@@ -5,6 +5,7 @@ mod attack;
 mod beyond;
 mod concluding;
 mod corruption;
+mod crossing;
 mod earlier;
 mod entropy;
 mod exposure;
@@ -45,6 +46,7 @@ use beyond::Wide;
 pub use attack::{Attacked, Finding, Findings};
 pub use concluding::conclude;
 pub use corruption::Corruption;
+pub use crossing::negative_association;
 pub use earlier::{Joinable, OnJoin, against, earlier_of, tuples_of};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
@@ -57,7 +59,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    judged_together, read_file, read_published, rules_of, stated_by, verify_tables,
+    judged_together, read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;

@@ -101,11 +101,26 @@ fn finished(
 /// # Errors
 /// What cannot be verified of it.
 pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
+    stated(manifest, false)
+}
+
+/// The same for what reckons with counterfeits.
+///
+/// # Errors
+/// What cannot be read of it.
+pub fn stated_with_counterfeits(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
+    stated(manifest, true)
+}
+
+fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<StatedTable>, Problem> {
     let part = |part: &ManifestPart| {
-        let meaning = match part.row_meaning.as_str() {
-            "tuples" => RowMeaning::Tuples,
-            "values" => RowMeaning::Values,
-            other => {
+        let meaning = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
+            ("tuples", _) => RowMeaning::Tuples,
+            ("values", _) => RowMeaning::Values,
+            ("tuples_and_counterfeits", Some(per_bucket)) if with_counterfeits => {
+                RowMeaning::TuplesAndCounterfeits { per_bucket }
+            }
+            (other, _) => {
                 let detail = format!("rows that are {other} cannot be verified yet");
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }

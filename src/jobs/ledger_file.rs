@@ -1,7 +1,7 @@
 //! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
 //! so that a file that was cut or changed by accident is told from a whole one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::portable::{LedgerCopy, PortableDisclosure, PortableRelease, PortableRule, PortableVersion};
+use super::portable::{
+    LedgerCopy, PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion,
+};
 
-/// The format that is written, and the only one that is read.
-const FORMAT: u32 = 1;
+/// The format that is written. One before is read too: it knew neither people nor statements.
+const FORMAT: u32 = 2;
 
 /// Whose ledger a file holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -69,6 +72,9 @@ enum Line {
     Disclosure(PortableDisclosure),
     Rule(PortableRule),
     Version(PortableVersion),
+    Dataset(PortableDataset),
+    People(PortablePiece),
+    Statement(PortableStatement),
     End(Trailer),
 }
 
@@ -88,7 +94,7 @@ pub enum LedgerFileError {
     #[error("line {0} cannot be read: {1}")]
     Line(usize, String),
     /// A later guardian wrote it.
-    #[error("it has the format {0}; this guardian reads format {FORMAT}")]
+    #[error("it has the format {0}; this guardian reads formats up to {FORMAT}")]
     Format(u64),
     /// It does not begin as a ledger does.
     #[error("it is no ledger that guardian has exported")]
@@ -122,6 +128,9 @@ pub fn write(header: &LedgerHeader, copy: LedgerCopy) -> Result<String, serde_js
     copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| put(&line))?;
     copy.rules.into_iter().map(Line::Rule).try_for_each(|line| put(&line))?;
     copy.versions.into_iter().map(Line::Version).try_for_each(|line| put(&line))?;
+    copy.datasets.into_iter().map(Line::Dataset).try_for_each(|line| put(&line))?;
+    copy.pieces.into_iter().map(Line::People).try_for_each(|line| put(&line))?;
+    copy.statements.into_iter().map(Line::Statement).try_for_each(|line| put(&line))?;
     let trailer = Line::End(Trailer { lines, sha256: to_hex(&Sha256::digest(text.as_bytes())) });
     text.push_str(&serde_json::to_string(&trailer)?);
     text.push('\n');
@@ -141,7 +150,7 @@ pub fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
     let first = whole.lines().next().unwrap_or_default();
     let format = serde_json::from_str::<Value>(first).ok().and_then(|line| line["ledger"]["format"].as_u64());
     match format {
-        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) if (1..=u64::from(FORMAT)).contains(&format) => {}
         Some(format) => return Err(LedgerFileError::Format(format)),
         None => return Err(LedgerFileError::NoLedger),
     }
@@ -162,6 +171,9 @@ pub fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
             Line::Disclosure(disclosure) => copy.disclosures.push(disclosure),
             Line::Rule(rule) => copy.rules.push(rule),
             Line::Version(version) => copy.versions.push(version),
+            Line::Dataset(dataset) => copy.datasets.push(dataset),
+            Line::People(piece) => copy.pieces.push(piece),
+            Line::Statement(statement) => copy.statements.push(statement),
             Line::Ledger(_) | Line::End(_) => return Err(unreadable("it stands in the middle".to_owned())),
         }
     }
@@ -199,7 +211,51 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
             return contradictory(format!("a rule of the release {} stands in it twice, or without it", rule.release));
         }
     }
-    Ok(())
+    let mut statements = HashSet::new();
+    for statement in &copy.statements {
+        if !statements.insert(statement.id) || statement.read().is_none() {
+            return contradictory(format!("the statement {} stands in it twice, or states nothing", statement.id));
+        }
+        if header.tenant.as_ref().is_some_and(|tenant| *tenant != statement.tenant) {
+            return contradictory(format!("the statement {} is of another tenant", statement.id));
+        }
+    }
+    whole_people(header, copy)
+}
+
+/// What is known of the people of an upload is there as a whole, or it would be missed by whoever judges by it.
+fn whole_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
+    let mut pieces: BTreeMap<Uuid, BTreeMap<i64, u64>> = BTreeMap::new();
+    for piece in &copy.pieces {
+        let twice = pieces.entry(piece.dataset).or_default().insert(piece.piece, piece.hashes.len() as u64);
+        if twice.is_some() || !piece.hashes.len().is_multiple_of(16) {
+            return contradictory(format!("people of the dataset {} stand in it twice, or in part", piece.dataset));
+        }
+    }
+    let mut datasets = HashSet::new();
+    for dataset in &copy.datasets {
+        if !datasets.insert(dataset.id) {
+            return contradictory(format!("the dataset {} stands in it twice", dataset.id));
+        }
+        if header.tenant.as_ref().is_some_and(|tenant| *tenant != dataset.tenant) {
+            return contradictory(format!("the dataset {} is of another tenant", dataset.id));
+        }
+        let mut found = pieces.remove(&dataset.id).unwrap_or_default();
+        let is_whole = dataset.people.as_ref().map_or(found.is_empty(), |people| {
+            let sampled = found.remove(&-1);
+            sampled == people.sampled.checked_mul(16)
+                && found.keys().copied().eq(0..i64::from(people.pieces))
+                && Some(found.values().sum()) == people.rows.checked_mul(16)
+        });
+        if !is_whole {
+            return contradictory(format!("people of the dataset {} are missing, or too many", dataset.id));
+        }
+    }
+    match pieces.first_key_value() {
+        Some((dataset, _)) => contradictory(format!("people stand in it without their dataset {dataset}")),
+        None => Ok(()),
+    }
 }
 
 fn to_hex(bytes: &[u8]) -> String {
@@ -231,10 +287,28 @@ pub(super) mod hex {
     }
 }
 
+/// Many hashes as text.
+pub(super) mod base64 {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(in crate::jobs) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(in crate::jobs) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64_STANDARD.decode(text).map_err(|_undecodable| de::Error::custom("not base64"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::KnownBy;
+    use super::super::people::{Mark, People};
     use super::*;
 
     fn example() -> String {
@@ -260,6 +334,48 @@ mod tests {
             }],
             rules: vec![PortableRule { release: id, number: 0, body: json!({"pointer": "/method"}) }],
             versions: vec![],
+            datasets: vec![PortableDataset {
+                id: Uuid::from_u128(10),
+                tenant: "north".into(),
+                name: None,
+                series: "s".into(),
+                same_people: None,
+                same_people_reason: None,
+                record_key: Some(vec!["k".into()]),
+                subject: None,
+                max_rows_per_subject: None,
+                created_at: at,
+                rows: 3,
+                bytes: 6,
+                format: "text/csv".into(),
+                content_hash: [4; 32],
+                overlaps: vec![],
+                people: Some(People {
+                    by: KnownBy::Keys,
+                    key: vec![Mark(1)],
+                    rows: 3,
+                    pieces: 2,
+                    set: Mark(2),
+                    table: Mark(3),
+                    columns: vec![(Mark(4), Mark(5))],
+                    sampled: 1,
+                    below: None,
+                }),
+            }],
+            pieces: [(-1, 1), (0, 2), (1, 1)]
+                .map(|(piece, hashes)| PortablePiece {
+                    dataset: Uuid::from_u128(10),
+                    piece,
+                    hashes: vec![250; 16 * hashes],
+                })
+                .into(),
+            statements: vec![PortableStatement {
+                id: Uuid::from_u128(11),
+                tenant: "north".into(),
+                series: "s".into(),
+                body: json!({"reason": "r", "aliases": {"a": "b"}}),
+                recorded_at: at,
+            }],
         };
         let header = LedgerHeader::new(Uuid::from_u128(9), &[2; 32], &[3, 250], at, None);
         let text = write(&header, copy.clone()).unwrap();
@@ -289,7 +405,7 @@ mod tests {
         }
         assert_eq!(read(&text.replace("north", "south")), Err(LedgerFileError::Changed));
         assert_eq!(read(&format!("{text}{text}")), Err(LedgerFileError::Changed));
-        assert_eq!(read(&text.replace("\"format\":1", "\"format\":2")), Err(LedgerFileError::Format(2)));
+        assert_eq!(read(&text.replace("\"format\":2", "\"format\":3")), Err(LedgerFileError::Format(3)));
         assert_eq!(read(""), Err(LedgerFileError::NoLedger));
         assert_eq!(read("{}\n"), Err(LedgerFileError::NoLedger));
     }
@@ -305,17 +421,36 @@ mod tests {
             more.push(lines[twice].clone());
             assert!(with_lines(&more).is_err(), "line {twice} twice");
         }
-        let mut stray = lines.clone();
-        stray.remove(1);
-        assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))));
+        // without the release, the dataset, or a piece of its people
+        for without in [1, 4, 5, 6, 7] {
+            let mut stray = lines.clone();
+            stray.remove(without);
+            assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))), "without line {without}");
+        }
         for (from, to) in [
             ("published", "lost"),
             ("\"tenant\":null", "\"tenant\":\"south\""),
             ("abab", "ab"),
             ("t1", "t1\",\"x\":\""),
+            ("+vr6", "+v"),
+            ("\"sampled\":1", "\"sampled\":2"),
+            ("\"pieces\":2", "\"pieces\":4294967295"),
+            ("\"aliases\"", "\"alias\""),
         ] {
             let other: Vec<String> = lines.iter().map(|line| line.replace(from, to)).collect();
             assert!(with_lines(&other).is_err(), "{from}");
         }
+    }
+
+    #[test]
+    fn a_file_from_before_people_and_statements_is_read() {
+        let text = example();
+        let is_old =
+            |line: &&str| !["dataset", "people", "statement", "end"].iter().any(|kind| line[2..].starts_with(kind));
+        let lines: Vec<String> =
+            text.lines().filter(is_old).map(|line| line.replace("\"format\":2", "\"format\":1")).collect();
+        let (_, copy) = with_lines(&lines).unwrap();
+        assert_eq!((copy.releases.len(), copy.disclosures.len(), copy.rules.len()), (1, 1, 1));
+        assert!(copy.datasets.is_empty() && copy.pieces.is_empty() && copy.statements.is_empty());
     }
 }

@@ -59,8 +59,8 @@ pub use people::{KnownBy, Mark, NewPeople, Overlap, People, PeopleRecord, People
 pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
 pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
 pub use portable::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDisclosure,
-    PortableRelease, PortableRule, PortableVersion,
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset,
+    PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement, PortableVersion,
 };
 pub use publish::Publisher;
 pub use pulse::{Backlog, Pulse};

@@ -1,8 +1,10 @@
-//! The ledger as it is carried from one store to another: what was published, without the parts.
+//! The ledger as it is carried from one store to another: what was published, without the parts; whom uploads speak of, without the
+//! rows; and what was stated of series.
 //!
 //! What is carried here stands in the way of new releases as what was published here does. It is never served: the parts are where they
 //! were made. Nothing that is here is changed or removed by what is carried here, except that a carried release goes on to the
-//! status that it has got meanwhile.
+//! status that it has got meanwhile. An upload is carried as one that was purged: nothing can be published of it, and its people are
+//! known.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::StoreError;
+use super::{Overlap, People, Statement, StatementRecord, StoreError};
+use crate::ledger::Identities;
 
 /// A release, without what it published.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -105,6 +108,82 @@ impl PortableVersion {
     }
 }
 
+/// An upload, without its rows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableDataset {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: String,
+    /// What the uploader called it.
+    pub name: Option<String>,
+    /// The people it speaks of.
+    pub series: String,
+    /// Whether an overlap with another series was stated to be of the same people.
+    pub same_people: Option<bool>,
+    /// Why not, as stated.
+    pub same_people_reason: Option<String>,
+    /// The attributes that identify a record.
+    pub record_key: Option<Vec<String>>,
+    /// The attribute that identifies a subject.
+    pub subject: Option<String>,
+    /// How many rows one subject may have.
+    pub max_rows_per_subject: Option<u64>,
+    /// When it became visible.
+    pub created_at: DateTime<Utc>,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the uploaded body.
+    pub bytes: u64,
+    /// Media type of the upload.
+    pub format: String,
+    /// Keyed hash of the content.
+    #[serde(with = "super::ledger_file::hex")]
+    pub content_hash: [u8; 32],
+    /// The people that other series spoke of when it was uploaded.
+    pub overlaps: Vec<Overlap>,
+    /// Whom it speaks of; none of an upload from before people were remembered.
+    pub people: Option<People>,
+}
+
+/// Keyed hashes of the people of an upload.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortablePiece {
+    /// The upload.
+    pub dataset: Uuid,
+    /// -1 is the sample, and the set is counted from 0.
+    pub piece: i64,
+    /// Sixteen bytes each.
+    #[serde(with = "super::ledger_file::base64")]
+    pub hashes: Vec<u8>,
+}
+
+/// What was stated of a series.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableStatement {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Whose series it is.
+    pub tenant: String,
+    /// The series.
+    pub series: String,
+    /// Tables, other names, and what is computed from what.
+    pub body: Value,
+    /// When it was entered.
+    pub recorded_at: DateTime<Utc>,
+}
+
+impl PortableStatement {
+    /// `None` when it is none.
+    pub(super) fn read(&self) -> Option<Statement> {
+        let Self { id, body, recorded_at, .. } = self.clone();
+        Statement::read(&StatementRecord { id, body, recorded_at }).ok()
+    }
+}
+
 /// What a ledger is of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Content {
@@ -127,12 +206,18 @@ pub struct LedgerCopy {
     pub rules: Vec<PortableRule>,
     /// The versions of the contents.
     pub versions: Vec<PortableVersion>,
+    /// Every upload.
+    pub datasets: Vec<PortableDataset>,
+    /// Whom the uploads speak of.
+    pub pieces: Vec<PortablePiece>,
+    /// Every statement.
+    pub statements: Vec<PortableStatement>,
 }
 
 /// The ledger of the store that something is carried to.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerHere {
-    /// All that stands in it.
+    /// All that stands in it, but for the pieces.
     pub copy: LedgerCopy,
     /// The releases that were carried here before; the others were made here.
     pub imported: BTreeSet<Uuid>,
@@ -151,6 +236,14 @@ pub struct ImportPlan<'a> {
     pub rules: Vec<(&'a PortableRelease, &'a PortableRule)>,
     /// The versions that ledgers get.
     pub versions: Vec<(Content, i64)>,
+    /// Uploads to enter, as purged ones.
+    pub datasets: Vec<&'a PortableDataset>,
+    /// Whom they speak of.
+    pub pieces: Vec<&'a PortablePiece>,
+    /// Statements to enter.
+    pub statements: Vec<&'a PortableStatement>,
+    /// The series into which something is entered, each with its tenant.
+    pub series: BTreeSet<(String, String)>,
 }
 
 /// What an import did.
@@ -164,9 +257,19 @@ pub struct Imported {
     pub disclosures: usize,
     /// Rules entered.
     pub rules: usize,
+    /// Uploads whose people are known now.
+    pub datasets: usize,
+    /// Statements entered.
+    pub statements: usize,
 }
 
 impl ImportPlan<'_> {
+    /// The tenants that get uploads.
+    #[must_use]
+    pub fn uploaders(&self) -> BTreeSet<&str> {
+        self.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect()
+    }
+
     /// How much is written.
     #[must_use]
     pub fn counts(&self) -> Imported {
@@ -175,6 +278,8 @@ impl ImportPlan<'_> {
             advanced: self.advanced.len(),
             disclosures: self.disclosures.len(),
             rules: self.rules.len(),
+            datasets: self.datasets.len(),
+            statements: self.statements.len(),
         }
     }
 }
@@ -214,6 +319,15 @@ impl LedgerCopy {
     pub fn contents(&self) -> BTreeSet<Content> {
         let of_releases = self.releases.iter().map(PortableRelease::content);
         of_releases.chain(self.versions.iter().map(PortableVersion::content)).collect()
+    }
+
+    /// The series that it speaks of, each with its tenant, in order.
+    #[must_use]
+    pub fn series(&self) -> BTreeSet<(String, String)> {
+        let of_contents = self.contents().into_iter().map(|content| (content.tenant, content.series));
+        let of_datasets = self.datasets.iter().map(|dataset| (dataset.tenant.clone(), dataset.series.clone()));
+        let of_statements = self.statements.iter().map(|stated| (stated.tenant.clone(), stated.series.clone()));
+        of_contents.chain(of_datasets).chain(of_statements).collect()
     }
 
     /// What is to be written so that a store has it too.
@@ -286,7 +400,56 @@ impl LedgerCopy {
         }
         targets.retain(|content, target| versions.get(content).copied().unwrap_or(0) < *target);
         plan.versions = targets.into_iter().collect();
+        self.plan_people(here, &mut plan)?;
+        self.plan_statements(here, &mut plan)?;
+        plan.series.extend(plan.versions.iter().map(|(content, _)| (content.tenant.clone(), content.series.clone())));
         Ok(plan)
+    }
+
+    /// An upload never changes: it is here as it is there, or to be entered.
+    fn plan_people<'a>(&'a self, here: &LedgerHere, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
+        let known: HashMap<Uuid, &PortableDataset> =
+            here.copy.datasets.iter().map(|dataset| (dataset.id, dataset)).collect();
+        let mut entered = BTreeSet::new();
+        for dataset in &self.datasets {
+            match known.get(&dataset.id) {
+                Some(known) if *known == dataset => {}
+                Some(_) => return Err(conflict(format!("the dataset {} is here with another content", dataset.id))),
+                None => {
+                    entered.insert(dataset.id);
+                    plan.datasets.push(dataset);
+                    plan.series.insert((dataset.tenant.clone(), dataset.series.clone()));
+                }
+            }
+        }
+        plan.pieces.extend(self.pieces.iter().filter(|piece| entered.contains(&piece.dataset)));
+        Ok(())
+    }
+
+    /// What was stated on one side must not be made untrue by what was stated on the other.
+    fn plan_statements<'a>(&'a self, here: &LedgerHere, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
+        let known: HashMap<Uuid, &PortableStatement> =
+            here.copy.statements.iter().map(|stated| (stated.id, stated)).collect();
+        for stated in &self.statements {
+            match known.get(&stated.id) {
+                Some(known) if *known == stated => {}
+                Some(_) => return Err(conflict(format!("the statement {} is here with another content", stated.id))),
+                None => {
+                    plan.statements.push(stated);
+                    plan.series.insert((stated.tenant.clone(), stated.series.clone()));
+                }
+            }
+        }
+        // of two at once the first one counts, so that each side may have some that contradict what came before
+        let excused: BTreeSet<Uuid> = contradicted(here.copy.statements.iter())?
+            .into_iter()
+            .chain(contradicted(self.statements.iter())?)
+            .collect();
+        let together = here.copy.statements.iter().chain(plan.statements.iter().copied());
+        match contradicted(together)?.difference(&excused).next() {
+            Some(id) => Err(conflict(format!("the statement {id} is contradicted by one of the other store"))),
+            None => Ok(()),
+        }
     }
 
     /// Whether an entry that is not here yet is to be entered.
@@ -304,6 +467,20 @@ impl LedgerCopy {
             Some(_) => Err(conflict(format!("the release {} was made here, and disclosed something else", release.id))),
         }
     }
+}
+
+/// Those that contradict what was stated of their series before them.
+fn contradicted<'a>(statements: impl Iterator<Item = &'a PortableStatement>) -> Result<BTreeSet<Uuid>, ImportConflict> {
+    let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|stated| (stated.id, stated)).collect();
+    let mut series: HashMap<(&str, &str), Identities> = HashMap::new();
+    let mut contradicted = BTreeSet::new();
+    for (id, stated) in in_order {
+        let statement = stated.read().ok_or_else(|| conflict(format!("the statement {id} cannot be read")))?;
+        if statement.identify(series.entry((&stated.tenant, &stated.series)).or_default()).is_err() {
+            contradicted.insert(id);
+        }
+    }
+    Ok(contradicted)
 }
 
 fn stray(what: &str, release: Uuid) -> ImportConflict {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::OneOfBuilder;
 
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
@@ -162,7 +162,7 @@ impl From<Written> for Unit {
 
 impl utoipa::PartialSchema for Unit {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        ObjectBuilder::new().schema_type(Type::String).into()
+        OneOfBuilder::new().into()
     }
 }
 

@@ -10,15 +10,15 @@ use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
     AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap,
-    PartChunkRecord, PolicyRecord, PolicyVersion, PortableDisclosure, PortableRelease, PortableRule, PortableVersion,
-    ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord, StandingRuleRecord, StatementRecord,
-    StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
+    PartChunkRecord, PolicyRecord, PolicyVersion, PortableDataset, PortableDisclosure, PortableRelease, PortableRule,
+    PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord,
+    StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
 };
 use crate::vault::{Place, Purpose, Sealed};
 
 mod people;
 
-pub(super) use people::{PeopleRow, StatementRow};
+pub(super) use people::{PeopleRow, PortableDatasetRow, PortablePieceRow, PortableStatementRow, StatementRow};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {
@@ -304,12 +304,14 @@ pub(super) struct PortableVersionRow {
     version: i64,
 }
 
-/// The rows of a whole ledger as one.
+/// The rows of a whole ledger as one, without the pieces.
 pub(super) fn here(
     releases: Vec<PortableReleaseRow>,
     disclosures: Vec<PortableDisclosureRow>,
     rules: Vec<PortableRuleRow>,
     versions: Vec<PortableVersionRow>,
+    datasets: Vec<PortableDatasetRow>,
+    statements: Vec<PortableStatementRow>,
 ) -> Result<LedgerHere, StoreError> {
     let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
     let release = |row: PortableReleaseRow| {
@@ -344,6 +346,9 @@ pub(super) fn here(
         disclosures: disclosures.into_iter().map(disclosure).collect(),
         rules: rules.into_iter().map(rule).collect::<Result<_, StoreError>>()?,
         versions: versions.into_iter().map(version).collect::<Result<_, StoreError>>()?,
+        datasets: datasets.into_iter().map(PortableDataset::try_from).collect::<Result<_, StoreError>>()?,
+        pieces: Vec::new(),
+        statements: statements.into_iter().map(PortableStatement::from).collect(),
     };
     Ok(LedgerHere { copy, imported })
 }

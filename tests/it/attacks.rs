@@ -1,9 +1,10 @@
 //! Attacks: the worlds of tiny tables, over HTTP and on what this crate publishes and judges.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guardian::control::Control;
 use guardian::engine::{self, Material, ReadFile};
+use guardian::identity::Preset;
 use guardian::ledger::Earlier;
 use guardian::microdata::formats::Limits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader};
@@ -11,7 +12,8 @@ use guardian::random::{ReleaseKey, Streams};
 use guardian::spec::{self, Subject};
 use serde_json::{Value, json};
 
-use super::harness::{HOSPITAL, Server, hospital_method, text, versatile};
+use super::harness::{Client, HOSPITAL, Server, hospital_method, text, versatile};
+use super::identity::Guarded;
 use super::verifications::verify;
 use crate::library::{Original, Random, cells, release, seeds, table};
 
@@ -155,9 +157,7 @@ async fn releases_are_attacked_rule_by_rule() {
         .post(&path, &json!({"attack": "forced", "options": {"lambda": 2}}))
         .await
         .fault("/options/lambda", "unknown-field");
-    for name in ["negative_association", "join"] {
-        server.post(&path, &json!({"attack": name})).await.fault("/attack", "guarantee-unsupported");
-    }
+    server.post(&path, &json!({"attack": "join"})).await.fault("/attack", "guarantee-unsupported");
     let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": 2}, "more": 1});
     let answer = server.post(&path, &odd).await;
     for (pointer, name) in [
@@ -324,4 +324,160 @@ fn what_is_published_is_verified_and_gives_nobody_away() {
     }
     println!("{published} published, {refused} refused");
     assert!(published > 20, "{published}");
+}
+
+/// Buckets by the uniform threshold 1/3, of `age, sex -> disease`.
+fn thirds(counterfeits: Option<u32>) -> Value {
+    let counterfeits = counterfeits.map(|number| json!({"per_bucket": number}));
+    json!({"method": {"type": "bucketize", "quasi_identifiers": ["age", "sex"], "sensitive": "disease",
+        "thresholds": {"uniform": {"l": 3}}, "sizes": "one", "counterfeits": counterfeits}})
+}
+
+/// 240 patients; women never have d0, and of nothing else it is told by sex.
+fn planted() -> String {
+    let row = |i: usize| {
+        let (sex, other) = if i % 2 == 0 { ("m", i / 2 % 6) } else { ("f", 1 + i / 2 % 5) };
+        format!("{},{sex},d{other}\n", 20 + i / 10 % 4)
+    };
+    "age,sex,disease\n".to_owned() + &(0..240).map(row).collect::<String>()
+}
+
+/// What is left, by trying every choice of counterfeits: for how many buckets and rows a value is likelier than a third, and the largest
+/// posterior of those for whom a value is crossed out.
+fn left(original: &str, qi: &str, sa: &str, counterfeits: usize) -> (u64, Option<f64>) {
+    let rows = cells(original.as_bytes()).1;
+    let count = |admits: &dyn Fn(&Vec<String>) -> bool| rows.iter().filter(|row| admits(row)).count();
+    let mut excluded: BTreeSet<(usize, String, String)> = BTreeSet::new();
+    for at in 0..2 {
+        for value in rows.iter().map(|row| &row[at]).collect::<BTreeSet<_>>() {
+            let support = count(&|row| row[at] == *value);
+            for disease in rows.iter().map(|row| &row[2]).collect::<BTreeSet<_>>() {
+                let (both, overall) =
+                    (count(&|row| row[at] == *value && row[2] == *disease), count(&|row| row[2] == *disease));
+                if support >= 30 && 10 * both * rows.len() <= overall * support {
+                    excluded.insert((at, value.clone(), disease.clone()));
+                }
+            }
+        }
+    }
+    let exclude =
+        |row: &[String], disease: &String| (0..2).any(|at| excluded.contains(&(at, row[at].clone(), disease.clone())));
+    let mut buckets: BTreeMap<String, (BTreeSet<Vec<String>>, Vec<String>)> = BTreeMap::new();
+    for row in cells(qi.as_bytes()).1 {
+        buckets.entry(row[0].clone()).or_default().0.insert(row[1..].to_vec());
+    }
+    for row in cells(sa.as_bytes()).1 {
+        buckets.entry(row[0].clone()).or_default().1.push(row[1].clone());
+    }
+    let (mut total, mut worst) = (0, None);
+    for (rows, values) in buckets.values() {
+        let once = |at: usize| values.iter().filter(|value| **value == values[at]).count() == 1;
+        let singles = || (0..values.len()).filter(|&at| once(at));
+        let by_all: BTreeSet<usize> =
+            singles().filter(|&at| rows.iter().all(|row| exclude(row, &values[at]))).collect();
+        // here at most one of each bucket is of nobody
+        let fakes: Vec<Option<usize>> = match counterfeits {
+            0 => vec![None],
+            _ if !by_all.is_empty() => by_all.iter().copied().map(Some).collect(),
+            _ => singles().map(Some).collect(),
+        };
+        for row in rows.iter().filter(|row| values.iter().any(|value| exclude(row, value))) {
+            let mut shares: BTreeMap<&String, f64> = BTreeMap::new();
+            for fake in &fakes {
+                let real = (0..values.len()).filter(|at| Some(*at) != *fake);
+                let real = real.filter(|at| !exclude(row, &values[*at]));
+                real.for_each(|at| *shares.entry(&values[at]).or_default() += 1.0);
+            }
+            let all: f64 = shares.values().sum();
+            let most = shares.values().copied().fold(0.0, f64::max) / all;
+            if all > 0.0 {
+                worst = Some(f64::max(most, worst.unwrap_or(0.0)));
+                total += u64::from(most > 1.0 / 3.0 + 1e-9);
+            }
+        }
+    }
+    (total, worst)
+}
+
+async fn crossed_out(client: &Client, release: &Value) -> Value {
+    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    client.post(&path, &json!({"attack": "negative_association"})).await.ok(200)
+}
+
+/// Values that hardly ever go together are found where they were planted, as by trying all ways.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_never_go_together_are_crossed_out() {
+    let server = Server::start().await;
+    let independent: String =
+        (0..360).map(|i| format!("{},{},d{}\n", 20 + i % 3, ["f", "m"][i / 3 % 2], i / 6 % 6)).collect();
+    let independent = format!("age,sex,disease\n{independent}");
+    for (csv, counterfeits) in [(planted(), None), (planted(), Some(1)), (independent, None)] {
+        let release = server.publish(&server.dataset(csv.clone()).await, thirds(counterfeits)).await;
+        let (qi, sa) = (server.part(&release, "t1", "qi").await, server.part(&release, "t1", "sa").await);
+        let (total, worst) = left(&csv, &qi, &sa, counterfeits.unwrap_or(0) as usize);
+        let found = crossed_out(&server, &release).await;
+        assert_eq!((&found["attack"], &found["uses"]), (&json!("negative_association"), &json!("original")));
+        assert_eq!(found["findings"]["total"], total, "{found:#}");
+        assert_eq!(found["breach"], total > 0);
+        let share = |ratio: &Value| Some(ratio["count"].as_f64()? / ratio["of"].as_f64()?);
+        assert!((share(&found["worst"]).unwrap_or(-1.0) - worst.unwrap_or(-1.0)).abs() < 1e-9, "{found:#}, {worst:?}");
+        let first = found["findings"]["first"].as_array().unwrap();
+        assert_eq!(first.len() as u64, total.min(10));
+        // d0 is crossed out of buckets that list it, for women
+        let listing: BTreeSet<u64> =
+            cells(sa.as_bytes()).1.iter().filter(|row| row[1] == "d0").map(|row| row[0].parse().unwrap()).collect();
+        for finding in first {
+            assert!(listing.contains(&finding["bucket"].as_u64().unwrap()), "{finding:#}");
+            assert_eq!((&finding["known"]["sex"], &finding["table"]), (&json!("f"), &json!("t1")));
+            assert!(finding["sensitive"]["disease"] != "d0" && share(&finding["posterior"]) > Some(1.0 / 3.0));
+        }
+        match (csv == planted(), counterfeits) {
+            (true, None) => assert!(total > 10 && worst >= Some(0.5), "{total} {worst:?}"),
+            (true, Some(_)) => assert!(worst.is_some()),
+            (false, _) => assert_eq!((total, worst), (0, None)),
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
+    let server = Server::start().await;
+    let rows: String = (0..9000).map(|i| format!("{},{},s{}\n", i % 100, i / 100, i % 8000)).collect();
+    let method = json!({"type": "bucketize", "quasi_identifiers": ["a", "b"], "sensitive": "s",
+        "thresholds": {"uniform": {"l": 2}}, "sizes": [{"size": 9000, "buckets": 1}]});
+    let large = server.publish(&server.dataset(format!("a,b,s\n{rows}")).await, json!({"method": method})).await;
+    let attack = json!({"attack": "negative_association"});
+    let path = |release: &Value| format!("/v1/releases/{}/audits", text(&release["id"]));
+    let problem = server.post(&path(&large), &attack).await.problem(422, "work-limit");
+    assert_eq!((&problem["limit"], &problem["found"]), (&json!(1 << 26), &json!(9000 * 8000)));
+    let columns = crate::slicing::explicit(&[&["age"], &["sex"], &["zip", "disease"]]);
+    let sliced = crate::slicing::sliced("disease", columns, json!(2));
+    let sliced = server.publish(&server.dataset(crate::slicing::TABLE).await, sliced).await;
+    server.post(&path(&sliced), &attack).await.fault("/attack", "guarantee-unsupported");
+    let dataset = server.dataset(planted()).await;
+    let release = server.publish(&dataset, thirds(None)).await;
+    let with = json!({"attack": "negative_association", "options": {"lambda": 2}});
+    server.post(&path(&release), &with).await.fault("/options/lambda", "unknown-field");
+    let odd = json!({"attack": "negative_association", "rule": "/method/rules/9"});
+    server.post(&path(&release), &odd).await.fault("/rule", "parameter-range");
+    server.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);
+    server.post(&path(&release), &attack).await.problem(410, "gone");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crossing_out_is_for_those_who_may_know_what_the_original_says() {
+    let guarded = Guarded::start().await;
+    let admin = guarded.preset(Preset::Admin);
+    let release = admin.publish(&admin.dataset(planted()).await, thirds(Some(1))).await;
+    let path = format!("/v1/releases/{}/audits", text(&release["id"]));
+    let attack = json!({"attack": "negative_association"});
+    for preset in [Preset::Pipeline, Preset::Analyst] {
+        let refused = guarded.preset(preset).post(&path, &attack).await.problem(403, "forbidden");
+        assert_eq!(refused["scope"], "releases:internal");
+    }
+    assert_eq!(crossed_out(&guarded.preset(Preset::Officer), &release).await["uses"], "original");
+    guarded.server.with_token(&guarded.stranger).post(&path, &attack).await.problem(404, "not-found");
+    guarded.server.stop().await;
 }

@@ -90,7 +90,7 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (changed("/priority", json!(101)), "/priority", "parameter-range", json!({})),
         (changed("/deadline", json!("ten minutes")), "/deadline", "parameter-range", json!({})),
         (changed("/policy", json!("x-v1")), "/policy", "unknown-policy", json!({"policy": "x"})),
-        (changed("/composition", json!({"mode": "report"})), "/composition/mode", "guarantee-unsupported", json!({})),
+        (changed("/composition", json!({"mode": "report"})), "/composition/reason", "parameter-range", json!({})),
         (changed("/unlisted", json!("publish")), "/unlisted", "parameter-range", json!({})),
         (
             changed(

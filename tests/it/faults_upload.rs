@@ -102,7 +102,7 @@ fn bad_uploads() -> Vec<Bad> {
         refused("same_people=false", 400, "malformed-request"),
         refused("same_people=perhaps&reason=x", 400, "malformed-request"),
         refused("max_rows_per_subject=-1", 400, "malformed-request"),
-        refused("subject=hospital&max_rows_per_subject=3", 422, "guarantee-unsupported"),
+        refused("subject=hospital&max_rows_per_subject=1", 422, "upload-malformed"),
     ]
 }
 

@@ -5,9 +5,10 @@ use guardian::identity::Preset;
 use serde_json::{Value, json};
 
 use super::harness::{Client, OTHERS, Server, kind, text, versatile};
+use super::identity::Guarded;
 
 /// Patients by number: id, age, ward, sex and diagnosis. Each diagnosis goes with its ward's half of the drugs.
-fn patients(numbers: impl IntoIterator<Item = u32>, header: &str) -> String {
+pub(crate) fn patients(numbers: impl IntoIterator<Item = u32>, header: &str) -> String {
     let row = |n: u32| {
         let mix = (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mix = (mix ^ mix >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20;
@@ -22,7 +23,7 @@ fn patients(numbers: impl IntoIterator<Item = u32>, header: &str) -> String {
     std::iter::once(format!("{header}\n")).chain(numbers.into_iter().map(row)).collect()
 }
 
-const HEADER: &str = "id,age,ward,sex,dx";
+pub(crate) const HEADER: &str = "id,age,ward,sex,dx";
 
 async fn uploaded(server: &Client, query: &str, csv: impl Into<Vec<u8>>) -> Value {
     server.upload(query, csv).await.ok(201)
@@ -100,13 +101,22 @@ async fn people_of_another_series_are_found_whatever_their_columns_are_called() 
     let few = uploaded(&server, "series=few", patients(4990..7000, HEADER)).await;
     assert!((1..=10).contains(&few["overlaps"][0]["rows"]["count"].as_u64().unwrap()), "{few}");
     server.publish(&id(&few), protected()).await;
-    // equal content, however small, and purged too
+    // equal content, purged too
+    let whole = patients(10_000..12_000, HEADER);
+    let before = uploaded(&server, "series=whole", whole.clone()).await;
+    server.delete(&format!("/v1/datasets/{}", id(&before))).await.ok(200);
+    let again = uploaded(&server, "series=again", whole).await;
+    assert_eq!(again["overlaps"][0]["rows"], json!({"count": 2000, "of": 2000}));
+    refused_at_once(&server, &again, protected(), "series-undeclared").await;
+    // so few rows say nothing of whom they speak, be they equal: that is told, and no more
     let tiny = "a,b\n1,x\n2,y\n3,x\n4,y\n";
     let before = uploaded(&server, "series=tiny", tiny).await;
     server.delete(&format!("/v1/datasets/{}", id(&before))).await.ok(200);
     let again = uploaded(&server, "series=other", tiny).await;
     assert_eq!(again["overlaps"][0]["rows"], json!({"count": 4, "of": 4}));
-    refused_at_once(&server, &again, plain(&["b"]), "series-undeclared").await;
+    let warned = plan(&server, &again, plain(&["b"])).await;
+    assert!(warned["warnings"].to_string().contains("people-unknown"), "{warned:#}");
+    server.publish(&id(&again), plain(&["b"])).await;
     server.stop().await;
 }
 
@@ -333,6 +343,57 @@ async fn a_release_without_proof_needs_its_scope_and_is_marked_for_ever() {
     job["dataset"] = dataset["id"].clone();
     server.post("/v1/jobs", &job).await.fault("/composition/reason", "parameter-range");
     assert!(Preset::Officer.scopes().contains(guardian::identity::Scope::LedgerOverride));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_without_the_scope_publishes_without_proof() {
+    let guarded = Guarded::start().await;
+    let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
+    let dataset = uploaded(&pipeline, "series=s", patients(0..300, HEADER)).await;
+    let mut specification = plain(&["age", "dx"]);
+    specification["composition"] = json!({"mode": "report", "reason": "the court wants it"});
+    officer.put("/v1/policies/court", &json!({"specification": specification})).await.ok(201);
+    let mut stated = specification.clone();
+    stated["dataset"] = dataset["id"].clone();
+    let by_policy = json!({"dataset": dataset["id"], "policy": "court-v1"});
+    for document in [&stated, &by_policy] {
+        let problem = pipeline.post("/v1/jobs", document).await.problem(403, "forbidden");
+        assert_eq!(problem["scope"], "ledger:override");
+    }
+    assert_eq!(guarded.server.stored("jobs").await, 0);
+    let release = officer.publish(&id(&dataset), specification.clone()).await;
+    assert_eq!(release["composition"], "unproven");
+    // nor is it given to somebody else
+    pipeline.post("/v1/jobs", &stated).await.problem(403, "forbidden");
+    // it is the mode that needs the scope
+    specification = plain(&["sex"]);
+    specification["composition"] = json!({"mode": "enforce"});
+    assert_eq!(pipeline.publish(&id(&dataset), specification).await["composition"], "enforced");
+    let alias = json!({"reason": "as the codebook says", "aliases": {"age": "years"}});
+    let problem = pipeline.post("/v1/series/s/disclosures", &alias).await.problem(403, "forbidden");
+    assert_eq!(problem["scope"], "ledger:override");
+    assert_eq!(guarded.server.stored("series_statements").await, 0);
+    officer.post("/v1/series/s/disclosures", &alias).await.ok(201);
+    guarded.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_warns_where_people_are_not_known() {
+    let server = Server::start().await;
+    let warned = async |dataset: &Value| {
+        let planned = plan(&server, dataset, protected()).await;
+        let warnings = planned["warnings"].as_array().unwrap().clone();
+        warnings.iter().any(|warning| warning["type"] == "people-unknown")
+    };
+    let first = uploaded(&server, "series=one", patients(0..900, HEADER)).await;
+    assert!(!warned(&first).await, "there is no other series");
+    let few = uploaded(&server, "series=two", patients(1000..1900, HEADER)).await;
+    assert!(warned(&few).await && warned(&first).await);
+    let keyed = uploaded(&server, "series=three&record_key=id", patients(2000..2900, HEADER)).await;
+    assert!(!warned(&keyed).await);
+    let many = uploaded(&server, "series=four", patients(3000..8000, HEADER)).await;
+    assert!(!warned(&many).await);
     server.stop().await;
 }
 

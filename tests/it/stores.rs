@@ -6,7 +6,8 @@ use std::process::Output;
 
 use serde_json::json;
 
-use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored, text};
+use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored, text, versatile};
+use super::people::{HEADER, patients};
 
 fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -139,5 +140,80 @@ async fn a_ledger_carries_seals_of_several_attributes() {
         assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &because["id"]), "{document}");
     }
     process.publish(&dataset, show(&["age"])).await;
+    assert!(process.terminate().success());
+}
+
+/// Whom uploads spoke of and what was stated of a series count where they are entered as where they were made.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_and_statements_are_carried_by_a_file() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, other) = (home.path().join("one"), home.path().join("other"));
+    let protected = json!({"unlisted": "drop", "method": versatile(&["age -> dx"])});
+    let show = |attributes: &[&str]| {
+        let publish: serde_json::Map<_, _> =
+            attributes.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
+        json!({"unlisted": "drop", "attributes": publish, "no_rules": "asked for", "method": {"type": "versatile", "rules": []}})
+    };
+    let mut process = Process::serve(&one, "info");
+    let survey = json!({"name": "survey-2024", "attributes": ["years", "ward"], "standing": "plain"});
+    let statement =
+        json!({"reason": "published by the ministry", "tables": [survey], "aliases": {"age": "years", "dx": "dx"}});
+    process.post("/v1/series/clinic/disclosures", &statement).await.ok(201);
+    let published = text(&process.upload("series=clinic&record_key=id", patients(0..400, HEADER)).await.ok(201)["id"]);
+    let release = process.publish(&published, protected.clone()).await;
+    // nothing is published of these, but they are somebody
+    process.upload("series=registry&record_key=id", patients(1000..1400, HEADER)).await.ok(201);
+    assert!(process.terminate().success());
+    drop(process);
+
+    let (file, text_of) = (home.path().join("ledger.ndjson"), said(&on(&one, &["ledger", "export"])));
+    assert!(patients(0..400, HEADER).lines().all(|line| !text_of.contains(line)), "no row");
+    fs::write(&file, text_of).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
+    let import = || said(&on(&other, &["ledger", "import", file.to_str().unwrap()]));
+    let entered = import();
+    assert!(entered.contains("the people of 2 datasets, and 1 statements"), "{entered}");
+    assert!(import().contains("the people of 0 datasets, and 0 statements"));
+    for table in ["people_pieces", "dataset_people", "series_statements"] {
+        assert_eq!(stored(&one, table).await, stored(&other, table).await, "{table}");
+    }
+    assert_eq!(stored(&other, "column_chunks").await, 0);
+
+    let mut process = Process::serve(&other, "info");
+    let upload = async |query: &str, csv: String| process.upload(query, csv).await.ok(201);
+    let submit = async |dataset: &serde_json::Value, mut job: serde_json::Value| {
+        job["dataset"] = dataset["id"].clone();
+        process.post("/v1/jobs", &job).await
+    };
+    let purged = process.get(&format!("/v1/datasets/{published}")).await.ok(200);
+    assert!(purged["purged_at"].is_string(), "{purged}");
+    assert!(submit(&purged, protected.clone()).await.status >= 400);
+    // the same people in another series, whatever their columns are called
+    let renamed = "number,years,unit,gender,code";
+    for (numbers, series) in [(0..400, "clinic"), (1000..1400, "registry")] {
+        let stranger = upload("series=new&record_key=number", patients(numbers, renamed)).await;
+        assert_eq!(stranger["overlaps"][0]["series"], series);
+        let job = json!({"unlisted": "drop", "method": versatile(&["years -> code"])});
+        assert_eq!(submit(&stranger, job).await.problem(409, "series-undeclared")["series"], json!([series]));
+    }
+    // one night later
+    let night = upload("series=clinic&record_key=id", patients(1..401, HEADER)).await;
+    let problem = submit(&night, protected.clone()).await.problem(409, "overlapping-row-sets");
+    assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [399, 1, 1]);
+    let added = upload("series=clinic&record_key=id", patients(400..500, HEADER)).await;
+    process.publish(&text(&added["id"]), protected).await;
+    // the same people with a column more; what was stated of years is known of age
+    let wider: String = patients(0..400, HEADER).lines().map(|line| format!("{line},{}\n", line.len() % 3)).collect();
+    let wider = text(&upload("series=clinic&record_key=id", wider).await["id"]);
+    let problem = process.refused(&wider, show(&["age", "dx"])).await;
+    assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
+    let series = process.get("/v1/series/clinic").await.ok(200);
+    let survey = series["disclosures"].as_array().unwrap().iter().find(|of| of["table"] == "survey-2024").unwrap();
+    assert_eq!(
+        (&survey["release"], &survey["unproven"]["reason"]),
+        (&json!(null), &json!("published by the ministry"))
+    );
+    assert!(series["attributes"].as_array().unwrap().iter().any(|of| of["aliases"] == json!(["age"])), "{series}");
     assert!(process.terminate().success());
 }

@@ -162,11 +162,11 @@ async fn what_is_not_said_of_persons_is_refused() {
     ] {
         server.job(&dataset, anatomy(guarantee)).await.fault("/method", "guarantee-unsupported");
     }
-    // five in nine of the persons at most: the largest l is one of persons
+    // the largest l is one of persons
     let mut document = anatomy(json!({"type": "l_diversity", "l": 4}));
-    let problem = server.refused(&dataset, document.clone()).await;
+    let problem = server.job(&dataset, document.clone()).await.problem(422, "invalid-specification");
     let fault = &problem["errors"][0];
-    assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!("4"), &json!(2)), "{problem:#}");
+    assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!("4"), &json!(3)), "{problem:#}");
     // the one who is protected is not published
     document["attributes"]["patient"] = json!({"publish": true});
     document["method"]["guarantee"]["l"] = 2.into();

@@ -159,7 +159,7 @@ async fn what_the_ledger_lets_through_keeps_what_was_promised() {
     let server = Server::start().await;
     let mut published: BTreeMap<String, usize> = BTreeMap::new();
     let mut refused = 0;
-    for _ in 0..12 {
+    for _ in 0..18 {
         let dataset = text(&server.upload(OTHERS, table(&mut random)).await.ok(201)["id"]);
         let mut manifests: Vec<Value> = Vec::new();
         for _ in 0..12 {

@@ -223,9 +223,9 @@ fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
         body["examples"][name] = json!({"summary": examples::summary(file), "value": examples::value(file)});
         match *media_type {
             "application/json" if *file == "part.json" => body["schema"] = reference("schemas", "PartPage"),
-            // the schema is of one event of the stream; its data is a job
+            // each event's data is a job
             "text/event-stream" => {
-                body["schema"] = reference("schemas", "JobEvent");
+                body["schema"] = json!({"type": "string"});
                 body["x-event-data"] = reference("schemas", "Job");
             }
             _ => {}

@@ -134,7 +134,9 @@ pub(in crate::jobs) async fn overlaps(
             decides: false,
         });
         overlap.datasets.push(other.dataset);
-        overlap.decides |= [rows, record_keys].into_iter().flatten().any(Shared::decides);
+        // of a table in which few rows differ from all others nothing is known, be it equal to another one or not
+        let enough = new.people.sampled >= ENOUGH && other.people.as_ref().is_none_or(|of| of.sampled >= ENOUGH);
+        overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(Shared::decides);
         for (kept, shared) in [(&mut overlap.rows, rows), (&mut overlap.record_keys, record_keys)] {
             let share = shared.map(|shared| Share { count: shared.common, of: shared.of });
             let more = |share: Share| kept.is_none_or(|kept| share.count * kept.of > kept.count * share.of);

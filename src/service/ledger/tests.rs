@@ -151,6 +151,48 @@ async fn between(from: &str, to: &str) {
     carried(&config(&home.path().join("a"), from, &key), &config(&home.path().join("b"), to, &key)).await;
 }
 
+/// People by number, of which two files may have some in common.
+fn people(numbers: std::ops::Range<u32>) -> String {
+    let row = |n: u32| format!("p{n},a{},d{}\n", n * 7 % 11, n % 5);
+    std::iter::once("id,age,dx\n".to_owned()).chain(numbers.map(row)).collect()
+}
+
+/// Two processes on one database: of two jobs at once whose people overlap one sees the other, and where they do not none waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_race_on_a_series_of_a_database() {
+    let database: TestDatabase = database!();
+    let home = tempfile::tempdir().unwrap();
+    let config = config(home.path(), &database.url(), &home.path().join("master.key"));
+    let (a, b) = (Service::start(&config).await.unwrap(), Service::start(&config).await.unwrap());
+    let job = json!({"unlisted": "drop", "method": {"type": "versatile", "rules": ["age -> dx"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}}});
+    let uploaded = async |service: &Service, series: u32, csv: String| {
+        let path = format!("/v1/datasets?series=s{series}&record_key=id");
+        let (status, dataset) = call(service, "POST", &path, "text/csv", csv).await;
+        assert_eq!(status, 201, "{dataset}");
+        dataset["id"].clone()
+    };
+    let end = |(status, answer): (u16, Value)| match status {
+        200 => answer["status"].as_str().unwrap().to_owned(),
+        _ => answer["type"].as_str().unwrap().rsplit('/').next().unwrap().to_owned(),
+    };
+    for round in 0..6 {
+        let (first, distance) = (round * 1000, if round % 2 == 0 { 1 } else { 200 });
+        let one = uploaded(&a, round, people(first..first + 200)).await;
+        let other = uploaded(&b, round, people(first + distance..first + distance + 200)).await;
+        let (one, other) = tokio::join!(submit(&a, &one, job.clone()), submit(&b, &other, job.clone()));
+        let mut ends = [end(one), end(other)];
+        ends.sort_unstable();
+        if distance == 1 {
+            assert!(ends[1] == "succeeded" && ["refused", "overlapping-row-sets"].contains(&&*ends[0]), "{ends:?}");
+        } else {
+            assert_eq!(ends, ["succeeded", "succeeded"]);
+        }
+    }
+    a.shutdown().await;
+    b.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_goes_from_the_embedded_store_to_a_database() {
     let database: TestDatabase = database!();

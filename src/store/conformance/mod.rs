@@ -280,6 +280,7 @@ macro_rules! conformance {
                 a_rotation_that_fails_changes_nothing;
             portable:
                 a_ledger_is_carried_whole_and_once
+                people_and_statements_are_carried
                 an_import_makes_others_judge_again
                 a_contradiction_imports_nothing
                 a_carried_release_goes_on_in_its_life;

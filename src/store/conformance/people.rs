@@ -14,7 +14,8 @@ fn mark(digit: char) -> Mark {
     serde_json::from_value(digit.to_string().repeat(32).into()).unwrap()
 }
 
-fn people(uploads: i64) -> NewPeople {
+/// Six people of one piece.
+pub(super) fn people(uploads: i64) -> NewPeople {
     let people = People {
         by: KnownBy::Keys,
         key: vec![mark('1')],
@@ -29,6 +30,17 @@ fn people(uploads: i64) -> NewPeople {
     NewPeople { people, uploads }
 }
 
+/// Some people of another series.
+pub(super) fn overlap(dataset: Uuid) -> Overlap {
+    Overlap {
+        series: "other".into(),
+        datasets: vec![dataset],
+        rows: None,
+        record_keys: Some(Share { count: 1, of: 6 }),
+        decides: true,
+    }
+}
+
 async fn uploads(store: &dyn Store) -> i64 {
     store.people(TENANT, None).await.unwrap().0
 }
@@ -40,14 +52,7 @@ async fn version(store: &dyn Store) -> i64 {
 pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     let store = bench.store();
     let id = begun(&*store).await;
-    let overlap = Overlap {
-        series: "other".into(),
-        datasets: vec![id],
-        rows: None,
-        record_keys: Some(Share { count: 1, of: 6 }),
-        decides: true,
-    };
-    let record = DatasetRecord { overlaps: vec![overlap], ..dataset_record(id, 0) };
+    let record = DatasetRecord { overlaps: vec![overlap(id)], ..dataset_record(id, 0) };
     store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
     store.put_people(id, Piece::Sample, &[2; 16]).await.unwrap();
     assert!(is_conflict(&store.put_people(id, Piece::Sample, &[3; 16]).await), "twice");

@@ -3,10 +3,49 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, claim, commit_of, enqueue, job, release};
+use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, enqueue, job, people, release};
 use crate::jobs::{
-    CommitOutcome, Imported, JobStatus, LedgerCopy, PortableDisclosure, PortableRelease, PortableRule, PortableVersion,
+    Action, CommitOutcome, Imported, JobStatus, LedgerCopy, NewPeople, Piece, PortableDataset, PortableDisclosure,
+    PortablePiece, PortableRelease, PortableRule, PortableStatement, PortableVersion, StatementRecord,
 };
+
+/// An upload that was made elsewhere, with whom it speaks of, and a statement of its series.
+fn uploaded_elsewhere() -> LedgerCopy {
+    let dataset = Uuid::now_v7();
+    let record = dataset_record(dataset, 0);
+    LedgerCopy {
+        datasets: vec![PortableDataset {
+            id: dataset,
+            tenant: record.tenant,
+            name: record.name,
+            series: record.series,
+            same_people: record.same_people,
+            same_people_reason: record.same_people_reason,
+            record_key: record.record_key,
+            subject: Some("s".into()),
+            max_rows_per_subject: record.max_rows_per_subject,
+            created_at: record.created_at,
+            rows: record.rows,
+            bytes: record.bytes,
+            format: record.format,
+            content_hash: record.content_hash,
+            overlaps: vec![people::overlap(dataset)],
+            people: Some(people::people(0).people),
+        }],
+        pieces: vec![
+            PortablePiece { dataset, piece: -1, hashes: vec![] },
+            PortablePiece { dataset, piece: 0, hashes: vec![5; 96] },
+        ],
+        statements: vec![PortableStatement {
+            id: Uuid::now_v7(),
+            tenant: TENANT.into(),
+            series: "stated".into(),
+            body: json!({"reason": "é", "aliases": {"a": "b"}}),
+            recorded_at: at(1),
+        }],
+        ..LedgerCopy::default()
+    }
+}
 
 /// A release that was made elsewhere, with one table and one rule.
 fn elsewhere(reuse: u8, status: &str, was_read: bool) -> LedgerCopy {
@@ -37,6 +76,7 @@ fn elsewhere(reuse: u8, status: &str, was_read: bool) -> LedgerCopy {
             content_hash: [7; 32],
             version: 3,
         }],
+        ..LedgerCopy::default()
     }
 }
 
@@ -45,7 +85,7 @@ pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
     let copy = elsewhere(9, "published", false);
     let id = copy.releases[0].id;
     let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
-    assert_eq!(done, Imported { releases: 1, advanced: 0, disclosures: 1, rules: 1 });
+    assert_eq!(done, Imported { releases: 1, disclosures: 1, rules: 1, ..Imported::default() });
     assert_eq!(store.copy_ledger(None).await.unwrap(), copy);
     assert_eq!(store.copy_ledger(Some(TENANT)).await.unwrap(), copy);
     assert_eq!(store.copy_ledger(Some("other")).await.unwrap(), LedgerCopy::default());
@@ -62,6 +102,53 @@ pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
 
     assert_eq!(store.import_ledger(&copy, at(6)).await.unwrap().unwrap(), Imported::default());
     assert_eq!(store.copy_ledger(None).await.unwrap(), copy);
+}
+
+pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
+    let store = bench.store();
+    let copy = uploaded_elsewhere();
+    let id = copy.datasets[0].id;
+    // an upload that was compared with what was here before compares again
+    let late = begun(&*store).await;
+    let (seen, _) = store.people(TENANT, None).await.unwrap();
+    let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
+    assert_eq!(done, Imported { datasets: 1, statements: 1, ..Imported::default() });
+    assert_eq!(store.copy_ledger(None).await.unwrap(), copy);
+    assert_eq!(store.copy_ledger(Some(TENANT)).await.unwrap(), copy);
+    assert_eq!(store.copy_ledger(Some("other")).await.unwrap(), LedgerCopy::default());
+    let record = dataset_record(late, 0);
+    let NewPeople { people: whom, .. } = people::people(seen);
+    let admit = async |uploads: i64| {
+        let new = NewPeople { people: whom.clone(), uploads };
+        store.admit_dataset(&record, Some(&new), &deed()).await.unwrap()
+    };
+    assert!(!admit(seen).await);
+    assert!(admit(store.people(TENANT, None).await.unwrap().0).await);
+
+    // it is there as one that was purged, and its people are known
+    let there = store.dataset(TENANT, id).await.unwrap().unwrap();
+    assert_eq!((there.purged_at, there.profiles, there.wrapped_key, there.chunks), (Some(at(5)), None, None, 0));
+    assert_eq!((&there.subject, &there.overlaps), (&Some("s".into()), &copy.datasets[0].overlaps));
+    let (_, known) = store.people(TENANT, Some("people")).await.unwrap();
+    let known = known.iter().find(|known| known.dataset == id).unwrap();
+    assert_eq!((known.content_hash, &known.people), ([7; 32], &copy.datasets[0].people));
+    assert_eq!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap(), Some(vec![5; 96]));
+    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), Some(vec![]));
+    assert_eq!(store.people_piece("other", id, Piece::Sample).await.unwrap(), None);
+    let series = store.series(TENANT, "stated").await.unwrap();
+    let PortableStatement { id: stated, body, recorded_at, .. } = copy.statements[0].clone();
+    assert_eq!((series.version, series.statements), (1, vec![StatementRecord { id: stated, body, recorded_at }]));
+    // nothing of it is for the sweep or for a purge
+    store.purge_dataset(TENANT, id, at(6), &by(TENANT, None, Action::Purge, at(6))).await.unwrap();
+    assert!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap().is_some());
+
+    let now = store.copy_ledger(None).await.unwrap();
+    assert_eq!((now.datasets.len(), now.pieces.len()), (2, 2));
+    for again in [&copy, &now] {
+        assert_eq!(store.import_ledger(again, at(7)).await.unwrap().unwrap(), Imported::default());
+    }
+    assert_eq!(store.copy_ledger(None).await.unwrap(), now);
+    assert_eq!(store.series(TENANT, "stated").await.unwrap().version, 1);
 }
 
 pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
@@ -119,7 +206,37 @@ pub(crate) async fn a_contradiction_imports_nothing(bench: &impl Bench) {
             copy.disclosures[0].release = own.id;
         }),
     ];
-    for (number, copy) in contradictions.iter().enumerate() {
+    let there = uploaded_elsewhere();
+    store.import_ledger(&there, at(5)).await.unwrap().unwrap();
+    let before = LedgerCopy {
+        datasets: store.copy_ledger(None).await.unwrap().datasets,
+        pieces: there.pieces.clone(),
+        statements: there.statements.clone(),
+        ..before
+    };
+    let beside = |change: &dyn Fn(&mut LedgerCopy)| {
+        let mut copy = LedgerCopy { pieces: Vec::new(), ..there.clone() };
+        change(&mut copy);
+        let other = elsewhere(11, "published", false);
+        LedgerCopy { datasets: copy.datasets, statements: copy.statements, ..other }
+    };
+    let strange = |body: serde_json::Value| {
+        beside(&move |copy: &mut LedgerCopy| {
+            copy.statements[0] =
+                PortableStatement { id: Uuid::now_v7(), body: body.clone(), ..copy.statements[0].clone() };
+        })
+    };
+    let more = [
+        beside(&|copy| copy.datasets[0].rows += 1),
+        beside(&|copy| copy.datasets[0].people = None),
+        beside(&|copy| copy.statements[0].body = json!({"reason": "r", "aliases": {"a": "c"}})),
+        // not the same statement, but the opposite
+        strange(json!({"reason": "r", "aliases": {"a": "c"}})),
+        strange(json!({"reason": "r", "aliases": {"b": "a"}})),
+        strange(json!({"reason": "r", "functions": {"b": ["a"]}})),
+        strange(json!({"states": "nothing"})),
+    ];
+    for (number, copy) in contradictions.iter().chain(&more).enumerate() {
         assert!(store.import_ledger(copy, at(6)).await.unwrap().is_err(), "contradiction {number}");
         assert_eq!(store.copy_ledger(None).await.unwrap(), before, "contradiction {number}");
     }

@@ -1,16 +1,25 @@
 //! The ledger carried from one store to another.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::people::lock_series;
 use super::pool::retried;
 use super::releases::{BEGIN_LEDGER, LOCK_LEDGER};
 use super::{Document, Fault, PostgresStore, failed};
-use crate::jobs::{Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, StoreError};
-use crate::store::rows::{PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableVersionRow, here};
-use crate::store::sql::{people, portable as sql};
+use crate::jobs::{
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, PortablePiece,
+    StoreError,
+};
+use crate::store::rows::{
+    PortableDatasetRow, PortableDisclosureRow, PortablePieceRow, PortableReleaseRow, PortableRuleRow,
+    PortableStatementRow, PortableVersionRow, here, stored,
+};
+use crate::store::sql::{datasets, disclosures, people, portable as sql};
 
 #[async_trait]
 impl Ledgers for PostgresStore {
@@ -18,7 +27,11 @@ impl Ledgers for PostgresStore {
         // a transaction, so that all reads are of one moment
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
         let mut tx = self.pool.begin_with(begin).await.map_err(failed)?;
-        Ok(read(&mut tx, tenant).await?.copy)
+        let mut copy = read(&mut tx, tenant).await?.copy;
+        let pieces: Vec<PortablePieceRow> =
+            sqlx::query_as(sql::ALL_PIECES).bind(tenant).fetch_all(&mut *tx).await.map_err(failed)?;
+        copy.pieces = pieces.into_iter().map(PortablePiece::from).collect();
+        Ok(copy)
     }
 
     async fn import_ledger(
@@ -41,8 +54,8 @@ impl Ledgers for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Locks the ledgers of all contents, in their order, as a commit locks that of its one: nothing is published of them between
-    /// the look at what is here and the end.
+    /// Locks the ledgers of all contents, and then the series, in their order, as a commit locks its one: nothing is published of them,
+    /// and nothing stated, between the look at what is here and the end.
     async fn try_import(
         &self,
         copy: &LedgerCopy,
@@ -53,6 +66,14 @@ impl PostgresStore {
             for lock in [BEGIN_LEDGER, LOCK_LEDGER] {
                 sqlx::query(lock).bind(&tenant).bind(&series).bind(hash.as_slice()).execute(&mut *tx).await?;
             }
+        }
+        // then what a commit, a statement and an upload take last
+        let uploads: BTreeSet<&str> = copy.datasets.iter().map(|dataset| dataset.tenant.as_str()).collect();
+        for tenant in uploads {
+            lock_series(&mut tx, tenant, people::UPLOADS).await?;
+        }
+        for (tenant, series) in copy.series() {
+            lock_series(&mut tx, &tenant, &series).await?;
         }
         let here = read(&mut tx, None).await?;
         let plan = match copy.plan_for(&here) {
@@ -74,10 +95,14 @@ async fn read(connection: &mut PgConnection, tenant: Option<&str>) -> Result<Led
         sqlx::query_as(sql::ALL_RULES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
     let versions: Vec<PortableVersionRow> =
         sqlx::query_as(sql::ALL_VERSIONS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
-    here(releases, disclosures, rules, versions)
+    let datasets: Vec<PortableDatasetRow> =
+        sqlx::query_as(datasets::ALL_DATASETS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    let statements: Vec<PortableStatementRow> =
+        sqlx::query_as(sql::ALL_STATEMENTS).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
+    here(releases, disclosures, rules, versions, datasets, statements)
 }
 
-async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTime<Utc>) -> Result<(), sqlx::Error> {
+async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTime<Utc>) -> Result<(), Fault> {
     for release in &plan.releases {
         sqlx::query(sql::IMPORT_RELEASE)
             .bind(release.id)
@@ -133,8 +158,62 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
             .bind(version)
             .execute(&mut *connection)
             .await?;
-        let series = sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series);
-        series.execute(&mut *connection).await?;
+    }
+    for dataset in &plan.datasets {
+        enter_dataset(connection, dataset, at).await?;
+    }
+    for piece in &plan.pieces {
+        let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&piece.hashes);
+        insert.execute(&mut *connection).await?;
+    }
+    for statement in &plan.statements {
+        sqlx::query(disclosures::INSERT_STATEMENT)
+            .bind(statement.id)
+            .bind(&statement.tenant)
+            .bind(&statement.series)
+            .bind(Document(&statement.body))
+            .bind(statement.recorded_at)
+            .execute(&mut *connection)
+            .await?;
+    }
+    // whoever judges by what was here judges again, and whoever uploads compares again
+    let uploads = plan.uploaders().into_iter().map(|tenant| (tenant, people::UPLOADS));
+    let series = plan.series.iter().map(|(tenant, series)| (tenant.as_str(), series.as_str()));
+    for (tenant, series) in uploads.chain(series) {
+        let bump = sqlx::query(people::BUMP_SERIES).bind(tenant).bind(series);
+        bump.execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// One that was purged, as far as anybody can see here.
+async fn enter_dataset(
+    connection: &mut PgConnection,
+    dataset: &PortableDataset,
+    at: DateTime<Utc>,
+) -> Result<(), Fault> {
+    sqlx::query(datasets::IMPORT_DATASET)
+        .bind(dataset.id)
+        .bind(&dataset.tenant)
+        .bind(&dataset.name)
+        .bind(&dataset.series)
+        .bind(dataset.same_people)
+        .bind(&dataset.same_people_reason)
+        .bind(dataset.record_key.as_ref().map(Document))
+        .bind(&dataset.subject)
+        .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
+        .bind(dataset.created_at)
+        .bind(stored(dataset.rows)?)
+        .bind(stored(dataset.bytes)?)
+        .bind(&dataset.format)
+        .bind(dataset.content_hash.as_slice())
+        .bind(at)
+        .execute(&mut *connection)
+        .await?;
+    if let Some(known) = &dataset.people {
+        let insert = sqlx::query(people::INSERT_PEOPLE).bind(dataset.id);
+        let insert = insert.bind(Document(known)).bind(Document(&dataset.overlaps));
+        insert.execute(&mut *connection).await?;
     }
     Ok(())
 }

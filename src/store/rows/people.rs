@@ -5,8 +5,10 @@ use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::hash;
-use crate::jobs::{People, PeopleRecord, StatementRecord, StoreError};
+use super::{DatasetRow, hash};
+use crate::jobs::{
+    DatasetRecord, People, PeopleRecord, PortableDataset, PortablePiece, PortableStatement, StatementRecord, StoreError,
+};
 
 #[derive(FromRow)]
 pub(in crate::store) struct StatementRow {
@@ -37,5 +39,69 @@ impl TryFrom<PeopleRow> for PeopleRecord {
     fn try_from(row: PeopleRow) -> Result<Self, StoreError> {
         let content_hash = hash(&row.content_hash)?;
         Ok(Self { dataset: row.id, series: row.series, content_hash, people: row.people })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableDatasetRow {
+    #[sqlx(flatten)]
+    dataset: DatasetRow,
+    #[sqlx(json(nullable))]
+    people: Option<People>,
+}
+
+impl TryFrom<PortableDatasetRow> for PortableDataset {
+    type Error = StoreError;
+
+    fn try_from(row: PortableDatasetRow) -> Result<Self, StoreError> {
+        let dataset = DatasetRecord::try_from(row.dataset)?;
+        Ok(Self {
+            id: dataset.id,
+            tenant: dataset.tenant,
+            name: dataset.name,
+            series: dataset.series,
+            same_people: dataset.same_people,
+            same_people_reason: dataset.same_people_reason,
+            record_key: dataset.record_key,
+            subject: dataset.subject,
+            max_rows_per_subject: dataset.max_rows_per_subject,
+            created_at: dataset.created_at,
+            rows: dataset.rows,
+            bytes: dataset.bytes,
+            format: dataset.format,
+            content_hash: dataset.content_hash,
+            overlaps: dataset.overlaps,
+            people: row.people,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortablePieceRow {
+    dataset_id: Uuid,
+    piece_no: i64,
+    hashes: Vec<u8>,
+}
+
+impl From<PortablePieceRow> for PortablePiece {
+    fn from(row: PortablePieceRow) -> Self {
+        Self { dataset: row.dataset_id, piece: row.piece_no, hashes: row.hashes }
+    }
+}
+
+#[derive(FromRow)]
+pub(in crate::store) struct PortableStatementRow {
+    id: Uuid,
+    tenant: String,
+    series: String,
+    #[sqlx(json)]
+    body: Value,
+    recorded_at: DateTime<Utc>,
+}
+
+impl From<PortableStatementRow> for PortableStatement {
+    fn from(row: PortableStatementRow) -> Self {
+        let PortableStatementRow { id, tenant, series, body, recorded_at } = row;
+        Self { id, tenant, series, body, recorded_at }
     }
 }

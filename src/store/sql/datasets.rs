@@ -48,6 +48,21 @@ pub(crate) const INSERT_DATASET: &str = concat!(
     "WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1)"
 );
 
+/// Without rows, hence without a key.
+pub(crate) const IMPORT_DATASET: &str = concat!(
+    "-- import_dataset\nINSERT INTO datasets (",
+    dataset_columns!(),
+    ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, NULL, $15)"
+);
+
+/// With whom they speak of, purged ones too.
+pub(crate) const ALL_DATASETS: &str = concat!(
+    "-- all_datasets\nSELECT ",
+    dataset_and_key!(),
+    ", (SELECT p.people FROM dataset_people AS p WHERE p.dataset_id = datasets.id) AS people\n",
+    "FROM datasets WHERE $1 IS NULL OR tenant = $1 ORDER BY id"
+);
+
 pub(crate) const DATASET: &str =
     concat!("-- dataset\nSELECT ", dataset_and_key!(), " FROM datasets WHERE id = $1 AND tenant = $2");
 

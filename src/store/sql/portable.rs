@@ -29,6 +29,21 @@ pub(crate) const ALL_VERSIONS: &str = "\
 SELECT tenant, series, content_hash, version FROM ledgers WHERE $1 IS NULL OR tenant = $1
 ORDER BY tenant, series, content_hash";
 
+pub(crate) const ALL_PIECES: &str = "\
+-- all_pieces
+SELECT s.dataset_id, s.piece_no, s.hashes FROM people_pieces AS s JOIN dataset_people AS p ON p.dataset_id = s.dataset_id
+    JOIN datasets AS d ON d.id = s.dataset_id
+WHERE $1 IS NULL OR d.tenant = $1 ORDER BY s.dataset_id, s.piece_no";
+
+pub(crate) const ALL_STATEMENTS: &str = "\
+-- all_statements
+SELECT id, tenant, series, body, recorded_at FROM series_statements WHERE $1 IS NULL OR tenant = $1
+ORDER BY id";
+
+pub(crate) const IMPORT_PIECE: &str = "\
+-- import_piece
+INSERT INTO people_pieces (dataset_id, piece_no, hashes) VALUES ($1, $2, $3)";
+
 pub(crate) const IMPORT_RELEASE: &str = "\
 -- import_release
 INSERT INTO imported_releases (id, tenant, series, content_hash, reuse_key, method, created_at, status, was_read, imported_at)

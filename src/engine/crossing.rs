@@ -1,0 +1,92 @@
+//! The attack `negative_association`: sensitive values that hardly ever go with what is known of a row are crossed out of its bucket.
+//! For whoever may know what the original says.
+
+use serde_json::Map;
+
+use super::Stopped;
+use super::attack::{Attacked, Finding, Findings, ORIGINAL};
+use super::verification::{Material, in_json, named};
+use crate::audit::{self, Crossing, Submission, Uncounted};
+use crate::control::{Control, Phase};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{Guarantee, Protected, PublishedTable, Standing, SubmittedRule};
+use crate::report::{Manifest, Ratio, publication_of};
+use crate::spec::Attack;
+
+/// Plays the attack on every bucketized table, against the rules into what it protects. `material` is the release, with its
+/// counterfeits, beside its original.
+///
+/// # Errors
+/// [`Stopped`]: cancelled, refused where no rule bounds values of a bucketized table or there are too many to look at, or failed where
+/// the parts are not made from the original.
+pub fn negative_association(
+    manifest: &Manifest,
+    material: &Material,
+    rules: &[SubmittedRule],
+    control: &Control,
+) -> Result<Attacked, Stopped> {
+    control.begin(Phase::Audit, 1)?;
+    let names = material.names();
+    let publication = publication_of(manifest, names).map_err(Stopped::bug)?;
+    let protects = |table: &PublishedTable, protected: Protected| match &table.standing {
+        Standing::Sealed(seals) => table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == protected),
+        Standing::Plain | Standing::Unsealed => false,
+    };
+    let bounds = |guarantee: Guarantee| {
+        matches!(guarantee, Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } | Guarantee::Thresholds { .. })
+    };
+    let mut asked: Vec<(usize, usize)> = Vec::new();
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| bounds(rule.guarantee)) {
+        let tables = publication.tables.iter().enumerate();
+        let tables = tables
+            .filter(|(_, table)| matches!(rule.protects, Protected::Attribute(_)) && protects(table, rule.protects));
+        asked.extend(tables.map(|(table, _)| (table, index)));
+    }
+    if asked.is_empty() {
+        let detail =
+            "negative_association is played on bucketized tables, against rules that bound the share of each value";
+        let fault = Fault::new("/attack", Kind::GuaranteeUnsupported, detail);
+        return Err(Stopped::Refused(Problem::of_faults(vec![fault])));
+    }
+    let thresholds = super::verify::all_thresholds_in(manifest, names);
+    let submission = Submission {
+        tables: material.tables(),
+        names,
+        rules,
+        dependencies: &[],
+        original: material.original(),
+        taxonomies: &[],
+        thresholds: &thresholds,
+    };
+    let crossed = audit::cross_out(&submission, &asked, control).map_err(|uncounted| match uncounted {
+        Uncounted::Cancelled => Stopped::Cancelled,
+        Uncounted::TooMany { what, limit, found } => {
+            let detail = format!("the attack would look at too many {what}");
+            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+        }
+        Uncounted::NotExact => Stopped::bug("a release is not made from its original"),
+    })?;
+    let ratio = |(count, of): (u64, u64)| Ratio { count, of };
+    let finding = |crossing: &Crossing| {
+        let rule = &rules[crossing.rule];
+        let sensitive = rule.protects.attributes().iter().map(|attr| (attr, crossing.sensitive.clone()));
+        Finding {
+            rule: Some(rule.pointer.clone()).filter(|pointer| !pointer.is_empty()),
+            table: Some(submission.tables[crossing.table].name.clone()),
+            attribute: None,
+            bucket: Some(in_json(&crossing.bucket)),
+            known: named(names, &crossing.known),
+            sensitive: named::<Map<_, _>>(names, &sensitive.collect::<Vec<_>>()),
+            posterior: ratio(crossing.posterior),
+        }
+    };
+    Ok(Attacked {
+        attack: Attack::NegativeAssociation.word().to_owned(),
+        uses: ORIGINAL.to_owned(),
+        breach: crossed.total > 0,
+        worst: crossed.worst.map(ratio),
+        findings: Findings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },
+        membership: None,
+        joins: None,
+    })
+}
