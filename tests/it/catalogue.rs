@@ -40,10 +40,18 @@ const ELSEWHERE: [(Kind, &str, &str); 22] = [
     (Kind::InfeasibleSizes, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (Kind::PriorReleaseViolates, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (Kind::ExclusionContradicted, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (Kind::UnknownRelease, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
-    (Kind::JoinTooDense, "tests/it/sequential.rs", "a_join_of_too_much_is_refused"),
+    (
+        Kind::PriorReleaseViolates,
+        "tests/it/sequential_faults.rs",
+        "what_cannot_be_published_is_refused_with_its_reason",
+    ),
+    (
+        Kind::ExclusionContradicted,
+        "tests/it/sequential_faults.rs",
+        "what_cannot_be_published_is_refused_with_its_reason",
+    ),
+    (Kind::UnknownRelease, "tests/it/sequential_faults.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::JoinTooDense, "tests/it/sequential_faults.rs", "a_join_of_too_much_is_refused"),
     (Kind::NotGnf, "tests/it/plans_schema.rs", "the_tables_of_the_paper_are_judged"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
 ];
