@@ -146,7 +146,8 @@ fn responses_are_complete(operation: &'static Value, at: &str, scopes: &[&str]) 
 /// Answered where there is no operation; the introduction names it.
 const OF_NO_OPERATION: [Kind; 1] = [Kind::MethodNotAllowed];
 /// What ends jobs and answers no request.
-const OF_JOBS_ALONE: [Kind; 3] = [Kind::Deadline, Kind::AttemptsExhausted, Kind::CompositionViolated];
+const OF_JOBS_ALONE: [Kind; 4] =
+    [Kind::Deadline, Kind::AttemptsExhausted, Kind::CompositionViolated, Kind::PriorReleaseViolates];
 
 #[test]
 fn every_kind_of_problem_is_documented() {
