@@ -57,8 +57,8 @@ files! {
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
     "report.json", "The release in words";
-    "series.json", "What was published of the hospital table";
     "sequential.json", "A table beside an earlier one: whoever joins them finds no group of one row";
+    "series.json", "What was published of the hospital table";
     "slicing.json", "Two columns, in which zip codes stand beside hospitals";
     "statement.json", "A table that was published elsewhere, and another name of an attribute";
     "taxonomies.json", "A list of one taxonomy";
