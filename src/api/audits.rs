@@ -4,10 +4,11 @@
 use axum::Json;
 use axum::extract::State;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::access::Who;
 use super::extract::{Document, Id};
-use super::verifications::{computed, refused, shelved};
+use super::verifications::{Shelved, computed, refused, shelved};
 use super::{App, originals};
 use crate::engine::{self, Attacked};
 use crate::problem::Problem;
@@ -29,6 +30,10 @@ pub(super) struct AuditRequest {
 /// sensitive value exceeds the rule's bound. More rows, or too many worlds, are `work-limit`. What an adversary knows of
 /// dependencies is not in it.
 ///
+/// `join` is played on releases by `sequential`, with those that they were made against: rows that match are put together, and for
+/// every requirement, or the one whose pointer is given as `rule`, `joins` tells what it comes to on each join that counts, and in which
+/// group. There is a breach where that is not what was asked for. A join of too many tuples is `work-limit`; an earlier release that is
+/// withdrawn is `gone`.
 /// `chain`, `exclusion`, `excludable` and `forced` are played on the parts of decomposed releases. A joint row is possible at a place
 /// of its primary value when some assignment of all joint rows puts it there with values that each bucket lists. `chain`: whoever
 /// knows somebody's primary value is left with fewer than `lambda` values (2 where nothing is said) of another sensitive attribute.
@@ -75,6 +80,17 @@ pub(super) async fn create(
         return originals::attack(&app, &caller, id, (attack, rule)).await.map(Json);
     }
     let (manifest, shelf) = shelved(&app, &caller, id).await?;
+    if attack == spec::Attack::Join {
+        let mut shelves = vec![shelf];
+        for earlier in engine::against(&manifest)?.iter().filter_map(|id| Uuid::try_parse(id).ok()) {
+            shelves.push(shelved(&app, &caller, earlier).await?.1);
+        }
+        let attacked = computed(move |control| {
+            let (joinable, _room) = Shelved::joinable(&shelves, control)?;
+            joinable.attack(rule.as_deref(), control)
+        });
+        return attacked.await.map(Json);
+    }
     let attacked = computed(move |control| {
         if attack == Attack::Corruption {
             return shelf.corruption(options.corrupted, rule.as_deref(), control);

@@ -370,6 +370,33 @@ pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Man
 }
 
 impl Shelved {
+    /// Reads releases of one table of tuples, to be joined with the first of them; they take memory until what comes with them is
+    /// dropped.
+    pub(super) fn joinable(
+        shelves: &[Self],
+        control: &Control,
+    ) -> Result<(engine::Joinable, impl Sized + use<>), Stopped> {
+        let mut room = Room::new(shelves.first().map_or_else(MemoryBudget::default, |shelf| shelf.budget.clone()));
+        let mut joinable = engine::Joinable::default();
+        for shelf in shelves {
+            control.check()?;
+            let part = engine::tuples_of(&shelf.manifest).map_err(Stopped::Refused)?;
+            let bytes = shelf.open(&part.file)?;
+            let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(Stopped::Refused)?;
+            joinable.add(&shelf.manifest, read)?;
+        }
+        Ok((joinable, room))
+    }
+
+    fn open(&self, file: &str) -> Result<Box<dyn std::io::Read + '_>, Stopped> {
+        self.parts.reader(file).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Stopped::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
+            }
+            _ => Stopped::Refused(problem_of(&StoreError::corrupt(error))),
+        })
+    }
+
     /// Plays `corruption` on the parts.
     pub(super) fn corruption(
         &self,
@@ -399,12 +426,7 @@ impl Shelved {
         let mut files = Vec::new();
         for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
             control.check()?;
-            let bytes = self.parts.reader(&part.file).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    Stopped::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
-                }
-                _ => Stopped::Refused(problem_of(&StoreError::corrupt(error))),
-            })?;
+            let bytes = self.open(&part.file)?;
             let read = room.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(Stopped::Refused)?);
         }

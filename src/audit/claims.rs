@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decomposed;
 use super::slicing::{self, Mixture};
-use super::{CheckName, Evidence, Findings, generalized, gnf};
+use super::{CheckName, Evidence, Findings, generalized, gnf, sequential};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName, Thresholds,
@@ -24,8 +24,8 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
     match &publication.particulars {
         Particulars::None | Particulars::Bucketize { .. } => {}
         Particulars::Slicing { .. } => slicing::claims(evidence, findings),
+        Particulars::Sequential(sequence) => sequential::claims(evidence, sequence, findings),
         Particulars::Decompose(_) => decomposed::claims(evidence, findings),
-        _ => findings.fail(CheckName::Buckets, "the particulars of the method are not covered by any check"),
     }
     names(evidence, findings);
     for table in &publication.tables {

@@ -289,6 +289,7 @@ impl World {
             accounted: self.accounted,
             uninformative: &self.uninformative,
             taxonomies: &self.taxonomies,
+            beside: None,
             thresholds: &[],
         };
         verify(&evidence, &Control::default()).expect("an answer")

@@ -28,6 +28,7 @@ mod possible;
 mod proxy;
 mod reading;
 mod rules;
+mod sequential;
 mod slicing;
 mod tables;
 mod thresholds;
@@ -57,6 +58,7 @@ pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
 pub use measure::Measure;
 pub use membership::{Members, Tuples, Unlisted, members};
 pub use proxy::{Telling, tell};
+pub use sequential::{Join, Joined, Shown, Unjoined};
 pub use worlds::{Exposed, Exposure, Uncounted, expose};
 
 use std::collections::BTreeMap;
@@ -68,7 +70,8 @@ use serde::{Deserialize, Serialize};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
-    Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative, Witness,
+    Beside, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+    Witness,
 };
 use thresholds::Bound;
 use tree::{Stated, Ways};
@@ -100,6 +103,8 @@ pub struct Evidence<'a> {
     pub uninformative: &'a [Uninformative],
     /// The taxonomies of attributes, as the caller stated them.
     pub taxonomies: &'a [StatedTaxonomy],
+    /// Earlier releases, where the release is made beside some and they are at hand.
+    pub beside: Option<&'a Beside>,
     /// The thresholds that rules put on values of attributes, as the caller stated them.
     pub thresholds: &'a [StatedThresholds],
 }
@@ -168,6 +173,9 @@ pub enum AuditStopped {
     /// It was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+    /// The join of a sequential release with earlier ones has too much to be told apart.
+    #[error("a join takes too many steps")]
+    TooDense,
     /// A part could not be read.
     #[error("a part could not be read")]
     Io(#[from] io::Error),
@@ -194,11 +202,14 @@ pub enum CheckName {
     Columns,
     /// Tables have the shape that their standing claims.
     Seals,
+    /// What a sequential release is to keep on its join with earlier ones holds, and its cuts are such. Of such releases alone, where
+    /// the earlier ones are at hand.
+    Requirements,
 }
 
 impl CheckName {
     /// All checks, in the order of an answer.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Content,
         Self::Buckets,
         Self::Guarantee,
@@ -207,6 +218,7 @@ impl CheckName {
         Self::Dictionary,
         Self::Columns,
         Self::Seals,
+        Self::Requirements,
     ];
 }
 
@@ -293,6 +305,9 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     if evidence.original.is_some() && evidence.witness.is_some() {
         content::check_labels(evidence, control, &mut findings)?;
     }
+    if let Some(sequence) = sequential::of(evidence) {
+        sequential::check(evidence, sequence, control, &mut findings)?;
+    }
     thresholds::check(evidence, &tables.figures, &mut findings);
     rules::check(evidence, (tables.counts, tables.stated), tables.combined, &mut findings);
     // what is claimed of the rows of the original cannot be checked without them
@@ -301,7 +316,16 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
         CheckName::Guarantee => slicing::Mixture::of(evidence).is_some() && !findings.0.contains_key(&check),
         _ => false,
     };
-    let checks = CheckName::ALL.into_iter().filter(|&check| evidence.original.is_some() || !unchecked(check));
+    let required = match sequential::of(evidence) {
+        None => false,
+        Some(sequence) => {
+            sequential::is_beside(evidence, sequence) || findings.0.contains_key(&CheckName::Requirements)
+        }
+    };
+    let checks = CheckName::ALL
+        .into_iter()
+        .filter(|&check| evidence.original.is_some() || !unchecked(check))
+        .filter(|&check| required || check != CheckName::Requirements);
     let linkage = match (evidence.original, evidence.witness) {
         (Some(_), Some(_)) => Linkage::Checked,
         _ => Linkage::NotChecked,

@@ -141,7 +141,8 @@ fn table(
             figures.rows = part.rows as u64;
         }
         let place = format!("table {}, part {}", table.name, claimed.name);
-        if generalized {
+        let sequential = super::sequential::of(evidence).is_some();
+        if generalized && !sequential {
             generalized::label(table, &mut part);
         }
         match (&part.labels, &part.buckets) {
@@ -166,6 +167,8 @@ fn table(
         if evidence.original.is_some() || generalized {
             control.check()?;
             match (generalized || (boxed && evidence.witness.is_none()), &decomposition) {
+                // its rows are held against its cuts
+                _ if sequential => {}
                 (true, _) => generalized::content(evidence, index, &part, claimed, &place, findings),
                 (false, Some(claim)) if listed || joint => {
                     decomposed::content(evidence, claim, &part, claimed, &place, findings);

@@ -84,8 +84,8 @@ fn only_what_is_claimed_and_accounted_is_published() {
     );
     assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
     assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
-    let particulars = Particulars::Sequential { cuts: Vec::new() };
-    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Buckets]);
+    let particulars = Particulars::Sequential(Box::default());
+    assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Seals]);
     assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
     assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
     assert!(after(|w| w.publication.tables[1].parts[0].columns[0].attribute = Attr(6)).contains(&CheckName::Columns));
@@ -258,6 +258,7 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
         accounted: world.accounted,
         uninformative: &[],
         taxonomies: &[],
+        beside: None,
         thresholds: &[],
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
@@ -286,6 +287,7 @@ fn bytes_that_are_no_part_fail_every_check_of_rows() {
             accounted: world.accounted,
             uninformative: &[],
             taxonomies: &[],
+            beside: None,
             thresholds: &[],
         };
         let audit = verify(&evidence, &Control::default()).expect("an answer");
@@ -354,6 +356,7 @@ fn large_domains_and_many_rows_are_read_in_strides() {
         accounted: world.accounted,
         uninformative: &[],
         taxonomies: &[],
+        beside: None,
         thresholds: &[],
     };
     assert!(verify(&evidence, &control).is_ok());

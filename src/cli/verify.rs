@@ -75,6 +75,7 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         rules: job.as_ref().map(|job| job.specification.method.rules()),
         uninformative: job.as_ref().map(|job| job.specification.uninformative.as_slice()),
         taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
+        requirements: job.as_ref().map(|job| job.specification.method.requirements()),
         thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
         original: job.as_ref().map(|job| &job.table),
     };

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::Stopped;
+use super::earlier::OnJoin;
 use super::membership::Membership;
 use super::verification::named;
 use crate::audit::{self, Submission, Telling, Uncounted};
@@ -29,6 +30,9 @@ pub struct Attacked {
     /// What `membership` found, table by table; of that attack alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub membership: Option<Vec<Membership>>,
+    /// What requirements come to on the joins that count; of `join` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joins: Option<Vec<OnJoin>>,
 }
 
 /// What an attack needs that needs the data.
@@ -86,7 +90,8 @@ pub(super) fn play(
         | Attack::Excludable
         | Attack::Forced
         | Attack::Corruption
-        | Attack::NegativeAssociation => {
+        | Attack::NegativeAssociation
+        | Attack::Join => {
             let detail = format!("{} is played on releases", attack.word());
             Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
         }
@@ -130,11 +135,12 @@ fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
         findings: Findings { total: breaches().count() as u64, first: breaches().take(SHOWN).map(finding).collect() },
         membership: None,
+        joins: None,
     })
 }
 
 /// So many findings are shown.
-const SHOWN: usize = 10;
+pub(super) const SHOWN: usize = 10;
 
 /// `exact_posteriors`: by counting all worlds.
 fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, bool), Stopped> {
@@ -167,6 +173,7 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, b
         worst: exposed.worst.map(ratio),
         findings: Findings { total: exposed.total, first: first.collect() },
         membership: None,
+        joins: None,
     };
     Ok((attacked, exposed.possible))
 }

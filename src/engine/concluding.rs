@@ -39,7 +39,8 @@ pub fn conclude(
         | Attack::Proxy
         | Attack::Membership
         | Attack::Corruption
-        | Attack::NegativeAssociation => return Err(not_played()),
+        | Attack::NegativeAssociation
+        | Attack::Join => return Err(not_played()),
     };
     let publication = publication_of(manifest, material.names()).map_err(Stopped::bug)?;
     let Particulars::Decompose(said) = &publication.particulars else { return Err(not_played()) };
@@ -100,5 +101,6 @@ pub fn conclude(
         worst: first.first().map(|finding| finding.posterior).filter(|worst| worst.count > 0),
         findings: Findings { total: found.total, first },
         membership: None,
+        joins: None,
     })
 }

@@ -124,6 +124,7 @@ impl Corruption {
             worst: worst.map(|(count, of)| Ratio { count, of }),
             findings: Findings { total, first: found },
             membership: None,
+            joins: None,
         })
     }
 }

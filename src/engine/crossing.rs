@@ -89,5 +89,6 @@ pub fn negative_association(
         worst: crossed.worst.map(ratio),
         findings: Findings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },
         membership: None,
+        joins: None,
     })
 }

@@ -24,6 +24,7 @@ pub(super) fn report(
         suppressed_rows: publication.suppressed,
         kl: None,
         count_queries: None,
+        generalization: None,
         warnings: notices_of(order.specification),
     };
     let asked = &order.specification.internal;

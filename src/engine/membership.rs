@@ -110,6 +110,7 @@ pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -
         worst: None,
         findings: Findings { total: 0, first: Vec::new() },
         membership: Some(found),
+        joins: None,
     })
 }
 

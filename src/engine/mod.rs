@@ -6,6 +6,7 @@ mod beyond;
 mod concluding;
 mod corruption;
 mod crossing;
+mod earlier;
 mod entropy;
 mod exposure;
 mod internal;
@@ -27,12 +28,13 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::audit::AuditStopped;
 use crate::control::{Cancelled, Control};
 use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
 use crate::microdata::{Attr, AttrSet, Counts, Table};
 use crate::privacy::{self, Demand, Dependency, Rule, Schema, Status};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{SlicedDiversity, Unit};
+use crate::publication::{Beside, SlicedDiversity, Unit};
 use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
 use crate::random::Streams;
 use crate::report::{Dependencies, Notice};
@@ -45,6 +47,7 @@ pub use attack::{Attacked, Finding, Findings};
 pub use concluding::conclude;
 pub use corruption::Corruption;
 pub use crossing::negative_association;
+pub use earlier::{Joinable, OnJoin, against, earlier_of, tuples_of};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
@@ -85,7 +88,7 @@ impl From<Cancelled> for Stopped {
 
 impl From<Refusal> for Stopped {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(Problem::of_faults(refusal.0))
+        Self::Refused(problem_of_faults(refusal.0))
     }
 }
 
@@ -94,6 +97,21 @@ impl From<Unplanned> for Stopped {
         match unplanned {
             Unplanned::Refused(refusal) => refusal.into(),
             Unplanned::Cancelled(cancelled) => cancelled.into(),
+        }
+    }
+}
+
+impl From<AuditStopped> for Stopped {
+    fn from(stopped: AuditStopped) -> Self {
+        match stopped {
+            AuditStopped::Cancelled(_) => Self::Cancelled,
+            AuditStopped::Io(error) => error.into(),
+            // what cannot be checked is not published
+            AuditStopped::TooDense => {
+                let detail = "there is too much to be told apart on the join";
+                let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
+                Self::Refused(Problem::of_faults(vec![fault]))
+            }
         }
     }
 }
@@ -115,6 +133,16 @@ impl Stopped {
     fn bug(cause: impl Into<String>) -> Self {
         let problem = Problem::new(Kind::Internal, "a check of the service's own work failed; nothing was released");
         Self::Failed { problem, cause: cause.into() }
+    }
+}
+
+/// The problem of faults. What earlier releases break is no fault of the specification, and stands by itself.
+fn problem_of_faults(faults: Vec<Fault>) -> Problem {
+    match &faults[..] {
+        [Fault { kind: kind @ Kind::PriorReleaseViolates, pointer, detail, .. }] => {
+            Problem::new(*kind, detail.clone()).with("pointer", pointer.as_str())
+        }
+        _ => Problem::of_faults(faults),
     }
 }
 
@@ -144,7 +172,7 @@ fn united(specification: &Specification, earlier: &Earlier) -> Result<Union, Unp
 fn prepare(
     specification: &Specification,
     (counts, rows): (&dyn Counts, Option<Rows<'_>>),
-    mut union: Union,
+    (mut union, joined): (Union, &Beside),
     dependencies: Known,
     wide: Option<&Wide<'_>>,
     control: &Control,
@@ -158,6 +186,7 @@ fn prepare(
         earlier,
         standing_rules,
         dependencies: &dependencies.all,
+        beside: Some(joined),
         rows,
     };
     let design = match &specification.schema {
@@ -208,8 +237,10 @@ fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
     let dependencies = Known::declared(specification);
-    let prepared = united(specification, &Earlier::default())
-        .and_then(|union| prepare(specification, (counts, None), union, dependencies, None, &Control::default()));
+    let nothing = Earlier::default();
+    let prepared = united(specification, &nothing).and_then(|union| {
+        prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
+    });
     match prepared {
         Err(Unplanned::Refused(Refusal(faults))) => faults,
         Err(Unplanned::Cancelled(_)) => Vec::new(),
@@ -344,7 +375,8 @@ pub fn dry_run(
     let rows = Some(Rows { table: &permuted, streams });
     let union = united(specification, earlier).map_err(Stopped::from)?;
     let wide = Wide::of(specification, table, beside, &union);
-    let prepared = prepare(specification, (&permuted, rows), union, dependencies, Some(&wide), control);
+    let prepared =
+        prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
     let prepared = planned_or_refused(prepared, &mut faults)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
@@ -365,7 +397,7 @@ pub fn dry_run_from_counts(
 ) -> Result<Plan, Stopped> {
     let (dependencies, control) = (Known::declared(specification), Control::default());
     let union = united(specification, earlier).map_err(Stopped::from)?;
-    let prepared = prepare(specification, (counts, None), union, dependencies, None, &control);
+    let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
     let prepared = planned_or_refused(prepared, &mut faults)?;
     Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
@@ -480,6 +512,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
         MethodSpec::Bucketize(_) => ("bucketize", None),
         MethodSpec::Decompose(_) => ("decompose", None),
         MethodSpec::Generalize(_) => ("generalize", None),
+        MethodSpec::Sequential(_) => ("sequential", None),
         MethodSpec::Slicing(_) => ("slicing", None),
     };
     let adversary = matches!(decision, Decision::ByData(_)).then(|| "without minimality".to_owned());

@@ -59,6 +59,9 @@ const CLASSED: u64 = 72;
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
 const BOXED: u64 = 12;
 
+/// For a row of each release of a sequence: its cells as they are read, its signature, and what the audit holds of both.
+const JOINED: u64 = 160;
+
 /// For a row of a sliced table: its place, its bucket, what it is known by and what its bucket counts.
 const SLICED: u64 = 96;
 /// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
@@ -75,6 +78,10 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         MethodSpec::Versatile(spec) => spec,
         MethodSpec::Generalize(spec) => {
             return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
+        }
+        MethodSpec::Sequential(spec) => {
+            let releases = spec.against.len() as u64 + 1;
+            return rows.saturating_mul(CLASSED + JOINED.saturating_mul(releases));
         }
         MethodSpec::Decompose(spec) => {
             return rows.saturating_mul(DECOMPOSED * (1 + spec.rules.len() as u64));

@@ -244,6 +244,10 @@ pub(super) fn in_words(
             .find(|planned| planned.faults.is_empty())
             .map(PlannedBuckets::particulars)
             .or_else(|| decomposition(design))
+            .or_else(|| {
+                let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
+                Some(Particulars::Sequential(Box::new(cut.sequence.clone())))
+            })
             .and_then(|said| particulars(&said, &names)),
         composition,
         problems,
@@ -318,6 +322,13 @@ pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Optio
                 pointer: Some("/method/columns".to_owned()),
                 detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
                     .to_owned(),
+            });
+        }
+        Decision::Undecided if matches!(method, MethodSpec::Sequential(_)) => {
+            return Some(Notice {
+                r#type: "not-decided".to_owned(),
+                pointer: Some("/method/requirements".to_owned()),
+                detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
             });
         }
         Decision::Undecided => {

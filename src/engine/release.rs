@@ -2,7 +2,7 @@
 
 use super::write::{PartStore, write_part};
 use super::{Known, Prepared, Stopped, Wide, beside, composition_problem, method_name, prepare, standing_by_tables};
-use crate::audit::{self, Audit, AuditStopped, CheckName, Evidence, Linkage, Measure};
+use crate::audit::{self, Audit, CheckName, Evidence, Linkage, Measure};
 use crate::control::{Control, Phase};
 use crate::ledger::{self, Disclosure, Earlier, KeptStanding, StandingRule};
 use crate::microdata::{AttrSet, Table};
@@ -11,8 +11,8 @@ use crate::publication::{Guarantee, HeldBy, Protected, Publication, Witness};
 use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows};
 use crate::random::Streams;
 use crate::report::{
-    Achieved, AuditSummary, BucketSizes, CheckResult, InternalReport, Manifest, Notice, Provenance, Ratio, manifest,
-    particulars,
+    Achieved, AuditSummary, BucketSizes, CheckResult, Generalization, InternalReport, Manifest, Notice, Provenance,
+    Ratio, manifest, particulars,
 };
 use crate::spec::Specification;
 
@@ -60,7 +60,8 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let union = super::united(specification, order.earlier)?;
     let wide = Wide::of(specification, table, order.beside, &union);
-    let prepared = prepare(specification, (&permuted, rows), union, dependencies, Some(&wide), control)?;
+    let prepared =
+        prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
     drop(wide);
     super::feasible(&prepared.design, specification)?;
     if prepared.design.decision == Decision::Undecided {
@@ -93,12 +94,10 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         accounted: AttrSet::first(specification.names.len()),
         uninformative: &specification.uninformative,
         taxonomies: &specification.taxonomies,
+        beside: Some(&order.earlier.beside),
         thresholds: &specification.thresholds,
     };
-    let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
-        AuditStopped::Cancelled(_) => Stopped::Cancelled,
-        AuditStopped::Io(error) => error.into(),
-    })?;
+    let audit = audit::verify(&evidence, control)?;
     if !audit.verified() || audit.linkage != Linkage::Checked {
         let failed: Vec<String> = summary(&audit)
             .checks
@@ -134,6 +133,11 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         manifest.utility.entropy_method = Some(method.to_owned());
     }
     let mut internal = super::internal::report(order, &publication, &*store, control)?;
+    internal.generalization = prepared.design.tables.iter().find_map(|designed| {
+        let (cut, rows) = (designed.cut.as_ref()?, table.rows().max(1) as f64);
+        let (levels, values) = (cut.distortion as f64 / rows, cut.changed as f64 / rows);
+        Some(Generalization { levels_per_row: levels, values_per_row: values })
+    });
     internal.warnings.extend(prepared.design.planned().filter_map(super::plan::seen_through_in_words));
     let mut disclosures = ledger::disclosures(
         &publication,
@@ -170,6 +174,7 @@ fn publish_and_write(
         earlier,
         standing_rules,
         dependencies: &prepared.dependencies.all,
+        beside: Some(&order.earlier.beside),
         rows: Some(Rows { table: permuted, streams }),
     };
     let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
@@ -219,6 +224,7 @@ pub(super) const fn check_name(check: CheckName) -> &'static str {
         CheckName::Dictionary => "dictionary",
         CheckName::Columns => "columns",
         CheckName::Seals => "seals",
+        CheckName::Requirements => "requirements",
     }
 }
 

@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 use super::release::{figures, summary};
 use super::write::hex;
 use super::{Stopped, entropy};
-use crate::audit::{self, AuditStopped, Evidence};
+use crate::audit::{self, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::publication::{
-    Origin, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
+    Origin, Particulars, PublishedBytes, Requirement, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds,
+    Uninformative,
 };
 use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of, thresholds_of};
 use crate::spec;
@@ -32,6 +33,8 @@ pub struct Claim<'a> {
     pub uninformative: Option<&'a [Uninformative]>,
     /// The taxonomies that the specification states; `None`: as the manifest does.
     pub taxonomies: Option<&'a [StatedTaxonomy]>,
+    /// What the specification requires of joins, of a sequential release; `None`: what the manifest states.
+    pub requirements: Option<&'a [Requirement]>,
     /// The thresholds that the specification puts on values; `None`: as the manifest states them.
     pub thresholds: Option<&'a [StatedThresholds]>,
     /// The table it was made from, in any row order.
@@ -48,6 +51,13 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         Ok(publication) => publication,
         Err(detail) => return Ok(refuted("columns", detail)),
     };
+    if let (Particulars::Sequential(sequence), Some(requirements)) = (&publication.particulars, claim.requirements) {
+        let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
+        if !own.eq(requirements) {
+            let detail = "the requirements of the manifest are not those of the specification".to_owned();
+            return Ok(refuted("requirements", detail));
+        }
+    }
     if let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) {
         // the manifest does not say how many
         let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
@@ -112,12 +122,10 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         accounted: AttrSet::first(claim.names.len()),
         uninformative: claim.uninformative.unwrap_or(&listed),
         taxonomies: claim.taxonomies.unwrap_or(&trees),
+        beside: None,
         thresholds: claim.thresholds.unwrap_or(&bounds),
     };
-    let audit = audit::verify(&evidence, control).map_err(|stopped| match stopped {
-        AuditStopped::Cancelled(_) => Stopped::Cancelled,
-        AuditStopped::Io(error) => error.into(),
-    })?;
+    let audit = audit::verify(&evidence, control)?;
     let mut summary = summary(&audit);
     summary.checks.push(digests(claim.manifest, parts)?);
     let mistyped = mistyped(claim.manifest, parts)?;

@@ -10,6 +10,7 @@ use super::beside::{Beside, Clash, Judged};
 use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_further, too_full};
 use super::people::ENOUGH;
 use super::publish::further_columns;
+use super::sequence;
 use super::worker::MemoryBudget;
 use super::{
     Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, ReleaseRecord,
@@ -236,6 +237,7 @@ impl Desk {
         {
             return Err(clash.problem());
         }
+        sequence::named(self.store.as_ref(), &dataset, &beside.earlier, &specification).await?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -394,6 +396,9 @@ impl Desk {
                 true => None,
                 false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
             };
+            let place = (&handle, &store);
+            earlier.beside =
+                sequence::beside(place, sources, (&dataset, &profiles), &earlier, &specification, &control)?;
             let key = ReleaseKey::draw().map_err(|error| Stopped::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),

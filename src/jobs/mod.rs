@@ -29,6 +29,7 @@ mod releases;
 mod repeat;
 mod repeats;
 mod seal;
+mod sequence;
 mod series;
 mod shelf;
 mod signals;

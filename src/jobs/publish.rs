@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::beside::{Beside, Judged, further};
 use super::life::ended as ended_problem;
 use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_further, too_full};
+use super::sequence;
 use super::worker::{MemoryBudget, Taken};
 use super::{
     Assignment, Commit, CommitOutcome, Completion, DatasetRecord, DisclosureRecord, JobRecord, NewDisclosure,
@@ -91,7 +92,7 @@ impl Runner for Publisher {
             let beside = assignment
                 .handle
                 .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
-            let Beside { earlier, version, clash } = beside.map_err(failed)?;
+            let Beside { mut earlier, version, clash } = beside.map_err(failed)?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
                 return Err(Stop::Refused(clash.problem()));
             }
@@ -100,6 +101,9 @@ impl Runner for Publisher {
             if let Some((release, status)) = ended.map_err(failed)? {
                 return Err(Stop::Refused(ended_problem(&status, release)));
             }
+            let place = (&assignment.handle, &assignment.store);
+            let of = (&dataset, &profiles[..]);
+            earlier.beside = sequence::beside(place, sources, of, &earlier, &specification, control).map_err(stop)?;
             let commit = match made.take() {
                 // what moved was another content's
                 Some((before, commit)) if before == earlier => {

@@ -16,7 +16,8 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
-    Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy, Uninformative,
+    Beside, Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy,
+    Uninformative,
 };
 
 pub use identity::{Contradiction, Identities};
@@ -100,6 +101,8 @@ pub struct Earlier {
     pub disclosures: Vec<(Uuid, Disclosure)>,
     /// Standing rules, each with the release that promised it.
     pub rules: Vec<(Uuid, StandingRule)>,
+    /// What was read back of the releases that a new one names, to be joined with it.
+    pub beside: Beside,
     /// What was stated of their attributes.
     pub identities: Identities,
 }
@@ -251,6 +254,7 @@ mod tests {
         Earlier {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
+            beside: Beside::default(),
             identities: Identities::default(),
         }
     }

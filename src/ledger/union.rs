@@ -117,6 +117,8 @@ pub struct Union {
     followed: Vec<(Uuid, Option<String>, Demand)>,
     /// Dependencies on attributes that the new release does not have.
     beyond: Vec<Dependency>,
+    /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
+    joined: BTreeSet<Uuid>,
     /// Sensitive attributes, of an earlier and of the new release, of which one tells the other.
     linked: BTreeSet<(Attr, Attr)>,
 }
@@ -127,11 +129,19 @@ impl Union {
     /// # Errors
     /// [`TooManyAttributes`] when all releases together have more than a set can hold.
     pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
-        let mut union = Self { places: Places::new(names, earlier)?, ..Self::default() };
+        // what an earlier table keeps only while it stands alone no requirement speaks for
+        let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
+        let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok());
+        // rows that are missing from it would be told from the others
+        let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
+        let joined = joined.filter(|release| !lacks_rows(release)).collect();
+        let mut union = Self { places: Places::new(names, earlier)?, joined, ..Self::default() };
         let mut seen = HashSet::new();
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.places.set(&disclosure.attributes);
-            if seen.insert((attributes, &disclosure.standing, disclosure.partial)) {
+            // of two tables that are alike, one may be joined and the other not
+            let joined = union.joined.contains(release).then_some(release);
+            if seen.insert((attributes, &disclosure.standing, disclosure.partial, joined)) {
                 union.disclosed(*release, disclosure, attributes);
             }
         }
@@ -291,6 +301,8 @@ impl Union {
                          attributes: the buckets of one narrow down those of the other"
                     );
                     violations.push(self.without_path(*release, rules, None, detail));
+                } else if self.joined.contains(release) {
+                    // judged on the join
                 } else if let Some(why) = earlier_alone
                     && schema.attributes.meets(new.attributes)
                 {
@@ -306,6 +318,7 @@ impl Union {
                 }
             }
         }
+        violations.extend(self.unjoined(tables, rules));
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
         let nothing = Values::default();
         let judge =
@@ -345,6 +358,37 @@ impl Union {
             violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
         }
         if violations.is_empty() { Ok(()) } else { Err(violations) }
+    }
+
+    /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
+    /// too, and no requirement was looked at with them.
+    fn unjoined(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
+        let own = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        let mut reached = if self.joined.is_empty() { AttrSet::EMPTY } else { own };
+        let mut found: Vec<usize> = Vec::new();
+        loop {
+            let before = found.len();
+            for (at, schema) in self.schemas.iter().enumerate() {
+                if schema.attributes.meets(reached) && !found.contains(&at) {
+                    found.push(at);
+                    reached = reached.union(schema.attributes);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        let others = found
+            .into_iter()
+            .filter(|&at| !self.joined.contains(&self.tables[at].release) && !self.schemas[at].attributes.meets(own));
+        let violation = |at: usize| {
+            let EarlierTable { release, name, .. } = &self.tables[at];
+            let detail = format!(
+                "table {name} of the release would be joined with those that the new one is made against, and is none of them"
+            );
+            self.without_path(*release, rules, None, detail)
+        };
+        others.map(violation).collect()
     }
 
     /// An attribute that was protected before and one that is now, of which one tells the other.

@@ -82,6 +82,8 @@ catalogue! {
         "send another key with another request, and the same key only with the same request";
     CompositionViolated, "composition-violated", 409, "an earlier release and this one together break a rule",
         "publish under rules that hold beside the earlier release, or use the earlier release";
+    PriorReleaseViolates, "prior-release-violates", 409, "earlier releases break a requirement, whatever is published now",
+        "ask for less; what is published cannot be taken back";
     SeriesUndeclared, "series-undeclared", 409, "another series speaks of the same people",
         "upload the dataset into the series that the problem names, or with same_people=false and a reason";
     OverlappingRowSets, "overlapping-row-sets", 409, "some people of the dataset were published before, and not all as they are now",
@@ -120,6 +122,8 @@ catalogue! {
         "give every value and every node of the tree a label of its own, and every value one place";
     TaxonomyValueMissing, "taxonomy-value-missing", 422, "values of an attribute are no leaves of its taxonomy",
         "add the values to the tree; values_url lists what the attribute holds";
+    UnknownRelease, "unknown-release", 422, "unknown release",
+        "name a published release of the same series and content, made of one table of tuples, that GET /v1/releases lists";
     UnclassifiedAttributes, "unclassified-attributes", 422, "attributes that the specification does not account for",
         "let each occur in a rule, or give it publish or drop, or set unlisted to drop";
     IdentifierPublished, "identifier-published", 422, "an identifier would be published",
@@ -138,8 +142,12 @@ catalogue! {
         "ask for less diversity, protect fewer attributes, or use another algorithm, which keeps sensitive attributes apart";
     RuleIneligible, "rule-ineligible", 422, "the data cannot satisfy a rule",
         "ask for at most largest_l, or drop the sensitive attribute";
-    InfeasibleRoot, "infeasible-root", 422, "the whole table does not hold what every bucket is to hold",
-        "ask for less diversity, or let fewer attributes stand beside the sensitive one";
+    InfeasibleRoot, "infeasible-root", 422, "not even the coarsest release holds what is asked",
+        "ask for less, or let fewer attributes stand beside the sensitive one";
+    ExclusionContradicted, "exclusion-contradicted", 422, "an exclusion is true of rows of the original",
+        "leave it out, or state it more narrowly";
+    JoinTooDense, "join-too-dense", 422, "too much would have to be told apart on a join",
+        "let fewer attributes stand in x and y, or publish fewer that the releases share";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
     NotGnf, "not-gnf", 422, "the proposed tables break a rule",

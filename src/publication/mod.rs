@@ -7,6 +7,7 @@ mod contents;
 mod guarantee;
 mod ratio;
 mod rule;
+mod sequence;
 mod table;
 mod thresholds;
 mod unit;
@@ -16,6 +17,10 @@ pub use contents::{BucketColumn, Contents, PartContents, PublishedBytes};
 pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
 pub use ratio::{NotARatio, Ratio};
 pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
+pub use sequence::{
+    Beside, Conditions, EarlierColumn, EarlierRelease, Exclusion, KEY as ROW_KEY, OnJoin, Reference, Requirement,
+    SensitiveValue, Sequence, Subsets, Told, XyMeasure, reference_parts, reference_text,
+};
 pub use table::{
     BreachKind, Cells, Decomposition, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal,
     SlicedDiversity, Standing, TableName, Tellable, kind_of_sealed,

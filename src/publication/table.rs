@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::guarantee::Guarantee;
+use super::sequence::Sequence;
 use super::thresholds::Thresholds;
 use crate::microdata::{Attr, AttrSet, CellShape};
 
@@ -277,11 +278,8 @@ pub enum Particulars {
     },
     /// What Decompose reports of several sensitive attributes.
     Decompose(Decomposition),
-    /// The cuts of a sequential release.
-    Sequential {
-        /// The published cut of each generalized attribute.
-        cuts: Vec<(Attr, Vec<String>)>,
-    },
+    /// What a sequential release keeps on its joins with earlier ones.
+    Sequential(Box<Sequence>),
 }
 
 /// What is to be said of a decomposed table beside its rules; all but the choices of the caller, and where there is noise, follows from

@@ -9,6 +9,7 @@ use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::Decomposed;
 use super::make::Maker;
 use super::partition::Split;
+use super::sequential::Sequenced;
 use super::slicing::{Slicing, Whole};
 use super::{Input, Published, Refusal};
 use crate::control::{Cancelled, Control};
@@ -69,6 +70,8 @@ pub struct DesignedTable {
     pub bucketized: Option<Bucketized>,
     /// What stands in cells that several rows share; `None`: exact values.
     pub generalized: Option<Generalized>,
+    /// How it is cut beside earlier releases.
+    pub cut: Option<Arc<Sequenced>>,
     /// What it is of a decomposition, whose tables are judged together.
     pub decomposed: Option<Decomposed>,
 }
@@ -254,31 +257,32 @@ impl DesignedTable {
     /// A table of exact values, in buckets or not.
     #[must_use]
     pub const fn of(attributes: AttrSet, bucketized: Option<Bucketized>) -> Self {
-        Self { attributes, bucketized, generalized: None, decomposed: None }
+        Self { attributes, bucketized, generalized: None, cut: None, decomposed: None }
     }
 
     /// A table of one part whose cells are shared by the rows of a class.
     #[must_use]
     pub const fn generalized(attributes: AttrSet, generalized: Generalized) -> Self {
-        Self { attributes, bucketized: None, generalized: Some(generalized), decomposed: None }
+        Self { attributes, bucketized: None, generalized: Some(generalized), cut: None, decomposed: None }
     }
 
     /// A table of a decomposition.
     #[must_use]
     pub const fn decomposed(attributes: AttrSet, decomposed: Decomposed) -> Self {
-        Self { attributes, bucketized: None, generalized: None, decomposed: Some(decomposed) }
+        Self { attributes, bucketized: None, generalized: None, cut: None, decomposed: Some(decomposed) }
     }
 
     /// Whether its rows are whole tuples of exact values.
     #[must_use]
     pub const fn is_plain(&self) -> bool {
-        self.bucketized.is_none() && self.generalized.is_none() && self.decomposed.is_none()
+        self.bucketized.is_none() && self.generalized.is_none() && self.cut.is_none() && self.decomposed.is_none()
     }
 
     /// Whether nothing else may be published of the same rows that shares an attribute: it keeps what it keeps by itself alone.
     #[must_use]
     pub fn stands_alone(&self) -> bool {
-        self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
+        self.cut.is_some()
+            || self.generalized.as_ref().is_some_and(|generalized| !generalized.sealed)
             || self.bucketized.as_ref().is_some_and(Bucketized::stands_alone)
             || self.decomposed.is_some()
     }

@@ -21,7 +21,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Counts, Table};
 use crate::privacy::{Dependency, Rule, Schema};
 use crate::problem::Fault;
-use crate::publication::{Contents, Publication, Witness};
+use crate::publication::{Beside, Contents, Publication, Witness};
 use crate::random::Streams;
 use crate::spec::MethodSpec;
 
@@ -37,6 +37,8 @@ pub struct Input<'a> {
     pub standing_rules: &'a [Rule],
     /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
+    /// What is read back of earlier releases, for what is made beside them.
+    pub beside: Option<&'a Beside>,
     /// The rows; `None` while only counts are known. What looks at the data then decides nothing.
     pub rows: Option<Rows<'a>>,
 }
@@ -122,6 +124,7 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
         MethodSpec::Bucketize(spec) => bucketize::Bucketize::plan(spec, input, control),
         MethodSpec::Decompose(spec) => decompose::Decompose::plan(spec, input, control),
         MethodSpec::Generalize(spec) => generalize::Generalize::plan(spec, input, control),
+        MethodSpec::Sequential(spec) => sequential::Sequential::plan(spec, input, control),
         MethodSpec::Slicing(spec) => slicing::SlicingMethod::plan(spec, input, control),
     }
 }
@@ -144,6 +147,7 @@ pub fn publish(
         MethodSpec::Bucketize(_) => bucketize::Bucketize::publish(plan, input, table, streams, control),
         MethodSpec::Decompose(_) => decompose::Decompose::publish(plan, input, table, streams, control),
         MethodSpec::Generalize(_) => generalize::Generalize::publish(plan, input, table, streams, control),
+        MethodSpec::Sequential(_) => sequential::Sequential::publish(plan, input, table, streams, control),
         MethodSpec::Slicing(_) => slicing::SlicingMethod::publish(plan, input, table, streams, control),
     }
 }

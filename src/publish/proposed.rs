@@ -17,9 +17,8 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
             (vec![anatomy::designed_rule(rule, input)], Vec::new())
         }
         MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
-        MethodSpec::Generalize(_) | MethodSpec::Decompose(_) => {
-            let detail =
-                "tables are proposed of exact values; those of generalize and decompose are not judged as such";
+        MethodSpec::Generalize(_) | MethodSpec::Decompose(_) | MethodSpec::Sequential(_) => {
+            let detail = "tables are proposed of exact values; those of this method are not judged as such";
             return Err(Refusal(vec![Fault::new("/schema", Kind::GuaranteeUnsupported, detail)]));
         }
     };

@@ -16,8 +16,20 @@ pub struct InternalReport {
     pub kl: Option<KlReport>,
     /// How wrong estimates of COUNT queries are; where the specification asks for it.
     pub count_queries: Option<CountReport>,
+    /// How far attributes are generalized, in a sequential release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generalization: Option<Generalization>,
     /// What the plan pointed out.
     pub warnings: Vec<Notice>,
+}
+
+/// How much less is published than the original has.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Generalization {
+    /// Steps up taxonomies, over all generalized attributes, for each row; an interval of several values is one step.
+    pub levels_per_row: f64,
+    /// Cells that are not published as they are, for each row.
+    pub values_per_row: f64,
 }
 
 /// Kullback and Leibler's divergence of the original from the readers' model.

@@ -55,7 +55,8 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             Some(stated)
         }
         Particulars::Decompose(said) => serde_json::to_value(OfDecomposition::of(said, names)).ok(),
-        Particulars::None | Particulars::Sequential { .. } => None,
+        Particulars::Sequential(sequence) => super::sequence::write(sequence),
+        Particulars::None => None,
     }
 }
 
@@ -137,7 +138,10 @@ pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Re
             let read = serde_json::from_value::<OfDecomposition>(stated.clone()).ok();
             read.and_then(|read| read.read(names)).map(Particulars::Decompose)
         }
-        ("bucketize" | "slicing" | "decompose", None) => {
+        ("sequential", Some(stated)) => {
+            super::sequence::read(stated).map(|sequence| Particulars::Sequential(Box::new(sequence)))
+        }
+        ("bucketize" | "slicing" | "decompose" | "sequential", None) => {
             return Err(format!("a release by {method} without its particulars"));
         }
         (_, None) => Some(Particulars::None),

@@ -26,6 +26,8 @@ pub enum Attack {
     Corruption,
     /// Which sensitive values of a bucket hardly ever go with what is known of a row of it.
     NegativeAssociation,
+    /// The join of a release with those that it was made against.
+    Join,
 }
 
 /// What an attack is told beside.
@@ -62,6 +64,7 @@ impl Attack {
             Self::Forced => "forced",
             Self::Corruption => "corruption",
             Self::NegativeAssociation => "negative_association",
+            Self::Join => "join",
         }
     }
 
@@ -77,9 +80,6 @@ impl Attack {
         matches!(self, Self::Proxy | Self::Membership | Self::NegativeAssociation)
     }
 }
-
-/// Attacks of the contract that this version does not play.
-const UNBUILT: &[&str] = &["join"];
 
 /// Which attack an audit is to play, and against which rule.
 ///
@@ -121,7 +121,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 9] = [
+const OF_RELEASES: [Attack; 10] = [
     Attack::ExactPosteriors,
     Attack::Chain,
     Attack::Exclusion,
@@ -129,6 +129,7 @@ const OF_RELEASES: [Attack; 9] = [
     Attack::Forced,
     Attack::Corruption,
     Attack::NegativeAssociation,
+    Attack::Join,
     Attack::Proxy,
     Attack::Membership,
 ];
@@ -140,7 +141,7 @@ pub(super) fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mu
     let found = |attack: &&Attack| value == attack.word();
     match (known.iter().find(found), value.as_str()) {
         (Some(attack), _) => return Some(*attack),
-        (None, Some(name)) if UNBUILT.contains(&name) || OF_RELEASES.iter().any(|attack| attack.word() == name) => {
+        (None, Some(name)) if OF_RELEASES.iter().any(|attack| attack.word() == name) => {
             faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
         }
         (None, _) => faults.range(pointer, &one_of(&words)),

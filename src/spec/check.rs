@@ -69,6 +69,9 @@ pub(super) fn resolve(
     if let DraftMethod::Generalize(draft) = &method {
         draft.check(columns, stated, &used, &general, faults);
     }
+    if let DraftMethod::Sequential(draft) = &method {
+        draft.check(columns, stated, &used, &general, faults);
+    }
     if matches!(method, DraftMethod::Decompose(_)) {
         DraftDecompose::check(&general, faults);
     }
@@ -101,6 +104,7 @@ pub(super) fn resolve(
         DraftMethod::Bucketize(draft) => MethodSpec::Bucketize(draft.resolve(columns, &attrs)?),
         DraftMethod::Decompose(draft) => MethodSpec::Decompose(draft.resolve(columns, &attrs)?),
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
+        DraftMethod::Sequential(draft) => MethodSpec::Sequential(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
             if general.entropy == Some(true) {
                 faults.unsupported(

@@ -10,6 +10,7 @@ use super::generalize::{self, DraftGeneralize};
 use super::guarantee::guarantee_of_rule;
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
+use super::sequential::{self, DraftSequential};
 use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
@@ -17,8 +18,8 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Thresholds};
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] = &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing"];
-const UNSUPPORTED: &[&str] = &["sequential"];
+pub const SUPPORTED: &[&str] =
+    &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing", "sequential"];
 
 /// A method over columns of the dataset.
 pub(super) enum DraftMethod {
@@ -27,6 +28,7 @@ pub(super) enum DraftMethod {
     Bucketize(DraftBucketize),
     Decompose(DraftDecompose),
     Generalize(DraftGeneralize),
+    Sequential(DraftSequential),
     Slicing(DraftSlicing),
 }
 
@@ -75,6 +77,7 @@ impl DraftMethod {
             Self::Bucketize(draft) => draft.known.iter().copied().chain(draft.sensitive).collect(),
             Self::Decompose(draft) => draft.mentioned(),
             Self::Generalize(draft) => draft.mentioned(),
+            Self::Sequential(draft) => draft.mentioned(),
             Self::Slicing(draft) => draft.mentioned(),
         }
     }
@@ -87,6 +90,7 @@ impl DraftMethod {
             Self::Bucketize(draft) => &draft.guessed,
             Self::Decompose(draft) => &draft.guessed,
             Self::Generalize(draft) => &draft.guessed,
+            Self::Sequential(draft) => &draft.guessed,
             Self::Slicing(draft) => &draft.guessed,
         }
     }
@@ -143,9 +147,11 @@ pub(super) fn read(
             }
             Some(DraftMethod::Generalize(generalize::read(members, columns, stated, faults)))
         }
-        Some(name) if UNSUPPORTED.contains(&name) => {
-            faults.unsupported(members.at("type"), format!("{name} is not built yet; use {}", SUPPORTED.join(" or ")));
-            None
+        Some("sequential") => {
+            if no_rules.is_some() {
+                faults.range(document.at("no_rules"), reads_no_rules);
+            }
+            Some(DraftMethod::Sequential(sequential::read(members, columns, stated, origin, faults)))
         }
         _ => {
             faults.range(members.at("type"), &one_of(SUPPORTED));

@@ -26,6 +26,7 @@ mod queries;
 pub mod reader;
 mod rules;
 mod schema;
+mod sequential;
 mod sides;
 mod slicing;
 mod taxonomy;
@@ -50,6 +51,7 @@ pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
 pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{CountQuery, MAX_QUERIES, read_queries};
+pub use sequential::{SequentialSpec, StepGain, StepScore};
 pub use slicing::{SlicedColumns, SlicingSpec};
 pub use taxonomy::{TaxonomyName, read_levels, read_taxonomy, taxonomies_named, taxonomy, write_out};
 pub use types::{

@@ -149,6 +149,7 @@ fn method(parts: &Parts<'_>) -> Value {
             "guarantee": guarantee.map(|guarantee| written(&guarantee, thresholds)),
         }),
         DraftMethod::Generalize(draft) => draft.normal(parts.columns),
+        DraftMethod::Sequential(draft) => draft.normal(parts.columns),
         DraftMethod::Slicing(draft) => super::slicing::normal(parts.columns, draft),
     }
 }

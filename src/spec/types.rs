@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::bucketize::BucketizeSpec;
 use super::decompose::DecomposeSpec;
 use super::generalize::Halving;
+use super::sequential::SequentialSpec;
 use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit};
+use crate::publication::{Requirement, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,6 +177,8 @@ pub enum MethodSpec {
     Decompose(DecomposeSpec),
     /// Classes of rows whose quasi-identifiers are published alike.
     Generalize(GeneralizeSpec),
+    /// A table beside earlier releases, with what must hold on their join.
+    Sequential(SequentialSpec),
     /// One sensitive attribute, one table in columns that are tied by bucket.
     Slicing(SlicingSpec),
 }
@@ -190,6 +193,7 @@ impl MethodSpec {
             Self::Bucketize(_) => "bucketize",
             Self::Decompose(_) => "decompose",
             Self::Generalize(_) => "generalize",
+            Self::Sequential(_) => "sequential",
             Self::Slicing(_) => "slicing",
         }
     }
@@ -199,7 +203,12 @@ impl MethodSpec {
     pub fn declared(&self) -> &[StatedDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Decompose(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_)
+            | Self::Bucketize(_)
+            | Self::Decompose(_)
+            | Self::Generalize(_)
+            | Self::Sequential(_)
+            | Self::Slicing(_) => &[],
         }
     }
 
@@ -208,7 +217,21 @@ impl MethodSpec {
     pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
-            Self::Anatomy(_) | Self::Bucketize(_) | Self::Decompose(_) | Self::Generalize(_) | Self::Slicing(_) => &[],
+            Self::Anatomy(_)
+            | Self::Bucketize(_)
+            | Self::Decompose(_)
+            | Self::Generalize(_)
+            | Self::Sequential(_)
+            | Self::Slicing(_) => &[],
+        }
+    }
+
+    /// What must hold on the join with earlier releases.
+    #[must_use]
+    pub fn requirements(&self) -> &[Requirement] {
+        match self {
+            Self::Sequential(spec) => &spec.requirements,
+            _ => &[],
         }
     }
 
@@ -221,6 +244,8 @@ impl MethodSpec {
             Self::Bucketize(spec) => std::slice::from_ref(&spec.rule),
             Self::Decompose(spec) => &spec.rules,
             Self::Generalize(spec) => &spec.rules,
+            // what it keeps are requirements over joins
+            Self::Sequential(_) => &[],
             Self::Slicing(spec) => std::slice::from_ref(&spec.rule),
         }
     }

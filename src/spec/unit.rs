@@ -1,9 +1,9 @@
 //! What rows must keep so that persons are kept what a document states.
 
-use super::reader::Faults;
+use super::reader::{Faults, child};
 use super::types::MethodSpec;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, SubmittedRule, Thresholds, Unit};
+use crate::publication::{Guarantee, Ratio, Requirement, SubmittedRule, Thresholds, Told, Unit, XyMeasure};
 
 /// Rows and persons.
 pub(super) struct Enforce<'a> {
@@ -33,7 +33,7 @@ impl Enforce<'_> {
                 let of = self.unit.rows();
                 if let Some(l) = spec.l {
                     let larger = l.numerator().checked_mul(of);
-                    spec.l = larger.and_then(|n| crate::publication::Ratio::new(n, l.denominator()).ok());
+                    spec.l = larger.and_then(|n| Ratio::new(n, l.denominator()).ok());
                     if spec.l.is_none() {
                         self.too_large("/method/guarantee/l");
                     }
@@ -42,6 +42,7 @@ impl Enforce<'_> {
                     spec.column_k = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
                 }
             }
+            MethodSpec::Sequential(spec) => self.requirements(&mut spec.requirements),
             MethodSpec::Decompose(_) => {
                 let detail = "decompose protects rows: with several rows of a person use versatile, with a rule for each attribute";
                 self.faults.unsupported("/method/type", detail);
@@ -75,6 +76,37 @@ impl Enforce<'_> {
         for (thresholds, divided) in named.iter_mut().zip(divided) {
             if let Some(divided) = divided {
                 *thresholds = divided;
+            }
+        }
+    }
+
+    /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is
+    /// counted otherwise nobody has said what that is.
+    fn requirements(&mut self, requirements: &mut [Requirement]) {
+        let of = self.unit.rows();
+        for Requirement { pointer, y, measure, .. } in requirements {
+            let pointer = child(pointer, "measure");
+            let keys = y.iter().filter(|told| matches!(told, Told::Key(_))).count();
+            match measure {
+                XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => {
+                    let rows = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
+                    match rows {
+                        Some(rows) => *k = rows,
+                        None => self.too_large(&pointer),
+                    }
+                }
+                XyMeasure::Linkability { h, .. } if keys <= 1 => {
+                    let share = h.denominator().checked_mul(of);
+                    match share.and_then(|share| Ratio::new(h.numerator(), share).ok()) {
+                        Some(share) => *h = share,
+                        None => self.too_large(&pointer),
+                    }
+                }
+                XyMeasure::Anonymity { .. } | XyMeasure::Linkability { .. } => {
+                    let detail = "says nothing of persons with several rows: ask for xy_anonymity over the rows of one release, or for \
+                                  xy_linkability over those of one at most";
+                    self.faults.unsupported(pointer, detail);
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 18] = [
+const ELSEWHERE: [(Kind, &str, &str); 22] = [
     (
         Kind::SeriesUndeclared,
         "tests/it/people.rs",
@@ -40,6 +40,10 @@ const ELSEWHERE: [(Kind, &str, &str); 18] = [
     (Kind::InfeasibleSizes, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
     (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/bucketize.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::PriorReleaseViolates, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::ExclusionContradicted, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::UnknownRelease, "tests/it/sequential.rs", "what_cannot_be_published_is_refused_with_its_reason"),
+    (Kind::JoinTooDense, "tests/it/sequential.rs", "a_join_of_too_much_is_refused"),
     (Kind::NotGnf, "tests/it/plans_schema.rs", "the_tables_of_the_paper_are_judged"),
     (Kind::StorageFull, "src/store/sqlite/tests.rs", "a_full_store_says_so_and_keeps_nothing"),
 ];

@@ -100,6 +100,7 @@ fn a_real_table_is_sliced_in_boxes() {
         assert!(boxes >= fewest, "{boxes} boxes");
         for original in [None, Some(&job.table)] {
             let claim = Claim {
+                requirements: None,
                 manifest: &released.manifest,
                 names: &job.specification.published_names,
                 rules: Some(job.specification.method.rules()),

@@ -79,7 +79,7 @@ fn faults() -> Vec<(Value, &'static str, &'static str, Value)> {
         (changed("/method/surprise", json!(1)), "/method/surprise", "unknown-field", json!({})),
         (changed("/method", json!("versatile")), "/method", "parameter-range", json!({})),
         (changed("/method", json!({"type": "magic"})), "/method/type", "parameter-range", json!({})),
-        (changed("/method", json!({"type": "sequential"})), "/method/type", "guarantee-unsupported", json!({})),
+        (changed("/method", json!({"type": "elsewhere"})), "/method/type", "parameter-range", json!({})),
         (changed("/method/score", json!("kl")), "/method/score", "guarantee-unsupported", json!({})),
         (
             changed("/method/default_guarantee", json!({"type": "k_anonymity", "k": 2})),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::harness::{Client, HOSPITAL, OTHERS, Server, hospital_method, kind, text, versatile};
+use super::harness::{Client, HOSPITAL, Server, hospital_method, kind, text, versatile};
 
 fn hospital() -> Value {
     json!({"method": hospital_method()})
@@ -186,9 +186,9 @@ async fn the_same_content_in_one_series_is_the_same_dataset() {
 
     // in another series so few rows say nothing of whom they speak: the plan warns
     let elsewhere = upload("other", HOSPITAL).await;
-    let mut plan = plain(&["age", "race"]);
-    plan["dataset"] = elsewhere.as_str().into();
-    let warned = server.post("/v1/plans", &plan).await.ok(200);
+    let mut job = plain(&["age", "race"]);
+    job["dataset"] = elsewhere.as_str().into();
+    let warned = server.post("/v1/plans", &job).await.ok(200);
     assert!(warned["warnings"].to_string().contains("people-unknown"), "{warned:#}");
     server.publish(&elsewhere, plain(&["age", "race"])).await;
     server.stop().await;

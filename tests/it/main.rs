@@ -59,6 +59,8 @@ mod queries;
 mod randomness;
 mod readme;
 mod real_data;
+mod sequential;
+mod sequential_faults;
 mod several_sensitive;
 mod slicing;
 mod source;

@@ -85,6 +85,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
+        beside: None,
         rows: None,
     };
     let design = publish::plan(&specification.method, &input, &Control::default()).unwrap();

@@ -59,6 +59,7 @@ fn released(document: &Value, key: u8) -> (Value, Memory) {
     let (released, files) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
     for original in [None, Some(&job.table)] {
         let claim = Claim {
+            requirements: None,
             manifest: &released.manifest,
             names: &job.specification.published_names,
             rules: Some(job.specification.method.rules()),

@@ -228,6 +228,7 @@ fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memor
     let (released, files) = release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes(key)))?;
     for original in [None, Some(&job.table)] {
         let claim = Claim {
+            requirements: None,
             manifest: &released.manifest,
             names: &job.specification.published_names,
             rules: Some(job.specification.method.rules()),

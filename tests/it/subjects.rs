@@ -225,3 +225,55 @@ fn the_command_line_publishes_and_verifies_persons() {
         assert_eq!(verify(&[]), Some(1));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requirements_on_a_join_hold_of_persons() {
+    let server = Server::start().await;
+    let dataset = uploaded(&server).await;
+    let asked = |y: Value, measure: Value| {
+        json!({"attributes": {"patient": {"drop": true}}, "unlisted": "drop",
+            "method": {"type": "sequential", "publish": ["age", "disease"],
+                "requirements": [{"x": ["new.age"], "y": y, "measure": measure}]}})
+    };
+    let rows = json!(["new.#key"]);
+    let release = server.publish(&dataset, asked(rows, json!({"type": "xy_anonymity", "k": 3}))).await;
+    let requirement = &release["particulars"]["requirements"][0];
+    // two persons have at most six rows
+    assert_eq!(requirement["measure"]["k"], 7);
+    assert_eq!(release["unit"], json!({"subject": "patient", "max_rows": 3}));
+    let visits = visits();
+    let patients = |from: u32, to: u32| {
+        let of = visits.lines().skip(1).filter_map(|line| {
+            let (patient, rest) = line.split_once(',')?;
+            let age: u32 = rest.split(',').next()?.parse().ok()?;
+            (from..=to).contains(&age).then_some(patient)
+        });
+        of.collect::<BTreeSet<_>>().len()
+    };
+    let part = server.part(&release, "t1", "rows").await;
+    let ages: BTreeSet<&str> = part.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    assert!(ages.len() > 2, "{ages:?}");
+    for age in ages {
+        let (from, to) = age.split_once("..").unwrap_or((age, age));
+        assert!(patients(from.parse().unwrap(), to.parse().unwrap()) >= 3, "{age}");
+    }
+    let share = |y: Value| asked(y, json!({"type": "xy_linkability", "h": "0.9"}));
+    let plan = |mut document: Value| {
+        document["dataset"] = dataset.clone().into();
+        document
+    };
+    let planned = server.post("/v1/plans", &plan(share(json!(["new.disease"])))).await.ok(200);
+    assert_eq!(planned["particulars"]["requirements"][0]["measure"]["h"], json!("0.3"), "{planned:#}");
+    for document in [
+        asked(json!(["new.disease"]), json!({"type": "xy_anonymity", "k": 2})),
+        asked(json!(["new.#key", "new.disease"]), json!({"type": "xy_anonymity", "k": 2})),
+    ] {
+        server.job(&dataset, document).await.fault("/method/requirements/0/measure", "guarantee-unsupported");
+    }
+    let most = json!({"type": "xy_anonymity", "k": u64::MAX});
+    server
+        .job(&dataset, asked(json!(["new.#key"]), most))
+        .await
+        .fault("/method/requirements/0/measure", "parameter-range");
+    server.stop().await;
+}

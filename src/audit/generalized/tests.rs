@@ -125,6 +125,7 @@ impl Case {
             uninformative: &[],
             taxonomies: &self.world.taxonomies,
             thresholds: &[],
+            beside: None,
         };
         verify(&evidence, &Control::default()).expect("an answer")
     }

@@ -231,7 +231,7 @@ fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, 
 }
 
 /// The rows in canonical order: by their cells from left to right. One stable pass for each column, the last one first.
-fn canonical(columns: &[Column], rows: usize, control: &Control) -> Result<Vec<u32>, Cancelled> {
+pub(in crate::publish) fn canonical(columns: &[Column], rows: usize, control: &Control) -> Result<Vec<u32>, Cancelled> {
     let mut order: Vec<u32> = (0..rows as u32).collect();
     let mut next = vec![0; rows];
     for column in columns.iter().rev() {

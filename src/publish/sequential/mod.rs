@@ -10,18 +10,22 @@
 //! join says just what that release says alone (the reduction lemma), and is not looked at. Otherwise a step down may even repair
 //! a requirement, because it takes false matches away.
 
+mod atlas;
 mod fixed;
 mod gain;
 mod groups;
 mod growth;
 mod joined;
+mod method;
 mod planned;
 mod search;
 mod share;
 mod signatures;
 mod span;
 mod tables;
+mod world;
 
+pub use method::{Sequenced, Sequential};
 pub use share::Share;
 pub use span::{Hierarchy, Scale, Span};
 

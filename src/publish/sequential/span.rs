@@ -1,6 +1,6 @@
 //! What stands in the cells of releases, as ranges of places.
 
-use crate::microdata::BoundTaxonomy;
+use crate::microdata::{BoundTaxonomy, Taxonomy};
 
 /// A published label as the range of places that it may stand for, both ends included. All releases place an attribute alike:
 /// a node of a taxonomy covers its own number, depth first, and those of the nodes below it, so that two nodes are on one way
@@ -66,9 +66,7 @@ impl Hierarchy for BoundTaxonomy {
     }
 
     fn span(&self, node: u32) -> Span {
-        // nodes are numbered depth first
-        let below = std::iter::successors(Some(node), |&node| self.tree().children(node).last());
-        Span { first: node, last: below.last().unwrap_or(node) }
+        below(self.tree(), node)
     }
 
     fn depth(&self, node: u32) -> usize {
@@ -78,6 +76,12 @@ impl Hierarchy for BoundTaxonomy {
     fn leaf(&self, code: u32) -> u32 {
         Self::leaf(self, code)
     }
+}
+
+/// The places of a node of a taxonomy and of all below it, which are numbered depth first.
+pub(super) fn below(tree: &Taxonomy, node: u32) -> Span {
+    let below = std::iter::successors(Some(node), |&node| tree.children(node).last());
+    Span { first: node, last: below.last().unwrap_or(node) }
 }
 
 /// How the values of a column of the new release are placed, and how they can be generalized.

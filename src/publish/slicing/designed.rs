@@ -55,7 +55,7 @@ impl DesignedTable {
             };
         }
         match (&self.bucketized, self.sliced()) {
-            (None, _) if self.generalized.is_some() => "generalized",
+            (None, _) if self.generalized.is_some() || self.cut.is_some() => "generalized",
             (None, _) => "marginal",
             (Some(_), None) => "bucketized",
             (Some(bucketized), Some(_)) if bucketized.seals.is_empty() => "sliced",

@@ -129,6 +129,7 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
+        beside: None,
         rows: None,
     };
     let spec = VersatileSpec {

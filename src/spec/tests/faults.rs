@@ -103,8 +103,7 @@ fn attributes() {
 #[test]
 fn methods() {
     let cases: &[Case<'_>] = &[
-        ("/method/type", json!("sequential"), &[("/method/type", Unsupported)]),
-        ("/method", json!({"type": "sequential", "primary": null, "x": 1}), &[("/method/type", Unsupported)]),
+        ("/method/type", json!("elsewhere"), &[("/method/type", Range)]),
         ("/method/type", json!("magic"), &[("/method/type", Range)]),
         ("/method/type", json!(null), &[("/method/type", Range)]),
         ("/method/algorithm", json!("gd"), &[]),

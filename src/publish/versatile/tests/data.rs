@@ -65,6 +65,7 @@ fn planned_among(
         earlier,
         standing_rules: standing,
         dependencies,
+        beside: None,
         rows: Some(Rows { table, streams: &streams }),
     };
     Versatile::plan(spec, &input, &Control::default()).unwrap()
@@ -258,6 +259,7 @@ fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
+        beside: None,
         rows: None,
     };
     for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
@@ -282,6 +284,7 @@ fn a_plan_that_is_cancelled_stops() {
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
+        beside: None,
         rows: Some(Rows { table: &table, streams: &streams }),
     };
     let control = Control::default();

@@ -1,0 +1,100 @@
+//! The tuples of a join, counted by what groups are made of and what is told of them.
+
+use std::collections::BTreeMap;
+
+use ahash::AHashMap;
+
+use super::join::{MOST_STEPS, Unjoined};
+use crate::control::Control;
+
+/// The rows of a release that are alike in what matters.
+pub(super) struct Rows {
+    /// Distinct labels of what is matched, and per such the distinct labels on X and Y with the number of rows.
+    pub(super) keys: Vec<Vec<u32>>,
+    pub(super) within: Vec<Vec<(Vec<u32>, u128)>>,
+}
+
+/// For two releases of a join, by their places, the keys of the second per key of the first.
+pub(super) type Matches = BTreeMap<(usize, usize), Vec<Vec<usize>>>;
+
+/// A value on Y in a group.
+#[derive(Clone, Copy)]
+pub(super) struct Value {
+    /// Tuples that have it.
+    pub(super) tuples: u128,
+    /// So many values are counted as one, because they differ in rows alone; tuples are those of all of them.
+    pub(super) alike: u128,
+}
+
+/// Per labels on X, per labels on Y and rows that are told apart: what there is.
+pub(super) struct Groups<'g> {
+    pub(super) x: &'g [(usize, usize)],
+    pub(super) y: &'g [(usize, usize)],
+    pub(super) keys: &'g [usize],
+    /// Per release, the wanted columns in the order of the labels within keys.
+    pub(super) own: Vec<Vec<usize>>,
+    pub(super) found: AHashMap<Vec<u32>, AHashMap<Vec<u32>, Value>>,
+    pub(super) steps: u64,
+}
+
+impl Groups<'_> {
+    /// Chooses a key of the next release, which matches those that are chosen.
+    pub(super) fn walk(
+        &mut self,
+        rows: &[Rows],
+        matches: &Matches,
+        chosen: &mut Vec<usize>,
+        control: &Control,
+    ) -> Result<(), Unjoined> {
+        let at = chosen.len();
+        if at == rows.len() {
+            return self.count(rows, chosen, &mut Vec::new());
+        }
+        control.check()?;
+        let of = |before: usize| &matches[&(before, at)][chosen[before]];
+        let candidates: Vec<usize> = match at {
+            0 => (0..rows[0].keys.len()).collect(),
+            _ => {
+                let all = |key: &usize| (0..at - 1).all(|before| of(before).binary_search(key).is_ok());
+                of(at - 1).iter().copied().filter(all).collect()
+            }
+        };
+        for key in candidates {
+            chosen.push(key);
+            self.walk(rows, matches, chosen, control)?;
+            chosen.pop();
+        }
+        Ok(())
+    }
+
+    /// Counts the tuples of keys that all match, by what is wanted of each release.
+    fn count(&mut self, rows: &[Rows], chosen: &[usize], within: &mut Vec<usize>) -> Result<(), Unjoined> {
+        let at = within.len();
+        if at < rows.len() {
+            for choice in 0..rows[at].within[chosen[at]].len() {
+                within.push(choice);
+                self.count(rows, chosen, within)?;
+                within.pop();
+            }
+            return Ok(());
+        }
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(Unjoined::TooMany);
+        }
+        let row = |release: usize| &rows[release].within[chosen[release]][within[release]];
+        let label = |&(release, column): &(usize, usize)| {
+            let place = self.own[release].iter().position(|of| *of == column).unwrap_or_default();
+            row(release).0[place]
+        };
+        let x: Vec<u32> = self.x.iter().map(label).collect();
+        let rows_told = self.keys.iter().flat_map(|&release| [chosen[release] as u32, within[release] as u32]);
+        let y: Vec<u32> = self.y.iter().map(label).chain(rows_told).collect();
+        let times = |product: u128, release: usize| product.checked_mul(row(release).1);
+        let tuples = (0..rows.len()).try_fold(1, times).ok_or(Unjoined::TooMany)?;
+        let alike = self.keys.iter().copied().try_fold(1, times).ok_or(Unjoined::TooMany)?;
+        let value = self.found.entry(x).or_default().entry(y).or_insert(Value { tuples: 0, alike });
+        value.tuples = value.tuples.checked_add(tuples).ok_or(Unjoined::TooMany)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,397 @@
+//! Sequential releases: cuts, the rows by them, and what must hold on the join with earlier releases (sequential, section 9).
+
+mod groups;
+mod join;
+mod meaning;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+pub use join::{Join, Joined, Unjoined};
+use shown::Column;
+pub use shown::Shown;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ahash::AHashMap;
+
+use super::{AuditStopped, CheckName, Evidence, Findings};
+use crate::control::Control;
+use crate::microdata::{Attr, AttributeType, CellShape, Span, Table, Taxonomy};
+use crate::publication::{
+    Beside, Cells, EarlierRelease, Particulars, PublishedTable, Sequence, Standing, TableWitness,
+};
+
+/// What a sequential release says of itself.
+pub(super) fn of<'a>(evidence: &'a Evidence<'_>) -> Option<&'a Sequence> {
+    match &evidence.publication.particulars {
+        Particulars::Sequential(sequence) => Some(sequence),
+        _ => None,
+    }
+}
+
+/// Whether the earlier releases are at hand.
+pub(super) fn is_beside(evidence: &Evidence<'_>, sequence: &Sequence) -> bool {
+    earlier(evidence.beside, sequence).is_some()
+}
+
+/// The earlier releases in the order in which they are numbered.
+fn earlier<'a>(beside: Option<&'a Beside>, sequence: &Sequence) -> Option<Vec<&'a EarlierRelease>> {
+    let releases = beside.map_or(&[][..], |beside| &beside.releases);
+    sequence.against.iter().map(|id| releases.iter().find(|release| release.release == *id)).collect()
+}
+
+/// Whether it is one unsealed table of one part, generalized as its cuts say.
+pub(super) fn claims(evidence: &Evidence<'_>, sequence: &Sequence, findings: &mut Findings) {
+    let publication = evidence.publication;
+    let [table] = &publication.tables[..] else {
+        return findings.fail(CheckName::Seals, "a sequential release is one table");
+    };
+    if table.standing != Standing::Unsealed || table.parts.len() != 1 || table.parts[0].bucketed {
+        findings.fail(CheckName::Seals, format!("table {}: it is unsealed, of one part without buckets", table.name));
+    }
+    if !publication.rules.is_empty() || !evidence.submitted.is_empty() {
+        findings.fail(CheckName::Gnf, "a sequential release keeps requirements, and no rules");
+    }
+    let columns = table.parts.iter().flat_map(|part| &part.columns);
+    for column in columns {
+        let is_cut = sequence.cuts.iter().filter(|(name, _)| *name == column.name).count();
+        let name = evidence.name(column.attribute);
+        if is_cut != usize::from(column.cells != Cells::Exact) {
+            findings.fail(CheckName::Requirements, format!("{name} is not published as its cut says"));
+        }
+        if evidence.names.get(column.attribute.index()) != Some(&column.name) {
+            findings.fail(CheckName::Columns, format!("{name} has another name, by which it cannot be joined"));
+        }
+    }
+    let is_published =
+        |name: &String| table.parts.iter().flat_map(|part| &part.columns).any(|column| column.name == *name);
+    if !sequence.cuts.iter().all(|(name, _)| is_published(name)) {
+        findings.fail(CheckName::Requirements, "an attribute has a cut and is not published");
+    }
+    if sequence.requirements.is_empty() {
+        findings.fail(CheckName::Requirements, "nothing is required");
+    }
+}
+
+/// Checks cuts, rows and requirements.
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    sequence: &Sequence,
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let [table] = &evidence.publication.tables[..] else { return Ok(()) };
+    let [part] = &table.parts[..] else { return Ok(()) };
+    let kind = |at: usize| evidence.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
+    let bytes = evidence.parts.open(&part.file(&table.name))?;
+    let Some(shown) = Shown::read(part, &kind, bytes, control)? else {
+        findings.fail(CheckName::Requirements, "the rows of the part could not be told");
+        return Ok(());
+    };
+    let mut trees: BTreeMap<String, Arc<Taxonomy>> = BTreeMap::new();
+    for stated in evidence.taxonomies {
+        if let Some(name) = evidence.names.get(stated.attribute.index()) {
+            trees.insert(name.clone(), Arc::clone(&stated.tree));
+        }
+    }
+    cuts(sequence, &shown, &trees, findings);
+    if let Some(original) = evidence.original {
+        rows(evidence, table, original, &shown, (sequence, &trees), control, findings)?;
+    }
+    let Some(earlier) = earlier(evidence.beside, sequence) else { return Ok(()) };
+    let rows_differ = earlier.iter().any(|release| release.rows != shown.rows);
+    let foreign = earlier.iter().any(|release| evidence.original.is_some_and(|original| !is_of(release, original)));
+    if rows_differ || foreign {
+        findings.fail(CheckName::Requirements, "an earlier release is not of the same rows");
+        return Ok(());
+    }
+    if let Some(excluded) = evidence.beside.and_then(|beside| beside.excluded.as_deref()) {
+        contradicted(sequence, excluded, &trees, control, findings)?;
+    } else if evidence.original.is_some() && !sequence.exclusions.is_empty() {
+        findings.fail(CheckName::Requirements, "what nobody is cannot be held against the original");
+    }
+    if !trees_agree(&trees, &earlier, &shown) {
+        findings.fail(CheckName::Requirements, "releases publish nodes of different taxonomies of one attribute");
+        return Ok(());
+    }
+    let earlier: Vec<(&EarlierRelease, Shown)> =
+        earlier.into_iter().map(|release| (release, Shown::of(release))).collect();
+    let join = Join::of(&shown, &trees, &earlier, &sequence.exclusions);
+    let found = join.check(sequence, control).and_then(|found| {
+        let whole = found.is_some() || join.is_whole(control)?;
+        Ok(found.or_else(|| (!whole).then(|| "rows of the release match none of an earlier one".to_owned())))
+    });
+    match found {
+        Ok(None) => {}
+        Ok(Some(detail)) => findings.fail(CheckName::Requirements, detail),
+        Err(Unjoined::Cancelled(cancelled)) => return Err(cancelled.into()),
+        Err(Unjoined::TooMany) => return Err(AuditStopped::TooDense),
+        Err(Unjoined::Unknown) => findings.fail(CheckName::Requirements, "a requirement names what is not there"),
+        Err(Unjoined::Empty) => findings.fail(CheckName::Requirements, "a join has no tuples"),
+    }
+    Ok(())
+}
+
+/// All releases that publish nodes of an attribute go by one tree.
+fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelease], shown: &Shown) -> bool {
+    let mut of_name: BTreeMap<&str, &Arc<Taxonomy>> = BTreeMap::new();
+    let own = shown
+        .columns
+        .iter()
+        .filter(|column| column.shape == CellShape::Node)
+        .map(|column| (&column.name, trees.get(&column.name)));
+    let others = earlier.iter().flat_map(|release| {
+        let nodes = release.columns.iter().filter(|column| column.nodes);
+        nodes.map(|column| (&column.name, release.taxonomies.get(&column.name)))
+    });
+    for (name, tree) in own.chain(others) {
+        let Some(tree) = tree else { return false };
+        if of_name.insert(name, tree).is_some_and(|other| other.digest() != tree.digest()) {
+            return false;
+        }
+    }
+    // a column of exact values is placed by the tree of the new release, where it has one
+    of_name.iter().all(|(name, tree)| trees.get(*name).is_none_or(|own| own.digest() == tree.digest()))
+}
+
+/// Whether exact values of an earlier release are, together, those of the original.
+fn is_of(release: &EarlierRelease, original: &Table) -> bool {
+    let mut numbers: [Vec<u32>; 2] = [vec![0; release.rows], vec![0; original.rows()]];
+    let mut next: AHashMap<(u32, Option<Vec<u8>>), u32> = AHashMap::new();
+    for column in release.columns.iter().filter(|column| column.shape == CellShape::Exact && !column.nodes) {
+        let Some(at) = original.names().iter().position(|name| *name == column.name) else { continue };
+        next.clear();
+        for (numbers, column) in numbers.iter_mut().zip([&column.cells, original.column(Attr::from(at))]) {
+            for (row, number) in numbers.iter_mut().enumerate() {
+                let fresh = next.len() as u32;
+                *number = *next.entry((*number, column.value(row).map(<[u8]>::to_vec))).or_insert(fresh);
+            }
+        }
+    }
+    numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
+    numbers[0] == numbers[1]
+}
+
+/// Every cut has exactly one label on the way of every leaf, and cells have no other labels.
+fn cuts(sequence: &Sequence, shown: &Shown, trees: &BTreeMap<String, Arc<Taxonomy>>, findings: &mut Findings) {
+    for (name, labels) in &sequence.cuts {
+        let Some(column) = shown.column(name).map(|at| &shown.columns[at]) else { continue };
+        let mut fail = |detail: &str| findings.fail(CheckName::Requirements, format!("the cut of \"{name}\" {detail}"));
+        let is_of_cut =
+            |label: &Option<Vec<u8>>| labels.iter().any(|of| of.as_ref().map(String::as_bytes) == label.as_deref());
+        if !column.labels.iter().all(is_of_cut) {
+            fail("has not the labels that cells have");
+        }
+        match (column.shape, trees.get(name)) {
+            (CellShape::Node, Some(tree)) => {
+                let nodes: Vec<u32> = (0..tree.len() as u32)
+                    .filter(|node| labels.iter().any(|of| of.as_deref() == tree.label(*node)))
+                    .collect();
+                let on_way = |leaf: &u32| {
+                    let way = std::iter::successors(Some(*leaf), |node| tree.parent(*node));
+                    way.filter(|node| nodes.contains(node)).count()
+                };
+                let is_leaf = |node: &u32| (0..tree.len() as u32).all(|other| tree.parent(other) != Some(*node));
+                if nodes.len() != labels.len() || !(0..tree.len() as u32).filter(is_leaf).all(|leaf| on_way(&leaf) == 1)
+                {
+                    fail("has not one node above every leaf");
+                }
+            }
+            (CellShape::Interval, _) => {
+                if intervals(labels, column.kind).is_none() {
+                    fail("is not made of intervals apart from each other");
+                }
+            }
+            _ => fail("is of cells that are not generalized"),
+        }
+    }
+}
+
+/// The intervals of a cut, in their order; `None` when they are none, or not apart. The missing value comes before all others.
+type Ends = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+fn intervals(labels: &[Option<String>], kind: AttributeType) -> Option<Vec<Ends>> {
+    let read = |label: &Option<String>| match label {
+        None => Some((None, None)),
+        Some(text) => {
+            let span = Span::parse(text.as_bytes())?;
+            Some((span.from.as_deref().map(<[u8]>::to_vec), Some(span.to.to_vec())))
+        }
+    };
+    let mut ends: Vec<Ends> = labels.iter().map(read).collect::<Option<_>>()?;
+    ends.sort_by(|a, b| kind.compare(a.1.as_deref(), b.1.as_deref()));
+    let rises = |ends: &Ends| kind.compare(ends.0.as_deref(), ends.1.as_deref()).is_le();
+    let apart = |pair: &[Ends]| kind.compare(pair[0].1.as_deref(), pair[1].0.as_deref()).is_lt();
+    (ends.iter().all(rises) && ends.windows(2).all(apart)).then_some(ends)
+}
+
+/// The published rows are the cuts applied to the rows of the original.
+fn rows(
+    evidence: &Evidence<'_>,
+    table: &PublishedTable,
+    original: &Table,
+    shown: &Shown,
+    (sequence, trees): (&Sequence, &BTreeMap<String, Arc<Taxonomy>>),
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let fail = |findings: &mut Findings, detail: &str| {
+        findings.fail(CheckName::Content, format!("table {}: {detail}", table.name));
+    };
+    if shown.rows != original.rows() {
+        fail(findings, "it does not have a row for each row of the original");
+        return Ok(());
+    }
+    // per column, the label that each code of the original is to have
+    let mut expected: Vec<(usize, Vec<Option<u32>>)> = Vec::new();
+    for (column, described) in shown.columns.iter().zip(&table.parts[0].columns) {
+        control.check()?;
+        let attr = described.attribute;
+        if !original.attributes().contains(attr) {
+            fail(findings, "it has an attribute that the original has not");
+            return Ok(());
+        }
+        let domain = &original.column(attr).domain;
+        let cut = sequence.cuts.iter().find(|(name, _)| *name == column.name).map(|(_, labels)| labels);
+        let number: AHashMap<Option<&[u8]>, u32> = column.labels.iter().map(Option::as_deref).zip(0..).collect();
+        let label = |value: Option<&[u8]>| match cut {
+            None => Some(value.map(<[u8]>::to_vec)),
+            Some(labels) => applied(labels, column, trees.get(&column.name), value),
+        };
+        let codes = domain.iter().map(|value| number.get(&label(value)?.as_deref()).copied());
+        let codes: Vec<Option<u32>> = codes.collect();
+        if column.shape == CellShape::Interval && !is_tight(cut.map_or(&[], Vec::as_slice), domain, column.kind) {
+            findings.fail(
+                CheckName::Dictionary,
+                format!("intervals of {} say other than the values of their rows", evidence.name(attr)),
+            );
+        }
+        if codes.contains(&None) {
+            let name = evidence.name(attr);
+            fail(findings, &format!("values of {name} have no label that is published"));
+            return Ok(());
+        }
+        expected.push((attr.index(), codes));
+    }
+    let wanted = |row: usize| -> Vec<Option<u32>> {
+        expected.iter().map(|(at, of_code)| of_code[original.column(Attr::from(*at)).codes.get(row) as usize]).collect()
+    };
+    let found =
+        |row: usize| -> Vec<Option<u32>> { shown.columns.iter().map(|column| Some(column.codes[row])).collect() };
+    match evidence.witness.map(|witness| witness.tables.first()) {
+        Some(Some(TableWitness::Rows(places))) => {
+            let mut taken = vec![false; shown.rows];
+            let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
+            if places.len() != shown.rows || !places.iter().all(fresh) {
+                fail(findings, "rows do not stand each in a place of its own");
+                return Ok(());
+            }
+            let wrong = places.iter().enumerate().filter(|(row, at)| wanted(*row) != found(**at as usize)).count();
+            if wrong > 0 {
+                fail(findings, &format!("{wrong} rows are not what the cuts make of them"));
+            }
+        }
+        Some(_) => fail(findings, "the assignment of rows is of another kind"),
+        None => {
+            let sorted = |row: &dyn Fn(usize) -> Vec<Option<u32>>| {
+                let mut all: Vec<Vec<Option<u32>>> = (0..shown.rows).map(row).collect();
+                all.sort_unstable();
+                all
+            };
+            if sorted(&wanted) != sorted(&found) {
+                fail(findings, "its rows are not what the cuts make of the original");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The one label of a cut that covers a value; `None` when it is not one.
+fn applied(
+    labels: &[Option<String>],
+    column: &Column,
+    tree: Option<&Arc<Taxonomy>>,
+    value: Option<&[u8]>,
+) -> Option<Option<Vec<u8>>> {
+    let covers = |label: &&Option<String>| match (column.shape, tree) {
+        (CellShape::Node, Some(tree)) => {
+            let nodes = || 0..tree.len() as u32;
+            let text = |node: u32| tree.label(node).map(str::as_bytes);
+            let same = |leaf: &u32| match (text(*leaf), value) {
+                (Some(leaf), Some(value)) if column.kind == AttributeType::Decimal && column.kind.admits(leaf) => {
+                    column.kind.compare_by_value(leaf, value).is_eq()
+                }
+                (leaf, value) => leaf == value,
+            };
+            let leaf = nodes().find(same);
+            let mut way = std::iter::successors(leaf, |node| tree.parent(*node));
+            way.any(|node| tree.label(node) == label.as_deref())
+        }
+        (CellShape::Interval, _) => match (label, value) {
+            (None, value) => value.is_none(),
+            (Some(label), value) => Span::parse(label.as_bytes()).is_some_and(|span| {
+                let kind = column.kind;
+                kind.compare(span.from.as_deref(), value).is_le() && kind.compare(value, Some(&span.to)).is_le()
+            }),
+        },
+        _ => false,
+    };
+    let mut covering = labels.iter().filter(covers);
+    let found = covering.next()?;
+    covering.next().is_none().then(|| found.as_ref().map(|label| label.as_bytes().to_vec()))
+}
+
+/// Whether the ends of intervals are the first and the last value within them.
+fn is_tight(labels: &[Option<String>], domain: &crate::microdata::Domain, kind: AttributeType) -> bool {
+    let Some(ends) = intervals(labels, kind) else { return false };
+    let mut values = domain.iter().peekable();
+    for (from, to) in ends {
+        let first = values.peek().copied();
+        let mut last = None;
+        while let Some(value) = values.next_if(|value| kind.compare(*value, to.as_deref()).is_le()) {
+            last = Some(value);
+        }
+        if first != Some(from.as_deref()) || last != Some(to.as_deref()) {
+            return false;
+        }
+    }
+    values.next().is_none()
+}
+
+/// No row of the original is what is said that nobody is.
+fn contradicted(
+    sequence: &Sequence,
+    excluded: &Table,
+    trees: &BTreeMap<String, Arc<Taxonomy>>,
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    for exclusion in &sequence.exclusions {
+        control.check()?;
+        let conditions: Vec<&(String, Option<String>)> =
+            exclusion.left.within.iter().chain(&exclusion.right.within).collect();
+        let mut columns = Vec::new();
+        for (name, stated) in conditions {
+            let Some(at) = excluded.names().iter().position(|of| of == name) else {
+                findings.fail(CheckName::Requirements, "what nobody is cannot be held against the original");
+                return Ok(());
+            };
+            let column = excluded.column(Attr::from(at));
+            let is_within = |value: Option<&[u8]>| {
+                let Some(tree) = trees.get(name) else { return value == stated.as_ref().map(String::as_bytes) };
+                let leaf = (0..tree.len() as u32).find(|node| tree.label(*node).map(str::as_bytes) == value);
+                let mut way = std::iter::successors(leaf, |node| tree.parent(*node));
+                way.any(|node| tree.label(node) == stated.as_deref())
+            };
+            let held: Vec<bool> = column.domain.iter().map(is_within).collect();
+            columns.push((column, held));
+        }
+        let is_true = |row: usize| columns.iter().all(|(column, held)| held[column.codes.get(row) as usize]);
+        if (0..excluded.rows()).any(is_true) {
+            findings.fail(CheckName::Requirements, "a row of the original is what nobody is said to be");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,296 @@
+//! The slides' release beside an earlier one, and one fault after the other planted in it: each is caught by the check that is about it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Order, Requirements, Seals};
+use super::super::fixture::{Cell, Grid, World, failed, rule, standing, table};
+use super::super::{Audit, Evidence, verify};
+use crate::control::Control;
+use crate::microdata::taxonomy::Growing;
+use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
+use crate::publication::{
+    Beside, Cells, Conditions, EarlierColumn, EarlierRelease, Exclusion, HeldBy, OnJoin, Part, Particulars,
+    PublishedTable, Reference, Requirement, RowMeaning, Sequence, Standing, StatedTaxonomy, Subsets, TableName,
+    TableWitness, Told, Witness, XyMeasure,
+};
+
+const FILE: &str = "t1.rows.csv";
+
+/// Name, job and class of all, and the disease that the earlier release publishes with the job.
+const ROWS: [[&str; 4]; 5] = [
+    ["Alice", "Banker", "c1", "Cancer"],
+    ["Alice", "Banker", "c1", "Cancer"],
+    ["Bob", "Clerk", "c2", "HIV"],
+    ["Bob", "Driver", "c3", "Cancer"],
+    ["Cathy", "Engineer", "c4", "HIV"],
+];
+
+/// What is published of them, and where each of them stands.
+const CELLS: [[&str; 3]; 5] = [
+    ["Alice", "Office", "c1"],
+    ["Alice", "Office", "c1"],
+    ["Bob", "Field", "c3"],
+    ["Bob", "Office", "c2"],
+    ["Cathy", "Field", "c4"],
+];
+const PLACES: [u32; 5] = [0, 1, 3, 2, 4];
+
+struct Case {
+    world: World,
+    sequence: Sequence,
+    beside: Beside,
+    places: Vec<u32>,
+}
+
+fn texts(row: &[&str]) -> Vec<Cell> {
+    row.iter().map(|cell| Some((*cell).to_owned())).collect()
+}
+
+fn tree(nodes: &[(&str, &str)]) -> Arc<Taxonomy> {
+    let mut growing = Growing::from_root("ANY_Job");
+    for (label, above) in nodes {
+        let above = growing.find(Some(above)).expect("a node");
+        growing.add(above, Some(label)).expect("a new one");
+    }
+    Arc::new(growing.finish().expect("a tree"))
+}
+
+fn jobs() -> Arc<Taxonomy> {
+    tree(&[
+        ("Field", "ANY_Job"),
+        ("Office", "ANY_Job"),
+        ("Banker", "Office"),
+        ("Clerk", "Office"),
+        ("Driver", "Field"),
+        ("Engineer", "Field"),
+    ])
+}
+
+fn reference(release: usize, attribute: &str) -> Reference {
+    Reference { release, attribute: attribute.to_owned() }
+}
+
+fn exclusion(name: &str, disease: &str) -> Exclusion {
+    let side = |release: usize, attribute: &str, label: &str| Conditions {
+        release,
+        within: vec![(attribute.to_owned(), Some(label.to_owned()))],
+    };
+    Exclusion {
+        pointer: "/method/exclusions/0".into(),
+        of: 0,
+        left: side(0, "name", name),
+        right: side(1, "disease", disease),
+    }
+}
+
+fn case() -> Case {
+    let mut world = World::new(&["name", "job", "class"], ROWS.iter().map(|row| texts(&row[..3])).collect());
+    let columns = (0..3).map(|attr| {
+        let node = Cells::Node { taxonomy: "job".into(), cut: None };
+        let cells = if attr == 1 { node } else { Cells::Exact };
+        crate::publication::PublishedColumn { cells, ..world.published(attr) }
+    });
+    let part = Part {
+        name: "rows".into(),
+        columns: columns.collect(),
+        rows: RowMeaning::Tuples,
+        bucketed: false,
+        len: 5,
+        null: None,
+    };
+    let name = TableName::at(0);
+    world.publication.tables = vec![PublishedTable { name, parts: vec![part], standing: Standing::Unsealed }];
+    let rows = CELLS.iter().map(|row| (String::new(), texts(row))).collect();
+    world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
+    world.taxonomies = vec![StatedTaxonomy { attribute: Attr(1), tree: jobs() }];
+    let requirement = Requirement {
+        pointer: "/method/requirements/0".into(),
+        of: 0,
+        x: vec![reference(0, "job"), reference(1, "disease")],
+        y: vec![Told::Key(0)],
+        measure: XyMeasure::Anonymity { k: 2 },
+    };
+    let label = |label: &str| Some(label.to_owned());
+    let sequence = Sequence {
+        against: vec!["e".into()],
+        subsets: Subsets::Default,
+        requirements: vec![(requirement, vec![OnJoin { releases: vec![0, 1], achieved: (2, 1) }])],
+        exclusions: Vec::new(),
+        cuts: vec![("job".into(), vec![label("Field"), label("Office")])],
+    };
+    let names: Vec<String> = ["name", "job", "class", "disease"].map(str::to_owned).into();
+    let all = table(&names, &ROWS.iter().map(|row| texts(row)).collect::<Vec<_>>());
+    let column = |at: usize| EarlierColumn {
+        name: names[at].clone(),
+        shape: CellShape::Exact,
+        nodes: false,
+        kind: AttributeType::Text,
+        cells: all.column(Attr::from(at)).clone(),
+    };
+    let earlier = EarlierRelease {
+        release: "e".into(),
+        columns: vec![column(1), column(3)],
+        rows: 5,
+        sequence: None,
+        alone: false,
+        taxonomies: BTreeMap::new(),
+    };
+    let beside = Beside { releases: vec![earlier], excluded: Some(Arc::new(all)) };
+    Case { world, sequence, beside, places: PLACES.to_vec() }
+}
+
+impl Case {
+    fn audit(&self, original: bool, witness: bool, beside: bool) -> Audit {
+        let of = table(&self.world.names, &self.world.original);
+        let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
+        let parts = self.world.bytes();
+        let mut publication = self.world.publication.clone();
+        publication.particulars = Particulars::Sequential(Box::new(self.sequence.clone()));
+        let evidence = Evidence {
+            publication: &publication,
+            submitted: &self.world.submitted,
+            dependencies: &[],
+            parts: &parts,
+            original: original.then_some(&of),
+            witness: witness.then_some(&assigned),
+            names: &self.world.names,
+            kinds: &[],
+            accounted: self.world.accounted,
+            uninformative: &[],
+            taxonomies: &self.world.taxonomies,
+            thresholds: &[],
+            beside: beside.then_some(&self.beside),
+        };
+        verify(&evidence, &Control::default()).expect("an answer")
+    }
+
+    fn set(&mut self, row: usize, column: usize, cell: &str) {
+        self.world.files.get_mut(FILE).expect("the part").rows[row].1[column] = Some(cell.to_owned());
+    }
+
+    fn cut(&mut self, labels: &[&str]) {
+        self.sequence.cuts[0].1 = labels.iter().map(|label| Some((*label).to_owned())).collect();
+    }
+
+    fn measure(&mut self, measure: XyMeasure) {
+        self.sequence.requirements[0].0.measure = measure;
+    }
+
+    /// Jobs as they are, which everything says of them.
+    fn raw(&mut self) {
+        self.cut(&["Banker", "Clerk", "Driver", "Engineer"]);
+        for (row, job) in ["Banker", "Banker", "Clerk", "Driver", "Engineer"].into_iter().enumerate() {
+            self.set(row, 1, job);
+        }
+        self.set(2, 2, "c2");
+        self.set(3, 2, "c3");
+        self.places = vec![0, 1, 2, 3, 4];
+    }
+}
+
+#[test]
+fn what_is_right_passes() {
+    for (original, witness) in [(true, true), (true, false), (false, false)] {
+        let audit = case().audit(original, witness, true);
+        assert!(audit.verified(), "original {original}: {:?}", audit.checks);
+        assert!(audit.checks.iter().any(|check| check.check == Requirements));
+        // without the earlier release what holds beside it is not said
+        let alone = case().audit(original, witness, false);
+        assert!(alone.verified() && alone.checks.iter().all(|check| check.check != Requirements), "{:?}", alone.checks);
+    }
+}
+
+type Fault = (&'static str, CheckName, fn(&mut Case));
+
+const FAULTS: [Fault; 25] = [
+    ("a row below another node", Content, |case| case.set(3, 1, "Field")),
+    ("a row by a finer label", Requirements, |case| case.set(0, 1, "Banker")),
+    ("a row by a coarser label", Content, |case| case.set(4, 1, "ANY_Job")),
+    ("another exact value", Content, |case| case.set(4, 2, "c3")),
+    ("rows that changed places", Content, |case| case.places.swap(0, 4)),
+    ("two rows in one place", Content, |case| case.places[0] = 1),
+    ("rows out of order", Order, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.swap(0, 4);
+        case.places = vec![4, 1, 3, 2, 0];
+    }),
+    ("a row that is left out", Columns, |case| {
+        case.world.files.get_mut(FILE).expect("the part").rows.pop();
+        case.world.publication.tables[0].parts[0].len = 4;
+    }),
+    ("a cut that lacks a node", Requirements, |case| case.cut(&["Office"])),
+    ("a cut with two nodes on one way", Requirements, |case| case.cut(&["Field", "Office", "ANY_Job"])),
+    ("a cut with a stranger", Requirements, |case| case.cut(&["Field", "Office", "Elsewhere"])),
+    ("a cut of what stands as it is", Requirements, |case| case.sequence.cuts.push(("name".into(), vec![None]))),
+    ("an overstated measure", Requirements, |case| case.sequence.requirements[0].1[0].achieved = (3, 1)),
+    ("an understated measure", Requirements, |case| case.sequence.requirements[0].1[0].achieved = (1, 1)),
+    ("a requirement that does not hold", Requirements, |case| case.measure(XyMeasure::Anonymity { k: 3 })),
+    ("a share above its bound", Requirements, |case| {
+        case.measure(XyMeasure::Linkability { h: "0.5".parse().expect("a ratio"), sensitive: None });
+        let on = &mut case.sequence.requirements[0];
+        (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![Told::Attribute(reference(1, "disease"))]);
+        on.1[0].achieved = (2, 3);
+    }),
+    ("a join that is not looked at", Requirements, |case| case.sequence.requirements[0].1.clear()),
+    ("a finer cut, and all that follows", Requirements, Case::raw),
+    ("an earlier release of other rows", Requirements, |case| {
+        let other =
+            table(&["job".to_owned()], &["Banker", "Clerk", "Clerk", "Driver", "Engineer"].map(|job| texts(&[job])));
+        case.beside.releases[0].columns[0].cells = other.column(Attr(0)).clone();
+    }),
+    ("an earlier release with fewer rows", Requirements, |case| case.beside.releases[0].rows = 4),
+    ("nobody who is somebody", Requirements, |case| case.sequence.exclusions = vec![exclusion("Alice", "Cancer")]),
+    ("another taxonomy", Content, |case| {
+        let other = tree(&[("Office", "ANY_Job"), ("Field", "ANY_Job"), ("Banker", "Field"), ("Clerk", "Office")]);
+        case.world.taxonomies[0].tree = other;
+    }),
+    ("an earlier release by another taxonomy", Requirements, |case| {
+        let other = tree(&[("Office", "ANY_Job"), ("Field", "ANY_Job"), ("Banker", "Field"), ("Clerk", "Office")]);
+        let release = &mut case.beside.releases[0];
+        (release.columns[0].nodes, release.columns[0].shape) = (true, CellShape::Node);
+        release.taxonomies.insert("job".into(), other);
+    }),
+    ("a sealed standing", Seals, |case| case.world.publication.tables[0].standing = Standing::Sealed(Vec::new())),
+    ("a rule that nothing holds", Gnf, |case| {
+        let rule = rule(0, &[0], 2, 2);
+        case.world.publication.rules.push(standing(&rule, HeldBy::Table(TableName::at(0))));
+        case.world.submitted.push(rule);
+    }),
+];
+
+#[test]
+fn every_planted_fault_is_caught() {
+    for (name, check, plant) in FAULTS {
+        let mut faulty = case();
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true, true);
+        assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+}
+
+#[test]
+fn what_nobody_is_takes_tuples_away() {
+    // no Bob in an office has cancer: of the clerk's three matches one is left
+    let mut said = case();
+    said.sequence.exclusions = vec![exclusion("Bob", "Cancer")];
+    let audit = said.audit(true, true, true);
+    assert!(failed(&audit).contains(&Requirements), "Bob the driver has cancer");
+    said.sequence.exclusions = vec![exclusion("Alice", "HIV")];
+    let audit = said.audit(true, true, true);
+    let detail = audit.checks.iter().find(|check| check.check == Requirements).and_then(|check| check.detail.clone());
+    assert!(detail.is_some_and(|detail| detail.contains("another measure")), "{:?}", audit.checks);
+    // of (Office, HIV) the clerk alone is left
+    said.sequence.requirements[0].1[0].achieved = (1, 1);
+    said.measure(XyMeasure::Anonymity { k: 1 });
+    assert!(said.audit(true, true, true).verified());
+}
+
+#[test]
+fn without_a_witness_rows_are_those_of_the_cut() {
+    let mut other = case();
+    other.set(3, 1, "Field");
+    assert!(failed(&other.audit(true, false, true)).contains(&Content));
+    let mut strange = case();
+    strange.set(4, 2, "c9");
+    assert!(failed(&strange.audit(true, false, true)).contains(&Dictionary));
+}

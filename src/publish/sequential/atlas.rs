@@ -1,0 +1,150 @@
+//! Where the values and labels of one attribute stand: in all releases alike.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::span::{Span, below};
+use crate::microdata::{AttributeType, BoundTaxonomy, CellShape, Column, Domain, Span as Interval, Taxonomy};
+use crate::publication::EarlierColumn;
+
+/// The places of an attribute. A missing value has the first one of a line.
+pub(super) enum Atlas {
+    /// Nodes of a taxonomy, by their numbers.
+    Tree { tree: Arc<Taxonomy>, by_label: HashMap<Option<Vec<u8>>, u32> },
+    /// Values in their order, from 1 on.
+    Line { kind: AttributeType, values: Vec<Vec<u8>> },
+    /// Of an attribute of one release: labels that are only told from each other.
+    Apart,
+}
+
+/// Why the labels of an attribute have no places in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unplaced {
+    /// Its taxonomy is not the same in all releases that publish nodes of it.
+    Trees,
+    /// Its cells are of kinds that cannot be held against each other.
+    Shapes,
+    /// Some of its numbers are spelled in several ways.
+    Spellings,
+}
+
+impl Atlas {
+    /// The atlas of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
+    pub(super) fn of(
+        new: Option<(&Column, Option<&BoundTaxonomy>)>,
+        earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
+        stated: &[&str],
+    ) -> Result<Self, Unplaced> {
+        let own = new.and_then(|(_, tree)| tree).map(|tree| Arc::new(tree.tree().clone()));
+        let nodes = || earlier.iter().filter(|(column, _)| column.nodes);
+        let tree = own.or_else(|| nodes().find_map(|(_, tree)| tree.cloned()));
+        if nodes().next().is_some() && tree.is_none() {
+            return Err(Unplaced::Trees);
+        }
+        let releases = usize::from(new.is_some()) + earlier.len();
+        if earlier.iter().any(|(column, _)| column.shape == CellShape::Set) {
+            // what a set has in common with another is no range
+            return if releases == 1 { Ok(Self::Apart) } else { Err(Unplaced::Shapes) };
+        }
+        if let Some(tree) = tree {
+            let digest = tree.digest();
+            if nodes().any(|(_, other)| other.is_none_or(|other| other.digest() != digest)) {
+                return Err(Unplaced::Trees);
+            }
+            if earlier.iter().any(|(column, _)| column.shape == CellShape::Interval) {
+                return Err(Unplaced::Shapes);
+            }
+            let label = |node: u32| tree.label(node).map(|label| label.as_bytes().to_vec());
+            let by_label = (0..tree.len() as u32).map(|node| (label(node), node)).collect();
+            return Ok(Self::Tree { tree, by_label });
+        }
+        Self::line(new.map(|(column, _)| column), earlier, stated)
+    }
+
+    fn line(
+        new: Option<&Column>,
+        earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
+        stated: &[&str],
+    ) -> Result<Self, Unplaced> {
+        let kinds = || new.map(|column| column.domain.kind()).into_iter().chain(earlier.iter().map(|(c, _)| c.kind));
+        let first = kinds().next().unwrap_or(AttributeType::Text);
+        let same = kinds().all(|kind| kind == first);
+        let kind = if same || new.is_some() { first } else { AttributeType::Text };
+        let mut values: Vec<Vec<u8>> = Vec::new();
+        values.extend(new.into_iter().flat_map(|column| column.domain.iter()).flatten().map(<[u8]>::to_vec));
+        for (column, _) in earlier {
+            for text in column.cells.domain.iter().flatten() {
+                if column.shape == CellShape::Interval {
+                    let span = Interval::parse(text).filter(|_| column.kind == kind).ok_or(Unplaced::Shapes)?;
+                    values.extend(span.from.iter().chain([&span.to]).map(|end| end.to_vec()));
+                } else {
+                    values.push(text.to_vec());
+                }
+            }
+        }
+        if !values.iter().all(|value| kind == AttributeType::Text || kind.admits(value)) {
+            return Err(Unplaced::Shapes);
+        }
+        let stated = stated.iter().filter(|value| kind == AttributeType::Text || kind.admits(value.as_bytes()));
+        values.extend(stated.map(|value| value.as_bytes().to_vec()));
+        values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
+        values.dedup();
+        if kind.is_number() && values.windows(2).any(|pair| kind.compare_by_value(&pair[0], &pair[1]).is_eq()) {
+            return Err(Unplaced::Spellings);
+        }
+        Ok(Self::Line { kind, values })
+    }
+
+    /// The labels of exact values, by code; `None` where one of them has no place.
+    pub(super) fn of_domain(&self, domain: &Domain) -> Option<Vec<Span>> {
+        match self {
+            Self::Tree { tree, .. } => {
+                let bound = tree.bind(domain).ok()?;
+                Some((0..domain.len() as u32).map(|code| Span::point(bound.leaf(code))).collect())
+            }
+            Self::Line { .. } => domain.iter().map(|value| self.place(value).map(Span::point)).collect(),
+            Self::Apart => Some((0..domain.len() as u32).map(Span::point).collect()),
+        }
+    }
+
+    /// The labels of an earlier release, by code.
+    pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<Span>> {
+        let domain = &column.cells.domain;
+        match self {
+            Self::Tree { tree, by_label } if column.nodes => {
+                let node = |label: Option<&[u8]>| by_label.get(&label.map(<[u8]>::to_vec)).copied();
+                domain.iter().map(|label| Some(below(tree, node(label)?))).collect()
+            }
+            Self::Line { .. } if column.shape == CellShape::Interval => {
+                let cell = |text: Option<&[u8]>| {
+                    let Some(text) = text else { return Some(Span::point(0)) };
+                    let span = Interval::parse(text)?;
+                    let first = span.from.as_deref().map_or(Some(0), |from| self.place(Some(from)))?;
+                    let last = self.place(Some(&span.to))?;
+                    (first <= last).then_some(Span { first, last })
+                };
+                domain.iter().map(cell).collect()
+            }
+            _ => self.of_domain(domain),
+        }
+    }
+
+    /// Where a stated value or node stands; `None` where it is neither.
+    pub(super) fn stated(&self, label: Option<&str>) -> Option<Span> {
+        match self {
+            Self::Tree { tree, by_label } => {
+                let node = by_label.get(&label.map(|label| label.as_bytes().to_vec()))?;
+                Some(below(tree, *node))
+            }
+            Self::Line { .. } => self.place(label.map(str::as_bytes)).map(Span::point),
+            Self::Apart => None,
+        }
+    }
+
+    fn place(&self, value: Option<&[u8]>) -> Option<u32> {
+        let Self::Line { kind, values } = self else { return None };
+        let Some(value) = value else { return Some(0) };
+        let found = values.binary_search_by(|other| kind.compare(Some(other), Some(value)));
+        found.ok().map(|rank| rank as u32 + 1)
+    }
+}

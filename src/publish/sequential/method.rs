@@ -1,0 +1,291 @@
+//! The method `sequential`: a specification beside earlier releases, searched, and published as one table of one part.
+
+use std::sync::Arc;
+
+use super::share::Share;
+use super::world::World;
+use super::{Cut, Sequel, Unsequenced};
+use crate::control::{Cancelled, Control};
+use crate::microdata::formats::csv::null_marker;
+use crate::microdata::{Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner, Table, write_span};
+use crate::problem::{Fault, Kind};
+use crate::publication::{
+    Beside, Cells, Contents, OnJoin, Part, PartContents, Particulars, Publication, PublishedColumn, PublishedTable,
+    RowMeaning, Sequence, Standing, TableName, TableWitness, Witness,
+};
+use crate::publish::generalize::canonical;
+use crate::publish::{Decision, Design, DesignedTable, Input, Method, Published, Refusal, Unplanned};
+use crate::random::Streams;
+use crate::spec::SequentialSpec;
+
+/// The method `sequential`.
+pub struct Sequential;
+
+/// How the table of a sequential release is published, and what that keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sequenced {
+    /// The generalized attributes.
+    cuts: Vec<Labelled>,
+    /// What the release says of itself.
+    pub sequence: Sequence,
+    /// Steps of generalization over all cells.
+    pub distortion: u64,
+    /// Cells that are not published as they are.
+    pub changed: u64,
+}
+
+/// A generalized attribute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Labelled {
+    attribute: Attr,
+    /// What may stand in its cells; `None` is the missing value.
+    labels: Vec<Option<Vec<u8>>>,
+    /// The label of each code.
+    of_code: Vec<u32>,
+    /// Whether they are nodes of a taxonomy.
+    nodes: bool,
+}
+
+impl Method for Sequential {
+    type Spec = SequentialSpec;
+    type Plan = Design;
+
+    fn plan(spec: &SequentialSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+        let mut design =
+            Design { tables: Vec::new(), rules: Vec::new(), relied_on: Vec::new(), decision: Decision::Undecided };
+        let Some(rows) = input.rows else { return Ok(design) };
+        let nothing = Beside::default();
+        let beside = input.beside.unwrap_or(&nothing);
+        let world = World::of(spec, rows.table, beside)?;
+        let sequence = world.sequence(control)?;
+        let contradicted = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
+        if !contradicted.is_empty() {
+            return Err(Refusal(contradicted).into());
+        }
+        let sequel = sequence.release(control).map_err(|why| refused(why, &world))?;
+        let cuts: Vec<Labelled> = sequel.cuts.iter().map(|cut| labelled(cut, rows.table)).collect();
+        let sequenced = Sequenced {
+            sequence: said(spec, &world, &sequel, &cuts, rows.table)?,
+            distortion: sequel.distortion,
+            changed: sequel.changed,
+            cuts,
+        };
+        let attributes = AttrSet::first(input.counts.attributes());
+        design.tables.push(DesignedTable { cut: Some(Arc::new(sequenced)), ..DesignedTable::of(attributes, None) });
+        // a step is refused where it would break a requirement, and that it was tells of the data
+        design.decision = Decision::ByData(None);
+        Ok(design)
+    }
+
+    fn publish(
+        plan: &Design,
+        input: &Input<'_>,
+        table: &Table,
+        _: &Streams,
+        control: &Control,
+    ) -> Result<Published, Cancelled> {
+        let mut published = Published {
+            publication: Publication {
+                tables: Vec::new(),
+                rules: Vec::new(),
+                particulars: Particulars::None,
+                suppressed: 0,
+            },
+            contents: Contents { tables: Vec::new() },
+            witness: Witness { tables: Vec::new() },
+        };
+        for (index, designed) in plan.tables.iter().enumerate() {
+            let Some(sequenced) = &designed.cut else { continue };
+            let made = sequenced.make(TableName::at(index), designed.attributes, input, table, control)?;
+            published.publication.tables.push(made.0);
+            published.publication.particulars = Particulars::Sequential(Box::new(sequenced.sequence.clone()));
+            published.contents.tables.push(vec![made.1]);
+            published.witness.tables.push(made.2);
+        }
+        Ok(published)
+    }
+}
+
+/// The labels of a cut, as cells have them: of an interval from the first to the last of its values.
+fn labelled(cut: &Cut, table: &Table) -> Labelled {
+    let attribute = Attr::from(cut.column);
+    let domain = &table.column(attribute).domain;
+    let tree = table.terrain(attribute).taxonomy();
+    let label = |(number, label): (u32, &super::Label)| match (label.node, tree) {
+        (Some(node), Some(tree)) => tree.tree().label(node).map(|label| label.as_bytes().to_vec()),
+        _ => {
+            let mut within = (0..).zip(&cut.of_code).filter(|(_, of)| **of == number).map(|(code, _)| code);
+            let first = within.next()?;
+            let last = within.last().unwrap_or(first);
+            let mut text = Vec::new();
+            write_span(domain.value(first), domain.value(last)?, &mut text);
+            Some(text)
+        }
+    };
+    Labelled {
+        attribute,
+        labels: (0..).zip(&cut.labels).map(label).collect(),
+        of_code: cut.of_code.clone(),
+        nodes: tree.is_some(),
+    }
+}
+
+/// What the release says of itself.
+fn said(
+    spec: &SequentialSpec,
+    world: &World<'_>,
+    sequel: &Sequel,
+    cuts: &[Labelled],
+    table: &Table,
+) -> Result<Sequence, Refusal> {
+    let mut requirements: Vec<_> =
+        world.requirements.iter().map(|requirement| (requirement.clone(), Vec::new())).collect();
+    for achieved in &sequel.achieved {
+        let Some((requirement, on)) = requirements.get_mut(achieved.requirement) else { continue };
+        let achieved_here = lowest(achieved.measure).ok_or_else(|| {
+            Refusal(vec![Fault::new(pointer_of(requirement), Kind::JoinTooDense, "tuples are too many")])
+        })?;
+        on.extend(achieved.joins.iter().map(|join| OnJoin { releases: join.clone(), achieved: achieved_here }));
+    }
+    for (_, on) in &mut requirements {
+        on.sort_by(|a, b| a.releases.cmp(&b.releases));
+    }
+    let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
+    let cut = |cut: &Labelled| (table.name(cut.attribute).to_owned(), cut.labels.iter().map(text).collect());
+    Ok(Sequence {
+        against: spec.against.iter().map(ToString::to_string).collect(),
+        subsets: spec.subsets,
+        requirements,
+        exclusions: world.exclusions.clone(),
+        cuts: cuts.iter().map(cut).collect(),
+    })
+}
+
+/// In its lowest terms, where these are no longer than a word.
+fn lowest(Share { count, of }: Share) -> Option<(u64, u64)> {
+    let (mut a, mut b) = (count, of);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    let a = a.max(1);
+    Some((u64::try_from(count / a).ok()?, u64::try_from(of / a).ok()?))
+}
+
+/// Where a requirement stands in this specification.
+fn pointer_of(requirement: &crate::publication::Requirement) -> String {
+    match requirement.of.checked_sub(1) {
+        None => requirement.pointer.clone(),
+        Some(earlier) => format!("/method/against/{earlier}"),
+    }
+}
+
+/// Why nothing is published, where it is stated what cannot be kept.
+fn refused(why: Unsequenced, world: &World<'_>) -> Unplanned {
+    let of = |requirement: usize| world.requirements.get(requirement);
+    let at = |requirement: usize| of(requirement).map_or_else(|| "/method/requirements".to_owned(), pointer_of);
+    let promised = |requirement: usize| match of(requirement).map(|requirement| requirement.of) {
+        None | Some(0) => "the requirement",
+        Some(_) => "a requirement that the earlier release keeps",
+    };
+    let detail = why.to_string();
+    let fault = match why {
+        Unsequenced::Cancelled(cancelled) => return cancelled.into(),
+        Unsequenced::EmptyTable => Fault::new("/dataset", Kind::EmptyTable, detail),
+        Unsequenced::UnknownReference { requirement } => Fault::new(at(requirement), Kind::UnknownAttribute, detail),
+        Unsequenced::UnknownExclusion { exclusion } => {
+            Fault::new(format!("/method/exclusions/{exclusion}"), Kind::UnknownAttribute, detail)
+        }
+        Unsequenced::Overlap { requirement } => Fault::new(at(requirement), Kind::RuleMalformed, detail),
+        Unsequenced::Threshold { requirement } => Fault::new(at(requirement), Kind::ParameterRange, detail),
+        Unsequenced::NothingToGeneralize | Unsequenced::NoScale { .. } | Unsequenced::ClassMissing => {
+            Fault::new("/method/requirements", Kind::BadColumns, detail)
+        }
+        Unsequenced::InfeasibleRoot { requirement, proof } => {
+            let detail = format!("not even with everything generalized {} holds", promised(requirement));
+            Fault::new(at(requirement), Kind::InfeasibleRoot, detail).with("proof", proof)
+        }
+        Unsequenced::PriorReleaseViolates { requirement } => {
+            let detail = format!("earlier releases break {}, whatever is published now", promised(requirement));
+            Fault::new(at(requirement), Kind::PriorReleaseViolates, detail)
+        }
+        Unsequenced::EmptyJoin { requirement } => {
+            let detail = format!("no row of one release matches any of the others, for {}", promised(requirement));
+            Fault::new(at(requirement), Kind::BadColumns, detail)
+        }
+        Unsequenced::TooDense { requirement } => {
+            Fault::new(at(requirement), Kind::JoinTooDense, "there is too much to be told apart")
+        }
+        Unsequenced::TooManyJoins { .. } => {
+            let allowed = "default, or fewer releases";
+            Fault::new("/method/subsets", Kind::ParameterRange, format!("there are too many joins: expected {allowed}"))
+                .with("allowed", allowed)
+        }
+    };
+    Refusal(vec![fault]).into()
+}
+
+impl Sequenced {
+    fn make(
+        &self,
+        name: TableName,
+        attributes: AttrSet,
+        input: &Input<'_>,
+        table: &Table,
+        control: &Control,
+    ) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
+        let (mut columns, mut described) = (Vec::new(), Vec::new());
+        for attribute in attributes.iter() {
+            control.check()?;
+            let (column, name) = (table.column(attribute), input.published_names[attribute.index()].clone());
+            let cut = self.cuts.iter().find(|cut| cut.attribute == attribute);
+            let cells = match cut {
+                None => Cells::Exact,
+                Some(cut) if cut.nodes => Cells::Node { taxonomy: name.clone(), cut: None },
+                Some(_) => Cells::Interval,
+            };
+            columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));
+            described.push(PublishedColumn { attribute, name, cells });
+        }
+        let order = canonical(&columns, table.rows(), control)?;
+        let columns: Vec<Column> = columns
+            .into_iter()
+            .map(|column| Column { codes: column.codes.gather(&order), domain: column.domain })
+            .collect();
+        let mut places = vec![0; order.len()];
+        for (&row, place) in order.iter().zip(0..) {
+            places[row as usize] = place;
+        }
+        control.advance(table.rows() as u64)?;
+        let part = Part {
+            name: "rows".to_owned(),
+            columns: described,
+            rows: RowMeaning::Tuples,
+            bucketed: false,
+            len: table.rows() as u64,
+            null: match &columns[..] {
+                [only] if only.domain.has_missing() => Some(null_marker(&only.domain)),
+                _ => None,
+            },
+        };
+        let published = PublishedTable { name, parts: vec![part], standing: Standing::Unsealed };
+        Ok((published, PartContents { buckets: None, columns }, TableWitness::Rows(places)))
+    }
+}
+
+impl Labelled {
+    /// The column with the labels in place of its values; labels of no row are not among its texts.
+    fn cells(&self, column: &Column) -> Column {
+        let mut texts = Interner::default();
+        let numbers: Vec<Option<u32>> = self
+            .of_code
+            .iter()
+            .map(|&label| self.labels[label as usize].as_ref().map(|text| texts.intern(text)))
+            .collect();
+        let missing = numbers.contains(&None);
+        let (domain, ranks): (Arc<Domain>, Vec<u32>) = Domain::sort(AttributeType::Text, missing, &texts.take());
+        let of_code: Vec<u32> =
+            numbers.iter().map(|number| number.map_or(0, |number| ranks[number as usize])).collect();
+        let rows: Vec<u32> = column.codes.iter().map(|code| of_code[code as usize]).collect();
+        Column { codes: Codes::collect(domain.len(), rows.into_iter()), domain }
+    }
+}

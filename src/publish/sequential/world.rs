@@ -1,0 +1,413 @@
+//! A specification and the releases it speaks of, in the numbers of a sequence.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::atlas::{Atlas, Unplaced};
+use super::{
+    Column, Earlier, Exclusion, Gain, Joins, Labels, MOST_LINKS, Measure, New, Reference, Requirement, Scale, Score,
+    Sequence, Side, Span, Told,
+};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, Table, Taxonomy};
+use crate::problem::{Fault, Kind};
+use crate::publication::{self as stated, Beside, Conditions, EarlierRelease, Subsets, XyMeasure};
+use crate::publish::{Refusal, Unplanned};
+use crate::spec::reader::child;
+use crate::spec::{SequentialSpec, StepGain, StepScore};
+
+/// Where faults of the list of earlier releases are.
+const AGAINST: &str = "/method/against";
+
+/// The releases of a sequence, and everything that is asked of their join.
+pub(super) struct World<'a> {
+    spec: &'a SequentialSpec,
+    table: &'a Table,
+    /// In the order of `against`.
+    earlier: Vec<&'a EarlierRelease>,
+    /// What the new release asks for, then what earlier ones do; releases are numbered as here.
+    pub(super) requirements: Vec<stated::Requirement>,
+    pub(super) exclusions: Vec<stated::Exclusion>,
+    /// The attributes of all releases; that of the new one at `i` is `Attr(i)`.
+    names: Vec<String>,
+    atlases: Vec<Atlas>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn of(spec: &'a SequentialSpec, table: &'a Table, beside: &'a Beside) -> Result<Self, Refusal> {
+        let mut faults = Vec::new();
+        let mut earlier: Vec<&EarlierRelease> = Vec::new();
+        for (at, id) in spec.against.iter().map(ToString::to_string).enumerate() {
+            let pointer = format!("{AGAINST}/{at}");
+            match beside.releases.iter().find(|release| release.release == id) {
+                None => {
+                    let detail = "no release of this id, of the same series and content, can be read here";
+                    faults.push(Fault::new(pointer, Kind::UnknownRelease, detail));
+                }
+                Some(release) if release.rows != table.rows() => {
+                    let detail = "the release has other rows than the table";
+                    faults.push(Fault::new(pointer, Kind::BadColumns, detail));
+                }
+                Some(release) => earlier.push(release),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Refusal(faults));
+        }
+        let (requirements, exclusions) = standing(spec, &earlier)?;
+        let mut names = table.names().to_vec();
+        for column in earlier.iter().flat_map(|release| &release.columns) {
+            if !names.contains(&column.name) {
+                names.push(column.name.clone());
+            }
+        }
+        let mut world = Self { spec, table, earlier, requirements, exclusions, names, atlases: Vec::new() };
+        world.known()?;
+        world.place()?;
+        Ok(world)
+    }
+
+    /// Every reference is to what its release has.
+    fn known(&self) -> Result<(), Refusal> {
+        let has = |reference: &stated::Reference| match reference.release.checked_sub(1) {
+            None => self.table.names().contains(&reference.attribute),
+            Some(earlier) => self.earlier[earlier].column(&reference.attribute).is_some(),
+        };
+        let mut faults = Vec::new();
+        let mut check = |pointer: String, reference: &stated::Reference| {
+            if !has(reference) {
+                let detail = format!("the release does not publish {}", reference.attribute);
+                let fault = Fault::new(pointer, Kind::UnknownAttribute, detail);
+                faults.push(fault.with("attribute", reference.attribute.as_str()));
+            }
+        };
+        for requirement in self.requirements.iter().filter(|requirement| requirement.of == 0) {
+            for (at, reference) in requirement.x.iter().enumerate() {
+                check(format!("{}/x/{at}", requirement.pointer), reference);
+            }
+            for (at, told) in requirement.y.iter().enumerate() {
+                if let stated::Told::Attribute(reference) = told {
+                    check(format!("{}/y/{at}", requirement.pointer), reference);
+                }
+            }
+        }
+        for exclusion in self.exclusions.iter().filter(|exclusion| exclusion.of == 0) {
+            for (side, conditions) in [("left", &exclusion.left), ("right", &exclusion.right)] {
+                let Conditions { release, within } = conditions;
+                for (attribute, _) in within {
+                    let pointer = self.condition(&exclusion.pointer, side, *release, attribute);
+                    check(pointer, &stated::Reference { release: *release, attribute: attribute.clone() });
+                }
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    }
+
+    fn condition(&self, pointer: &str, side: &str, release: usize, attribute: &str) -> String {
+        let named = match release.checked_sub(1) {
+            None => format!("new.{attribute}"),
+            Some(earlier) => format!("{}.{attribute}", self.earlier[earlier].release),
+        };
+        child(&child(pointer, side), &named)
+    }
+
+    /// Finds a place for every label.
+    fn place(&mut self) -> Result<(), Refusal> {
+        let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for requirement in &self.requirements {
+            let XyMeasure::Linkability { sensitive: Some(sensitive), .. } = &requirement.measure else { continue };
+            for (told, at) in attributes_of(&requirement.y).zip(0..) {
+                let stated = sensitive.iter().filter_map(|value| value.get(at)?.as_deref());
+                values.entry(&told.attribute).or_default().extend(stated);
+            }
+        }
+        for Conditions { within, .. } in self.exclusions.iter().flat_map(|e| [&e.left, &e.right]) {
+            for (attribute, label) in within {
+                values.entry(attribute).or_default().extend(label.as_deref());
+            }
+        }
+        let (mut atlases, mut faults) = (Vec::new(), Vec::new());
+        for (at, name) in self.names.iter().enumerate() {
+            let new = (at < self.table.names().len()).then(|| {
+                let attr = Attr::from(at);
+                (self.table.column(attr), self.table.terrain(attr).taxonomy())
+            });
+            let earlier: Vec<(&stated::EarlierColumn, Option<&Arc<Taxonomy>>)> = self
+                .earlier
+                .iter()
+                .filter_map(|release| Some((release.column(name)?, release.taxonomies.get(name))))
+                .collect();
+            let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            match Atlas::of(new, &earlier, stated) {
+                Ok(atlas) => atlases.push(atlas),
+                Err(why) => faults.push(unplaced(name, why)),
+            }
+        }
+        self.atlases = atlases;
+        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    }
+
+    fn atlas(&self, name: &str) -> Option<(u32, &Atlas)> {
+        let at = self.names.iter().position(|known| known == name)?;
+        Some((at as u32, self.atlases.get(at)?))
+    }
+
+    /// The sequence.
+    pub(super) fn sequence(&'a self, control: &Control) -> Result<Sequence<'a>, Unplanned> {
+        let class = self.spec.class.map(|class| &self.table.column(class).codes);
+        let mut columns = Vec::new();
+        for attr in self.table.attributes().iter() {
+            control.check()?;
+            let (column, atlas) = (self.table.column(attr), &self.atlases[attr.index()]);
+            let spans = atlas.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
+            let generalized = self.spec.generalized.contains(attr);
+            let scale = match self.table.terrain(attr).taxonomy() {
+                Some(tree) if generalized => Scale::Tree(tree),
+                None if generalized => Scale::Numbers(spans.iter().map(|span| span.first).collect()),
+                _ => Scale::Raw(spans),
+            };
+            columns.push(Column { attribute: attr.index() as u32, codes: &column.codes, scale });
+        }
+        let mut earlier = Vec::new();
+        for release in &self.earlier {
+            let mut labels = Vec::new();
+            for column in &release.columns {
+                control.check()?;
+                let Some((attribute, atlas)) = self.atlas(&column.name) else { continue };
+                let spans = atlas.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
+                labels.push(Labels { attribute, codes: &column.cells.codes, spans });
+            }
+            earlier.push(Earlier { rows: release.rows, columns: labels });
+        }
+        Ok(Sequence {
+            new: New { rows: self.table.rows(), columns, class },
+            earlier,
+            same_rows: true,
+            requirements: self.numbered()?,
+            exclusions: self.barred()?,
+            joins: match self.spec.subsets {
+                Subsets::Default => Joins::Extended,
+                Subsets::All => Joins::All,
+            },
+            gain: match self.spec.gain {
+                StepGain::Information => Gain::Information,
+                StepGain::Distortion => Gain::Distortion,
+            },
+            score: match self.spec.score {
+                StepScore::PlusOne => Score::PlusOne,
+                StepScore::Ratio => Score::Ratio,
+            },
+            stop_at_zero_gain: false,
+            allow_violating_prefix: false,
+            most_links: MOST_LINKS,
+        })
+    }
+
+    fn homeless(&self, attribute: usize) -> Refusal {
+        Refusal(vec![unplaced(&self.names[attribute], Unplaced::Trees)])
+    }
+
+    fn reference(&self, reference: &stated::Reference) -> Option<Reference> {
+        Some(Reference { release: reference.release, attribute: self.atlas(&reference.attribute)?.0 })
+    }
+
+    fn numbered(&self) -> Result<Vec<Requirement>, Refusal> {
+        let mut numbered = Vec::new();
+        for requirement in &self.requirements {
+            let told = |told: &stated::Told| match told {
+                stated::Told::Attribute(reference) => self.reference(reference).map(Told::Attribute),
+                stated::Told::Key(release) => Some(Told::Key(*release)),
+            };
+            let measure = match &requirement.measure {
+                XyMeasure::Anonymity { k } => Measure::Anonymity { k: *k },
+                XyMeasure::Linkability { h, sensitive } => Measure::Linkability {
+                    h: *h,
+                    sensitive: sensitive.as_ref().map(|values| self.sensitive(requirement, values)).transpose()?,
+                },
+            };
+            numbered.push(Requirement {
+                x: requirement.x.iter().filter_map(|x| self.reference(x)).collect(),
+                y: requirement.y.iter().filter_map(told).collect(),
+                measure,
+            });
+        }
+        Ok(numbered)
+    }
+
+    fn sensitive(
+        &self,
+        requirement: &stated::Requirement,
+        values: &[stated::SensitiveValue],
+    ) -> Result<Vec<Vec<Span>>, Refusal> {
+        let of_y: Vec<&stated::Reference> = attributes_of(&requirement.y).collect();
+        let mut spans = Vec::new();
+        for (at, value) in values.iter().enumerate() {
+            let parts = of_y.iter().zip(value).map(|(reference, label)| self.stated(reference, label.as_deref()));
+            let parts = parts.collect::<Option<Vec<Span>>>();
+            spans.push(parts.ok_or_else(|| {
+                let pointer = match requirement.of {
+                    0 => format!("{}/measure/sensitive_values/{at}", requirement.pointer),
+                    release => format!("{AGAINST}/{}", release - 1),
+                };
+                strange(pointer)
+            })?);
+        }
+        Ok(spans)
+    }
+
+    /// Where a stated value or node stands, if some row of the release may have it.
+    fn stated(&self, reference: &stated::Reference, label: Option<&str>) -> Option<Span> {
+        let (_, atlas) = self.atlas(&reference.attribute)?;
+        let stated = atlas.stated(label)?;
+        let shown = match reference.release.checked_sub(1) {
+            None => {
+                let at = self.table.names().iter().position(|name| *name == reference.attribute)?;
+                atlas.of_domain(&self.table.column(Attr::from(at)).domain)?
+            }
+            Some(earlier) => atlas.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
+        };
+        shown.iter().any(|label| label.meets(stated)).then_some(stated)
+    }
+
+    fn barred(&self) -> Result<Vec<Exclusion>, Refusal> {
+        let side = |exclusion: &stated::Exclusion, side: &str, conditions: &Conditions| {
+            let mut within = Vec::new();
+            for (attribute, label) in &conditions.within {
+                let reference = stated::Reference { release: conditions.release, attribute: attribute.clone() };
+                let place = self.reference(&reference).zip(self.stated(&reference, label.as_deref()));
+                let Some((reference, span)) = place else {
+                    return Err(strange(match exclusion.of {
+                        0 => self.condition(&exclusion.pointer, side, conditions.release, attribute),
+                        release => format!("{AGAINST}/{}", release - 1),
+                    }));
+                };
+                within.push((reference.attribute, span));
+            }
+            Ok(Side { release: conditions.release, within })
+        };
+        let barred = |exclusion: &stated::Exclusion| {
+            let (left, right) =
+                (side(exclusion, "left", &exclusion.left)?, side(exclusion, "right", &exclusion.right)?);
+            Ok(Exclusion { left, right })
+        };
+        self.exclusions.iter().map(barred).collect()
+    }
+
+    /// No exclusion is true of a row of the original.
+    pub(super) fn contradicted(
+        &self,
+        sequence: &Sequence<'_>,
+        excluded: Option<&Table>,
+        control: &Control,
+    ) -> Result<Vec<Fault>, Cancelled> {
+        let mut faults = Vec::new();
+        let mut labels = Vec::new();
+        for attr in excluded.into_iter().flat_map(|table| table.attributes().iter().map(move |attr| (table, attr))) {
+            let (table, attr) = attr;
+            let Some((attribute, atlas)) = self.atlas(table.name(attr)) else { continue };
+            let column = table.column(attr);
+            let Some(spans) = atlas.of_domain(&column.domain) else { continue };
+            labels.push(Labels { attribute, codes: &column.codes, spans });
+        }
+        let rows = excluded.map_or(0, Table::rows);
+        for (exclusion, said) in sequence.exclusions.iter().zip(&self.exclusions).filter(|(_, said)| said.of == 0) {
+            let detail = match exclusion.contradicted_by(rows, &labels, control)? {
+                Some(0) => continue,
+                Some(found) => format!("{found} rows of the original are what it says nobody is"),
+                // what cannot be checked is not believed
+                None => "it cannot be held against the original, whose columns it names are not at hand".to_owned(),
+            };
+            faults.push(Fault::new(said.pointer.as_str(), Kind::ExclusionContradicted, detail));
+        }
+        Ok(faults)
+    }
+}
+
+/// The attributes among the elements of Y, in their order.
+fn attributes_of(y: &[stated::Told]) -> impl Iterator<Item = &stated::Reference> {
+    y.iter().filter_map(|told| match told {
+        stated::Told::Attribute(reference) => Some(reference),
+        stated::Told::Key(_) => None,
+    })
+}
+
+/// What must hold and what nobody is: by the specification, and by what earlier releases have promised.
+fn standing(
+    spec: &SequentialSpec,
+    earlier: &[&EarlierRelease],
+) -> Result<(Vec<stated::Requirement>, Vec<stated::Exclusion>), Refusal> {
+    let (mut requirements, mut exclusions) = (spec.requirements.clone(), spec.exclusions.clone());
+    let mut unlisted = Vec::new();
+    for (number, release) in (1..).zip(earlier) {
+        let Some(sequence) = &release.sequence else { continue };
+        // releases as this sequence numbers them
+        let numbers: Vec<Option<usize>> = std::iter::once(Some(number))
+            .chain(sequence.against.iter().map(|id| Some(earlier.iter().position(|other| other.release == *id)? + 1)))
+            .collect();
+        if numbers.contains(&None) {
+            unlisted.push(format!("{AGAINST}/{}", number - 1));
+            continue;
+        }
+        let renumbered = |release: usize| numbers.get(release).copied().flatten().unwrap_or(number);
+        let reference = |of: &stated::Reference| stated::Reference {
+            release: renumbered(of.release),
+            attribute: of.attribute.clone(),
+        };
+        let told = |told: &stated::Told| match told {
+            stated::Told::Attribute(of) => stated::Told::Attribute(reference(of)),
+            stated::Told::Key(of) => stated::Told::Key(renumbered(*of)),
+        };
+        let side = |side: &Conditions| Conditions { release: renumbered(side.release), within: side.within.clone() };
+        // what it took over from others is taken from these
+        for (own, _) in sequence.requirements.iter().filter(|(requirement, _)| requirement.of == 0) {
+            requirements.push(stated::Requirement {
+                pointer: own.pointer.clone(),
+                of: number,
+                x: own.x.iter().map(reference).collect(),
+                y: own.y.iter().map(told).collect(),
+                measure: own.measure.clone(),
+            });
+        }
+        for own in sequence.exclusions.iter().filter(|exclusion| exclusion.of == 0) {
+            let (left, right) = (side(&own.left), side(&own.right));
+            exclusions.push(stated::Exclusion { pointer: own.pointer.clone(), of: number, left, right });
+        }
+    }
+    if unlisted.is_empty() {
+        return Ok((requirements, exclusions));
+    }
+    let allowed = "with a release also those that it was published against";
+    let fault = |pointer: String| {
+        let detail = format!("what the release keeps is kept on its join with others: expected {allowed}");
+        Fault::new(pointer, Kind::ParameterRange, detail).with("allowed", allowed)
+    };
+    Err(Refusal(unlisted.into_iter().map(fault).collect()))
+}
+
+fn strange(pointer: String) -> Refusal {
+    let allowed = "a value that some row has, or a node of the taxonomy above one";
+    let fault = Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}"));
+    Refusal(vec![fault.with("allowed", allowed)])
+}
+
+fn unplaced(name: &str, why: Unplaced) -> Fault {
+    let pointer = child("/attributes", name);
+    match why {
+        Unplaced::Trees => {
+            let detail =
+                format!("releases that publish nodes of {name} go by one taxonomy: state that of the earlier ones");
+            let fault = Fault::new(child(&pointer, "taxonomy"), Kind::TaxonomyConflict, detail);
+            fault.with("attribute", name)
+        }
+        Unplaced::Shapes => {
+            let detail =
+                format!("the cells of {name} in the releases are of kinds that cannot be held against each other");
+            Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name)
+        }
+        Unplaced::Spellings => {
+            let detail =
+                format!("some numbers of {name} are spelled in several ways, which would be told from each other");
+            Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a sequential release says, as a manifest states it. Attributes of such releases are published under their own names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::manifest::Ratio;
+use crate::publication::{
+    Conditions, Exclusion, OnJoin, ROW_KEY, Reference, Requirement, Sequence, Subsets, Told, XyMeasure,
+    reference_parts, reference_text,
+};
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    against: Vec<String>,
+    subsets: String,
+    cuts: BTreeMap<String, Vec<Option<String>>>,
+    requirements: Vec<Required>,
+    exclusions: Vec<Excluded>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Required {
+    pointer: String,
+    /// The earlier release that promised it; absent of the release's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promised_by: Option<String>,
+    x: Vec<String>,
+    y: Vec<String>,
+    measure: XyMeasure,
+    subsets: Vec<Joined>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Joined {
+    releases: Vec<String>,
+    achieved: Achieved,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Achieved {
+    K(u64),
+    H(Ratio),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Excluded {
+    pointer: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promised_by: Option<String>,
+    left: BTreeMap<String, Option<String>>,
+    right: BTreeMap<String, Option<String>>,
+}
+
+/// As it stands in a manifest.
+pub(super) fn write(sequence: &Sequence) -> Option<Value> {
+    let against = &sequence.against;
+    let name = |release: &usize| match release.checked_sub(1) {
+        None => "new".to_owned(),
+        Some(earlier) => against.get(earlier).cloned().unwrap_or_default(),
+    };
+    let promised_by = |of: usize| (of > 0).then(|| name(&of));
+    let reference = |reference: &Reference| reference_text(against, reference.release, &reference.attribute);
+    let told = |told: &Told| match told {
+        Told::Attribute(of) => reference(of),
+        Told::Key(release) => reference_text(against, *release, ROW_KEY),
+    };
+    let required = |(requirement, on): &(Requirement, Vec<OnJoin>)| Required {
+        pointer: requirement.pointer.clone(),
+        promised_by: promised_by(requirement.of),
+        x: requirement.x.iter().map(reference).collect(),
+        y: requirement.y.iter().map(told).collect(),
+        measure: requirement.measure.clone(),
+        subsets: on
+            .iter()
+            .map(|OnJoin { releases, achieved: (count, of) }| Joined {
+                releases: releases.iter().map(name).collect(),
+                achieved: match requirement.measure {
+                    XyMeasure::Anonymity { .. } => Achieved::K(*count),
+                    XyMeasure::Linkability { .. } => Achieved::H(Ratio { count: *count, of: *of }),
+                },
+            })
+            .collect(),
+    };
+    let side = |side: &Conditions| {
+        let condition =
+            |(name, label): &(String, Option<String>)| (reference_text(against, side.release, name), label.clone());
+        side.within.iter().map(condition).collect()
+    };
+    let excluded = |exclusion: &Exclusion| Excluded {
+        pointer: exclusion.pointer.clone(),
+        promised_by: promised_by(exclusion.of),
+        left: side(&exclusion.left),
+        right: side(&exclusion.right),
+    };
+    let written = Written {
+        against: against.clone(),
+        subsets: sequence.subsets.word().to_owned(),
+        cuts: sequence.cuts.iter().cloned().collect(),
+        requirements: sequence.requirements.iter().map(required).collect(),
+        exclusions: sequence.exclusions.iter().map(excluded).collect(),
+    };
+    // nothing of it can fail to be written
+    serde_json::to_value(written).ok()
+}
+
+/// Reads it back; `None` where it is not understood.
+pub(super) fn read(stated: &Value) -> Option<Sequence> {
+    let Written { against, subsets, cuts, requirements, exclusions } = serde_json::from_value(stated.clone()).ok()?;
+    let number = |name: &String| match name.as_str() {
+        "new" => Some(0),
+        id => Some(against.iter().position(|known| known == id)? + 1),
+    };
+    let promised = |by: &Option<String>| by.as_ref().map_or(Some(0), number);
+    let reference = |text: &String| {
+        let (release, attribute) = reference_parts(&against, text)?;
+        Some(Reference { release, attribute: attribute.to_owned() })
+    };
+    let told = |text: &String| match reference_parts(&against, text)? {
+        (release, ROW_KEY) => Some(Told::Key(release)),
+        _ => reference(text).map(Told::Attribute),
+    };
+    let required = |required: &Required| {
+        let requirement = Requirement {
+            pointer: required.pointer.clone(),
+            of: promised(&required.promised_by)?,
+            x: required.x.iter().map(reference).collect::<Option<_>>()?,
+            y: required.y.iter().map(told).collect::<Option<_>>()?,
+            measure: required.measure.clone(),
+        };
+        let on = |joined: &Joined| {
+            let achieved = match (&joined.achieved, &required.measure) {
+                (Achieved::K(k), XyMeasure::Anonymity { .. }) => (*k, 1),
+                (Achieved::H(h), XyMeasure::Linkability { .. }) => (h.count, h.of),
+                _ => return None,
+            };
+            Some(OnJoin { releases: joined.releases.iter().map(number).collect::<Option<_>>()?, achieved })
+        };
+        Some((requirement, required.subsets.iter().map(on).collect::<Option<_>>()?))
+    };
+    let side = |side: &BTreeMap<String, Option<String>>| {
+        let references = side.iter().map(|(text, label)| Some((reference(text)?, label.clone())));
+        let references = references.collect::<Option<Vec<_>>>()?;
+        let release = references.first()?.0.release;
+        let within = references.into_iter().map(|(of, label)| (of.release == release).then_some((of.attribute, label)));
+        Some(Conditions { release, within: within.collect::<Option<_>>()? })
+    };
+    let excluded = |excluded: &Excluded| {
+        Some(Exclusion {
+            pointer: excluded.pointer.clone(),
+            of: promised(&excluded.promised_by)?,
+            left: side(&excluded.left)?,
+            right: side(&excluded.right)?,
+        })
+    };
+    Some(Sequence {
+        subsets: [Subsets::Default, Subsets::All].into_iter().find(|word| word.word() == subsets)?,
+        requirements: requirements.iter().map(required).collect::<Option<_>>()?,
+        exclusions: exclusions.iter().map(excluded).collect::<Option<_>>()?,
+        cuts: cuts.into_iter().collect(),
+        against: against.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let of = |release: usize, attribute: &str| Reference { release, attribute: attribute.into() };
+        let said = Sequence {
+            against: vec!["a-1".into(), "b-2".into()],
+            subsets: Subsets::All,
+            requirements: vec![
+                (
+                    Requirement {
+                        pointer: "/method/requirements/0".into(),
+                        of: 0,
+                        x: vec![of(0, "a.b"), of(1, "c")],
+                        y: vec![Told::Key(0), Told::Attribute(of(1, "d"))],
+                        measure: XyMeasure::Anonymity { k: 3 },
+                    },
+                    vec![OnJoin { releases: vec![0, 1], achieved: (5, 1) }],
+                ),
+                (
+                    Requirement {
+                        pointer: "/method/requirements/7".into(),
+                        of: 1,
+                        x: vec![of(1, "c")],
+                        y: vec![Told::Attribute(of(0, "e"))],
+                        measure: XyMeasure::Linkability {
+                            h: "0.9".parse().unwrap(),
+                            sensitive: Some(vec![vec![None], vec![Some("x".into())]]),
+                        },
+                    },
+                    vec![OnJoin { releases: vec![0, 1], achieved: (2, 3) }],
+                ),
+            ],
+            exclusions: vec![Exclusion {
+                pointer: "/method/exclusions/0".into(),
+                of: 0,
+                left: Conditions { release: 0, within: vec![("sex".into(), Some("Male".into()))] },
+                right: Conditions { release: 1, within: vec![("state".into(), None)] },
+            }],
+            cuts: vec![("a.b".into(), vec![Some("Office".into()), None])],
+        };
+        let written = write(&said).unwrap();
+        assert_eq!(
+            written["requirements"][0]["subsets"][0],
+            serde_json::json!({"releases": ["new", "a-1"], "achieved": {"k": 5}})
+        );
+        assert_eq!(written["requirements"][1]["promised_by"], "a-1");
+        assert_eq!(read(&written), Some(said));
+        let mut more = written.clone();
+        more["steps"] = 1.into();
+        assert_eq!(read(&more), None);
+    }
+}
