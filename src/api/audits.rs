@@ -54,8 +54,8 @@ pub(super) struct AuditRequest {
 /// what chance explains.
 ///
 /// `negative_association` needs the original, and so the scope `releases:internal`; it is in the audit log. It is played on
-/// bucketized tables, also with counterfeits, against rules that bound the share of each value. A value of a quasi-identifier that 30
-/// rows of the original have or more excludes a sensitive value that is ten times rarer among them than in the whole, or does not
+/// bucketized tables of exact values, also with counterfeits, against rules that bound the share of each value. A value of a
+/// quasi-identifier that 30 rows of the original have or more excludes a sensitive value that is ten times rarer among them than in the whole, or does not
 /// occur there. Whoever knows that crosses out of somebody's bucket what the person's values exclude; in a bucket with
 /// counterfeits, a value that occurs once and that all of its rows exclude is taken for one of them. A finding is a bucket and a
 /// row, by what is known of it, for which a value that is left is then more probable than the rule allows; rows that are alike are

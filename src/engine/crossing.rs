@@ -32,6 +32,8 @@ pub fn negative_association(
         Standing::Sealed(seals) => table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == protected),
         Standing::Plain | Standing::Unsealed => false,
     };
+    // cells that stand for several values show nobody's
+    let exact = |table: usize| material.tables()[table].parts.iter().all(|part| part.cells.is_empty());
     let bounds = |guarantee: Guarantee| {
         matches!(guarantee, Guarantee::LDiversity { .. } | Guarantee::AlphaK { .. } | Guarantee::Thresholds { .. })
     };
@@ -40,11 +42,11 @@ pub fn negative_association(
         let tables = publication.tables.iter().enumerate();
         let tables = tables
             .filter(|(_, table)| matches!(rule.protects, Protected::Attribute(_)) && protects(table, rule.protects));
-        asked.extend(tables.map(|(table, _)| (table, index)));
+        asked.extend(tables.map(|(table, _)| table).filter(|table| exact(*table)).map(|table| (table, index)));
     }
     if asked.is_empty() {
-        let detail =
-            "negative_association is played on bucketized tables, against rules that bound the share of each value";
+        let detail = "negative_association is played on bucketized tables of exact values, against rules that bound the \
+                      share of each sensitive value";
         let fault = Fault::new("/attack", Kind::GuaranteeUnsupported, detail);
         return Err(Stopped::Refused(Problem::of_faults(vec![fault])));
     }

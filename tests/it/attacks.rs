@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::harness::{Client, HOSPITAL, Server, hospital_method, text, versatile};
 use super::identity::Guarded;
+use super::slicing::{TABLE, explicit, sliced, with};
 use super::verifications::verify;
 use crate::library::{Original, Random, cells, release, seeds, table};
 
@@ -451,10 +452,14 @@ async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
     let path = |release: &Value| format!("/v1/releases/{}/audits", text(&release["id"]));
     let problem = server.post(&path(&large), &attack).await.problem(422, "work-limit");
     assert_eq!((&problem["limit"], &problem["found"]), (&json!(1 << 26), &json!(9000 * 8000)));
-    let columns = crate::slicing::explicit(&[&["age"], &["sex"], &["zip", "disease"]]);
-    let sliced = crate::slicing::sliced("disease", columns, json!(2));
-    let sliced = server.publish(&server.dataset(crate::slicing::TABLE).await, sliced).await;
-    server.post(&path(&sliced), &attack).await.fault("/attack", "guarantee-unsupported");
+    // columns that tell of each other, and boxes that stand for several values
+    let apart = sliced("disease", explicit(&[&["age"], &["sex"], &["zip", "disease"]]), json!(2));
+    let boxes =
+        with(sliced("disease", explicit(&[&["age", "sex", "zip"], &["disease"]]), json!(2)), "column_k", json!(2));
+    for method in [apart, boxes] {
+        let sliced = server.publish(&server.dataset(TABLE).await, method).await;
+        server.post(&path(&sliced), &attack).await.fault("/attack", "guarantee-unsupported");
+    }
     let dataset = server.dataset(planted()).await;
     let release = server.publish(&dataset, thirds(None)).await;
     let with = json!({"attack": "negative_association", "options": {"lambda": 2}});
