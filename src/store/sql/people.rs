@@ -11,9 +11,10 @@ pub(crate) const DELETE_PIECES: &str = "\
 -- delete_pieces
 DELETE FROM people_pieces WHERE dataset_id = $1 AND NOT EXISTS (SELECT 1 FROM datasets AS d WHERE d.id = $1)";
 
+/// In quotes what Postgres takes for an operator.
 pub(crate) const INSERT_PEOPLE: &str = "\
 -- insert_people
-INSERT INTO dataset_people (dataset_id, people, overlaps) VALUES ($1, $2, $3)";
+INSERT INTO dataset_people (dataset_id, people, \"overlaps\") VALUES ($1, $2, $3)";
 
 pub(crate) const PEOPLE_PIECE: &str = "\
 -- people_piece
