@@ -2,7 +2,7 @@
 CREATE TABLE dataset_people (
     dataset_id UUID NOT NULL PRIMARY KEY REFERENCES datasets (id),
     people     JSON NOT NULL,
-    overlaps   JSON NOT NULL
+    "overlaps" JSON NOT NULL
 );
 
 -- The sorted hashes of its records in pieces from 0 on, and the sample that is compared across series as piece -1. Written before

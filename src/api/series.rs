@@ -41,6 +41,15 @@ pub(super) struct StatementDocument {
     functions: BTreeMap<String, Vec<String>>,
 }
 
+/// What an entered table is worth beside others: exact tuples, or anything else, beside which no other table may share an attribute.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
+pub(super) enum EnteredStanding {
+    Plain,
+    Unsealed,
+}
+
 /// A table that was published before or elsewhere.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the shape of what is read by the jobs' own type")]
@@ -49,8 +58,8 @@ pub(super) struct TableDocument {
     name: String,
     /// Its attributes, by the names of the series.
     attributes: Vec<String>,
-    /// `plain`: exact tuples; `unsealed`: anything else.
-    standing: String,
+    /// What it is worth beside other tables.
+    standing: EnteredStanding,
     /// The published cut of each generalized attribute.
     cuts: BTreeMap<String, Vec<String>>,
     /// The dataset that holds its rows.
@@ -81,8 +90,8 @@ pub(super) async fn state(
     let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
-    let entered = app.desk.state(&caller, &name, statement).await?;
     let _place = app.plans.take()?;
+    let entered = app.desk.state(&caller, &name, statement).await?;
     let series = app.desk.series(&caller, name).await?;
     let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
     Ok((StatusCode::CREATED, Json(Entered { disclosures })))

@@ -72,7 +72,7 @@ enum Line {
     Disclosure(PortableDisclosure),
     Rule(PortableRule),
     Version(PortableVersion),
-    Dataset(PortableDataset),
+    Dataset(Box<PortableDataset>),
     People(PortablePiece),
     Statement(PortableStatement),
     End(Trailer),
@@ -128,7 +128,7 @@ pub fn write(header: &LedgerHeader, copy: LedgerCopy) -> Result<String, serde_js
     copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| put(&line))?;
     copy.rules.into_iter().map(Line::Rule).try_for_each(|line| put(&line))?;
     copy.versions.into_iter().map(Line::Version).try_for_each(|line| put(&line))?;
-    copy.datasets.into_iter().map(Line::Dataset).try_for_each(|line| put(&line))?;
+    copy.datasets.into_iter().map(Box::new).map(Line::Dataset).try_for_each(|line| put(&line))?;
     copy.pieces.into_iter().map(Line::People).try_for_each(|line| put(&line))?;
     copy.statements.into_iter().map(Line::Statement).try_for_each(|line| put(&line))?;
     let trailer = Line::End(Trailer { lines, sha256: to_hex(&Sha256::digest(text.as_bytes())) });
@@ -171,7 +171,7 @@ pub fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
             Line::Disclosure(disclosure) => copy.disclosures.push(disclosure),
             Line::Rule(rule) => copy.rules.push(rule),
             Line::Version(version) => copy.versions.push(version),
-            Line::Dataset(dataset) => copy.datasets.push(dataset),
+            Line::Dataset(dataset) => copy.datasets.push(*dataset),
             Line::People(piece) => copy.pieces.push(piece),
             Line::Statement(statement) => copy.statements.push(statement),
             Line::Ledger(_) | Line::End(_) => return Err(unreadable("it stands in the middle".to_owned())),

@@ -133,6 +133,8 @@ pub(crate) const ROUTES: &[Route] = &[
     ("PUT", "/v1/policies/{name}", Some(Scope::TaxonomiesWrite), APPROVERS, 201, 201),
     // or with releases:approve
     ("GET", "/v1/audit-log", Some(Scope::Operate), OVERSEERS, 200, 200),
+    // the last that asks for a series: whatever is published of it afterwards stands beside what is entered
+    ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
     ("GET", "/healthz", None, &Preset::ALL, 200, 200),
     ("GET", "/readyz", None, &Preset::ALL, 200, 200),
 ];
@@ -199,6 +201,10 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
         }
         ("POST", "/v1/analyses/differential-inference") => {
             client.post(&path, &json!({"x": "1000", "y": "800", "scale": "10", "threshold": "0.6"})).await
+        }
+        ("POST", series) if series.ends_with("/disclosures") => {
+            let table = json!({"name": "elsewhere", "attributes": ["elsewhere"], "standing": "plain"});
+            client.post(&path, &json!({"reason": "why", "tables": [table]})).await
         }
         ("POST", act) if act.ends_with("/audits") => client.post(act, &json!({"attack": "exact_posteriors"})).await,
         ("POST", asked) if asked.ends_with("/queries") => client.post(asked, &json!({"queries": []})).await,

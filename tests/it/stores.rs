@@ -196,14 +196,15 @@ async fn people_and_statements_are_carried_by_a_file() {
         assert_eq!(submit(&stranger, job).await.problem(409, "series-undeclared")["series"], json!([series]));
     }
     // one night later
-    let night = upload("series=clinic&record_key=id", patients(1..401, HEADER)).await;
+    let clinic = "series=clinic&record_key=id&same_people=false&reason=those%20of%20the%20other%20series%20are%20not%20published";
+    let night = upload(clinic, patients(1..401, HEADER)).await;
     let problem = submit(&night, protected.clone()).await.problem(409, "overlapping-row-sets");
     assert_eq!([&problem["common"], &problem["added"], &problem["removed"]], [399, 1, 1]);
-    let added = upload("series=clinic&record_key=id", patients(400..500, HEADER)).await;
+    let added = upload(clinic, patients(400..500, HEADER)).await;
     process.publish(&text(&added["id"]), protected).await;
     // the same people with a column more; what was stated of years is known of age
     let wider: String = patients(0..400, HEADER).lines().map(|line| format!("{line},{}\n", line.len() % 3)).collect();
-    let wider = text(&upload("series=clinic&record_key=id", wider).await["id"]);
+    let wider = text(&upload(clinic, wider).await["id"]);
     let problem = process.refused(&wider, show(&["age", "dx"])).await;
     assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
     let series = process.get("/v1/series/clinic").await.ok(200);

@@ -118,7 +118,7 @@ pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: 
     let statement =
         StatementRecord { id: Uuid::now_v7(), body: serde_json::json!({"reason": "é"}), recorded_at: at(3) };
     store.enter_statement(TENANT, "people", &statement, &deed()).await.unwrap();
-    assert_eq!(store.series(TENANT, "people").await.unwrap().statements, [statement.clone()]);
+    assert_eq!(store.series(TENANT, "people").await.unwrap().statements, std::slice::from_ref(&statement));
     assert!(store.series(TENANT, "x").await.unwrap().statements.is_empty());
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     commit.series_version = Some(version(&*store).await);
