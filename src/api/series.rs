@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderName, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use super::extract::{Document, Name};
 use crate::jobs::Statement;
 use crate::problem::{Kind, Problem};
 use crate::report::{Series, SeriesDisclosure};
+use crate::spec::in_path;
 
 /// What was published of a series
 ///
@@ -80,19 +81,20 @@ pub(super) struct Entered {
 /// computed from an attribute counts as that attribute. Nothing that was stated is changed or taken back.
 #[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
     request_body = StatementDocument,
-    responses((status = 201, body = Entered)))]
+    responses((status = 201, body = Entered, headers(("Location" = String)))))]
 pub(super) async fn state(
     State(app): State<App>,
     Who(caller): Who,
     Name(name): Name,
     Document(document): Document,
-) -> Result<(StatusCode, Json<Entered>), Problem> {
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Entered>), Problem> {
     let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
     let _place = app.plans.take()?;
     let entered = app.desk.state(&caller, &name, statement).await?;
+    let location = format!("/v1/series/{}", in_path(&name));
     let series = app.desk.series(&caller, name).await?;
     let disclosures = series.disclosures.into_iter().filter(|shown| entered.contains(&shown.id)).collect();
-    Ok((StatusCode::CREATED, Json(Entered { disclosures })))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Entered { disclosures })))
 }

@@ -93,6 +93,17 @@ pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
     Ok(ids.map(str::to_owned).collect())
 }
 
+/// What a requirement comes to on a join: one of both.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct OnJoinMeasure {
+    /// The fewest values on y of any group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<u64>,
+    /// The largest share of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub h: Option<Ratio>,
+}
+
 /// What a requirement comes to on a join, by who made it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OnJoin {
@@ -102,16 +113,15 @@ pub struct OnJoin {
     pub promised_by: Option<String>,
     /// The releases that were joined.
     pub releases: Vec<String>,
-    /// `k`, the fewest values on y of any group, or `h`, the largest share of one.
-    #[schema(value_type = Object)]
-    pub achieved: Value,
+    /// What it comes to.
+    pub achieved: OnJoinMeasure,
     /// Whether that is what was asked for.
     pub holds: bool,
     /// A group that has it: its labels on x.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
     pub group: Map<String, Value>,
     /// The labels on y that take the share; none for `k`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
     pub told: Map<String, Value>,
 }
 
@@ -237,8 +247,8 @@ fn on_join(sequence: &Sequence, requirement: &Requirement, releases: &[usize], f
         promised_by: (requirement.of > 0).then(|| id(requirement.of)),
         releases: releases.iter().map(|release| id(*release)).collect(),
         achieved: match requirement.measure {
-            XyMeasure::Anonymity { .. } => json!({"k": count}),
-            XyMeasure::Linkability { .. } => json!({"h": {"count": count, "of": of}}),
+            XyMeasure::Anonymity { .. } => OnJoinMeasure { k: Some(count), h: None },
+            XyMeasure::Linkability { .. } => OnJoinMeasure { k: None, h: Some(Ratio { count, of }) },
         },
         holds,
         group: named(&found.known),

@@ -47,7 +47,7 @@ pub use attack::{Attacked, Finding, Findings};
 pub use concluding::conclude;
 pub use corruption::Corruption;
 pub use crossing::negative_association;
-pub use earlier::{Joinable, OnJoin, against, earlier_of, tuples_of};
+pub use earlier::{Joinable, OnJoin, OnJoinMeasure, against, earlier_of, tuples_of};
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};

@@ -314,14 +314,16 @@ pub fn at_values(fault: Fault, attribute: &str, dataset: Option<&str>) -> Fault 
     }
 }
 
+/// A name as a segment of a path (RFC 3986).
+#[must_use]
+pub fn in_path(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 /// Where the values of an attribute are listed.
 fn values_url(dataset: &str, attribute: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let name: String = attribute
-        .bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect();
-    format!("/v1/datasets/{dataset}/attributes/{name}/values")
+    format!("/v1/datasets/{dataset}/attributes/{}/values", in_path(attribute))
 }
 
 /// The published names, by attribute; none is taken twice.

@@ -41,7 +41,7 @@ mod tests;
 pub use analysis::{DifferentialInference, read_differential_inference};
 pub use attacks::{Attack, AttackOptions, read_audit};
 pub use bucketize::{BucketizeSpec, Sizes};
-pub use check::{at_values, values_missing};
+pub use check::{at_values, in_path, values_missing};
 pub use decompose::DecomposeSpec;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;

@@ -337,7 +337,7 @@ fn thirds(counterfeits: Option<u32>) -> Value {
 /// 240 patients; women never have d0, and of nothing else it is told by sex.
 fn planted() -> String {
     let row = |i: usize| {
-        let (sex, other) = if i % 2 == 0 { ("m", i / 2 % 6) } else { ("f", 1 + i / 2 % 5) };
+        let (sex, other) = if i.is_multiple_of(2) { ("m", i / 2 % 6) } else { ("f", 1 + i / 2 % 5) };
         format!("{},{sex},d{other}\n", 20 + i / 10 % 4)
     };
     "age,sex,disease\n".to_owned() + &(0..240).map(row).collect::<String>()

@@ -127,9 +127,9 @@ fn told_by(answer: &Answer, things: &Things) -> (u16, Vec<(String, String)>, Str
     told(answer.status, &answer.headers, &answer.body, things)
 }
 
-/// Whether a call of the route names a thing. A new dataset names none, and calculators are told numbers alone.
+/// Whether a call of the route names a thing. A new dataset names none, nor does what is stated of a series, and calculators are told numbers alone.
 fn names_a_thing(&(method, path, ..): &Route) -> bool {
-    let of_nothing = path == "/v1/datasets" || path.starts_with("/v1/analyses/");
+    let of_nothing = path == "/v1/datasets" || path.starts_with("/v1/analyses/") || path.ends_with("/disclosures");
     path.contains("{id}") || (method == "POST" && !of_nothing)
 }
 

@@ -342,7 +342,7 @@ async fn anybody_may_hold_nodes_against_a_tree_and_an_original() {
         (request(trees.clone(), original.clone(), "node"), csv.replace("Office", "Field"), WORKERS, &["content"]),
         (
             request(trees.clone(), original.clone(), "set"),
-            "job,s\n\"[\"\"Driver\"\",\"\"Engineer\"\"]\",a\n".repeat(1),
+            "job,s\n\"[\"\"Driver\"\",\"\"Engineer\"\"]\",a\n".to_owned(),
             WORKERS,
             &["columns", "content", "guarantee"],
         ),

@@ -300,7 +300,9 @@ async fn a_determinant_that_comes_later_is_found() {
 async fn sensitive_attributes_that_tell_each_other_are_not_protected_in_two_releases() {
     let server = Server::start().await;
     // t tells s in three rows of four
-    let row = |n: u32| format!("q{},s{},t{}\n", n / 8 % 5, n % 8, if n / 40 % 4 == 0 { (n + 3) % 8 } else { n % 8 });
+    let row = |n: u32| {
+        format!("q{},s{},t{}\n", n / 8 % 5, n % 8, if (n / 40).is_multiple_of(4) { (n + 3) % 8 } else { n % 8 })
+    };
     let rows: String = (0..960).map(row).collect();
     let dataset = uploaded(&server, "series=s", format!("q,s,t\n{rows}")).await;
     let job = |rule: &str, correlated: &str| {

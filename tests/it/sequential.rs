@@ -208,7 +208,7 @@ async fn linkability_and_what_the_join_attack_tells() {
 
     // one value alone may be sensitive
     let disease = of(&earlier, "disease");
-    let hiv = |h: &str| json!([linkability(&[new("job")], &[disease.clone()], h, json!(["HIV"]))]);
+    let hiv = |h: &str| json!([linkability(&[new("job")], std::slice::from_ref(&disease), h, json!(["HIV"]))]);
     let mut of_hiv = sequential(&["job"], &[&earlier], None, hiv("0.5"));
     of_hiv["dataset"] = dataset.clone().into();
     let plan = server.post("/v1/plans", &of_hiv).await.ok(200);

@@ -112,8 +112,8 @@ async fn classes_hold_so_many_persons() {
         (&json!({"type": "k_anonymity", "k": 5}), &json!({"type": "k_anonymity", "k": 13}))
     );
     let rows = server.part(&release, "t1", "rows").await;
-    let (mut classes, mut persons): (BTreeMap<(String, String), u64>, BTreeMap<(String, String), BTreeSet<String>>) =
-        Default::default();
+    let mut classes: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut persons: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for row in csv::Reader::from_reader(rows.as_bytes()).records() {
         let row = row.unwrap();
         *classes.entry((row[0].to_owned(), row[1].to_owned())).or_default() += 1;

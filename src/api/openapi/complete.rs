@@ -45,6 +45,8 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Measures", "t_hierarchical"),
     ("MethodName", "adversary"),
     ("MethodName", "algorithm"),
+    ("OnJoinMeasure", "h"),
+    ("OnJoinMeasure", "k"),
     ("Problem", "errors"),
     ("PublicReport", "certainty"),
     ("RhoGuarantee", "mode"),
