@@ -421,7 +421,7 @@ async fn what_cannot_be_sliced_is_refused() {
     published["attributes"] = json!({"sex": {"publish": true}});
     refused(published, "/method/columns/explicit", "bad-columns").await;
     refused(
-        ask(explicit(&[&["age", "sex"], &["zip", "disease", "age"]])),
+        ask(explicit(&[&["age", "sex"], &["zip", "disease", "zip"]])),
         "/method/columns/explicit/1/2",
         "bad-columns",
     )
@@ -446,7 +446,7 @@ async fn what_cannot_be_sliced_is_refused() {
     kl["internal"] = json!({"utility": ["kl"]});
     refused(kl, "/internal/utility", "guarantee-unsupported").await;
     refused(with(ask(columns()), "min_bucket", json!(9)), "/method/min_bucket", "parameter-range").await;
-    let mut entropy = ask(columns());
+    let mut entropy = ask(explicit(&[&["age"], &["sex"], &["zip", "disease"]]));
     entropy["utility"] = json!(["entropy"]);
     refused(entropy, "/utility/0", "guarantee-unsupported").await;
     let other = with(ask(columns()), "guarantee", json!({"type": "distinct_l_diversity", "l": 2}));
@@ -455,6 +455,27 @@ async fn what_cannot_be_sliced_is_refused() {
     let manifest = server.publish(&server.dataset(TABLE.replace("22,", "23,")).await, other).await;
     assert_eq!(manifest["rules"][0]["achieved"]["distinct_values"], 2);
     server.stop().await;
+}
+
+/// The entropy of what a reader makes of two columns is that of the shares of all pairs of their rows, bucket by bucket.
+#[test]
+fn the_entropy_of_two_columns_is_stated() {
+    let mut document = sliced("disease", explicit(&[&["age", "sex"], &["zip", "disease"]]), json!(2));
+    document["utility"] = json!(["entropy"]);
+    let (manifest, files) = released(TABLE.as_bytes(), &document, [5; 32]).unwrap();
+    let outside = outside(TABLE.as_bytes(), &manifest, &files);
+    let mut shares: BTreeMap<(&[String], &[String]), f64> = BTreeMap::new();
+    for columns in outside.buckets.values() {
+        for left in &columns[0] {
+            for right in &columns[1] {
+                *shares.entry((left, right)).or_default() += 1.0 / (8.0 * columns[0].len() as f64);
+            }
+        }
+    }
+    let expected: f64 = shares.values().map(|share| -share * share.ln()).sum();
+    let stated = manifest["utility"]["model_entropy_nats"].as_f64().unwrap();
+    assert!((stated - expected).abs() < 1e-9 && expected > 0.0, "{stated} {expected}");
+    assert_eq!(manifest["utility"]["entropy_method"], "closed_form");
 }
 
 /// Columns that the data chooses are not known before its rows are looked at, and are the same whenever they are.

@@ -262,7 +262,8 @@ mod tests {
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4], &[4, 3]]), Some(ColumnsError::Contained(1, 2)));
         let many = |count: u8| {
             let column = |other: u8| [Attr(other), Attr(9)].into_iter().collect();
-            Columns::Explicit((0..count).map(column).collect()).check(AttrSet::first(usize::from(count)).with(Attr(9)), Attr(9))
+            Columns::Explicit((0..count).map(column).collect())
+                .check(AttrSet::first(usize::from(count)).with(Attr(9)), Attr(9))
         };
         assert_eq!((many(4), many(5)), (Ok(()), Err(ColumnsError::TooManySensitive(5))));
         assert_eq!(explicit(&[&[0, 1], &[3]]), Some(ColumnsError::NotCovered(set(&[2, 4]))));

@@ -32,7 +32,13 @@ pub(super) fn sets(columns: &[Vec<u8>]) -> Vec<AttrSet> {
     columns.iter().map(|column| column.iter().map(|&attr| Attr(attr)).collect()).collect()
 }
 
-pub(super) fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversity, split: Split) -> Slicing {
+pub(super) fn slicing(
+    table: &Table,
+    columns: &[Vec<u8>],
+    sensitive: u8,
+    diversity: Diversity,
+    split: Split,
+) -> Slicing {
     Slicing {
         attributes: table.attributes(),
         sensitive: Attr(sensitive),

@@ -133,9 +133,11 @@ impl Definition<'_> {
 
     /// Every choice of columns: those without the sensitive attribute where they count, and some of the others.
     fn choices(&self, with_others: bool) -> Vec<Vec<Vec<u8>>> {
-        let (with, without): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|column| self.is_sensitive(column));
+        let (with, without): (Vec<_>, Vec<_>) =
+            self.columns.iter().cloned().partition(|column| self.is_sensitive(column));
         let some = (1_u32..1 << with.len()).map(|chosen| {
-            let chosen = with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| column.clone());
+            let chosen =
+                with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| column.clone());
             let others = without.iter().filter(|_| with_others).cloned();
             others.chain(chosen).collect()
         });
@@ -228,7 +230,8 @@ impl Definition<'_> {
 
     fn bounded(&self, weights: &BTreeMap<u32, u128>) -> bool {
         let all: u128 = weights.values().sum();
-        let left: u128 = weights.iter().filter(|(value, _)| !self.aside.contains(value)).map(|(_, weight)| weight).sum();
+        let left: u128 =
+            weights.iter().filter(|(value, _)| !self.aside.contains(value)).map(|(_, weight)| weight).sum();
         let (l, of) = (u128::from(self.l.numerator()), u128::from(self.l.denominator()));
         let among = |value: &u32| if self.aside.contains(value) { all } else { left };
         left > 0 && weights.iter().all(|(value, weight)| weight * l <= among(value) * of)
@@ -339,8 +342,7 @@ fn joins_are_counted() {
     let bucket: Vec<u32> = (0..7).collect();
     for (columns, _) in COVERS {
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
-        let definition =
-            Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
+        let definition = Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
         let control = Control::default();
         let mut margins = Margins::of(&table, Attr(3));
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();

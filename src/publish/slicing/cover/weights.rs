@@ -154,9 +154,8 @@ impl Worst {
     ) {
         weights.sort_unstable_by_key(|(value, _)| *value);
         let (sums, all, informative) = floats(bound, weights);
-        let share = |&(value, sum): &(u32, f64)| {
-            sum / if bound.terrain.is_uninformative(value) { all } else { informative }
-        };
+        let share =
+            |&(value, sum): &(u32, f64)| sum / if bound.terrain.is_uninformative(value) { all } else { informative };
         let about = sums.iter().map(share).fold(0.0, f64::max);
         if about < self.about * (1.0 + NEAR) {
             return;
@@ -233,9 +232,9 @@ mod tests {
         assert!(!kept("2", &[1], &even) && kept("1", &[1], &even) && !kept("1", &[0, 1], &even));
         assert!(kept("4", &[9], &[(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]));
         let share = |weights: &[(u32, u128, u128)], aside: &[u32]| {
-            let weights = weights.iter().map(|&(value, times, over)| {
-                (value, Fraction { numerator: times.into(), denominator: over.into() })
-            });
+            let weights = weights
+                .iter()
+                .map(|&(value, times, over)| (value, Fraction { numerator: times.into(), denominator: over.into() }));
             largest(&bound("2", aside), &weights.collect::<Vec<_>>())
         };
         assert_eq!(share(&even, &[]), Some(Share { most: 1, of: 2 }));
