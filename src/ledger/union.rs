@@ -32,14 +32,7 @@ impl Places {
         let identities = earlier.identities.clone();
         let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
         let mut seen: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let mut others: Vec<&str> = Vec::new();
-        for (_, disclosure) in &earlier.disclosures {
-            others.extend(disclosure.attributes.iter().map(String::as_str).filter(|name| seen.insert(name)));
-        }
-        for (_, rule) in &earlier.rules {
-            let named = rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination);
-            others.extend(named.map(String::as_str).filter(|name| seen.insert(name)));
-        }
+        let others: Vec<&str> = earlier.names().filter(|name| seen.insert(name)).collect();
         let mut known: HashSet<String> =
             names.iter().map(|name| places.identities.canonical(name).to_owned()).collect();
         for other in others {
