@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{Guarantee, Particulars, Protected, TableName};
+use crate::publication::{Guarantee, NamedThresholds, Particulars, Protected, TableName};
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
@@ -146,14 +146,13 @@ pub(super) fn in_words(
 ) -> Plan {
     let names = super::attribute_names(specification);
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
-    let stated = |guarantee: Guarantee| {
-        let rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
-        let method = match &specification.method {
-            MethodSpec::Bucketize(spec) => Some(&spec.thresholds),
-            _ => None,
-        };
-        specification.unit.stated(guarantee, rules.chain(method))
+    let of_method = match &specification.method {
+        MethodSpec::Bucketize(spec) => Some(NamedThresholds::from(spec.thresholds.clone())),
+        _ => None,
     };
+    let of_rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
+    let promised = specification.unit.promised(of_rules.chain(&of_method));
+    let stated = |guarantee: Guarantee| specification.unit.stated(guarantee, &promised);
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: table.kind().to_owned(),
