@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::microdata::AttrSet;
+use super::terrain::pointer_of;
+use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{Guarantee, NamedThresholds, Particulars, Protected, TableName};
-use crate::publish::bucketize::PlannedBuckets;
+use crate::publication::{Guarantee, NamedThresholds, Particulars, Protected, StatedThresholds, TableName};
+use crate::publish::bucketize::{PlannedBuckets, strangers};
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
 use crate::spec::{MethodSpec, Specification};
@@ -264,10 +265,23 @@ fn decomposition(design: &Design) -> Option<Particulars> {
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
 pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
-    (planned.strangers > 0).then(|| Notice {
+    unused(planned.strangers, "/method/thresholds")
+}
+
+/// The same of the thresholds that rules put on values of a table.
+pub(super) fn strangers_of_rules(specification: &Specification, table: &Table) -> Vec<Notice> {
+    let of = |stated: &StatedThresholds| {
+        let domain = &table.column(stated.attribute).domain;
+        unused(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
+    };
+    specification.thresholds.iter().filter_map(of).collect()
+}
+
+fn unused(strangers: usize, pointer: &str) -> Option<Notice> {
+    (strangers > 0).then(|| Notice {
         r#type: "threshold-unused".to_owned(),
-        pointer: Some("/method/thresholds".to_owned()),
-        detail: format!("{} of the values with a threshold of their own do not occur", planned.strangers),
+        pointer: Some(pointer.to_owned()),
+        detail: format!("{strangers} of the values with a threshold of their own do not occur"),
     })
 }
 

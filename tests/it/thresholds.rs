@@ -283,6 +283,28 @@ async fn thresholds_are_bounded_over_all_rules() {
     }
 }
 
+/// A misspelled value leaves the one that was meant with the threshold of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_tells_of_thresholds_that_no_value_has() {
+    let server = Server::start().await;
+    let dataset = server.dataset(patients()).await;
+    let mut document = both();
+    document["dataset"] = dataset.as_str().into();
+    let unused = |planned: &Value| {
+        let mut warnings = planned["warnings"].as_array().unwrap().iter();
+        warnings.find(|warning| warning["type"] == "threshold-unused").cloned()
+    };
+    assert_eq!(unused(&server.post("/v1/plans", &document).await.ok(200)), None);
+    document["method"]["rules"][0]["guarantee"]["explicit"]["HVI"] = "0.01".into();
+    let warning = unused(&server.post("/v1/plans", &document).await.ok(200)).unwrap();
+    assert_eq!(warning["pointer"], "/method/rules/0");
+    assert!(text(&warning["detail"]).starts_with("1 of the values"), "{warning:#}");
+    // a release is for others than those who may know which values there are
+    document.as_object_mut().unwrap().remove("dataset");
+    let release = server.publish(&dataset, document).await;
+    assert_eq!(unused(&release), None);
+}
+
 #[test]
 fn the_command_line_publishes_and_verifies_thresholds() {
     let home = tempfile::tempdir().unwrap();
