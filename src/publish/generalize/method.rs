@@ -7,8 +7,8 @@ use crate::microdata::{Attr, AttrSet, Axis, BoundTaxonomy, Column, Interner, Tab
 use crate::microdata::{write_set, write_span};
 use crate::privacy::{self, Demand};
 use crate::publication::{
-    Cells, Contents, Guarantee, PartContents, Particulars, Protected, Publication, PublishedColumn, PublishedTable, Seal,
-    Standing, TableName, TableWitness, Witness,
+    Cells, Contents, Guarantee, PartContents, Particulars, Protected, Publication, PublishedColumn, PublishedTable,
+    Seal, Standing, TableName, TableWitness, Witness,
 };
 use crate::publish::assign::Assignment;
 use crate::publish::partition::Split;
