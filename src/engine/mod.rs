@@ -380,6 +380,7 @@ pub fn dry_run(
     let prepared = planned_or_refused(prepared, &mut faults)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
+    plan.warnings.extend(plan::strangers_of_rules(specification, &permuted));
     exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }
