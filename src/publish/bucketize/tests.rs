@@ -350,8 +350,7 @@ fn optimal_buckets_are_found_from_known_ones() {
     let shares = by_frequency("2", &OCCUPATIONS);
     let kinds = kinds(&OCCUPATIONS, &shares);
     let multi = Multi { shares: &shares, m: 4, most: 50, order: Order::Falling, control: &control };
-    let known: Vec<Class> =
-        multi.best(&OCCUPATIONS).unwrap().0.unwrap().iter().map(|filled| filled.class).collect();
+    let known: Vec<Class> = multi.best(&OCCUPATIONS).unwrap().0.unwrap().iter().map(|filled| filled.class).collect();
     let proposal = optimal::propose(&kinds, (4, 50), Some(&known), &control).unwrap();
     let setting = proposal.setting.unwrap();
     assert_kept(&fill(&OCCUPATIONS, &shares, &setting, &control).unwrap().unwrap(), &OCCUPATIONS, &shares);
