@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
         specification: &job.specification,
         table: &job.table,
         streams: &streams,
-        beside: None,
+        further: None,
         earlier: &Earlier::default(),
         provenance: &provenance,
     };

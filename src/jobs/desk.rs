@@ -392,7 +392,7 @@ impl Desk {
                 other => Stopped::Refused(unloaded(other)),
             };
             let table = loaded.map_err(unread)?;
-            let beside = match further.1.is_empty() {
+            let further = match further.1.is_empty() {
                 true => None,
                 false => Some(load(&handle, sources, &dataset, (&further.0, &further.1), &control).map_err(unread)?),
             };
@@ -403,7 +403,7 @@ impl Desk {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
             })?;
-            let columns = (&table, beside.as_ref());
+            let columns = (&table, further.as_ref());
             engine::dry_run(&specification, columns, &Streams::Keyed(key), &earlier, faults, &control)
         });
         let planned =

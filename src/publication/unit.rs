@@ -39,6 +39,25 @@ impl Unit {
         }
     }
 
+    /// So many rows are of at least `k` units: one more than `k` - 1 of them can have. `None` where the number grows too large.
+    #[must_use]
+    pub fn rows_of(&self, k: u64) -> Option<u64> {
+        k.saturating_sub(1).checked_mul(self.rows())?.checked_add(1)
+    }
+
+    /// The share of rows that keeps any one unit at `share` or below, whichever of its rows is looked for; `None` where the numbers grow
+    /// too large.
+    #[must_use]
+    pub fn share_of(&self, share: Ratio) -> Option<Ratio> {
+        divided(share, self.rows())
+    }
+
+    /// The l that rows must keep so that units keep `l`, a share of 1/l; `None` where the numbers grow too large.
+    #[must_use]
+    pub fn l_of(&self, l: Ratio) -> Option<Ratio> {
+        times(l, self.rows())
+    }
+
     /// What rows must keep so that `guarantee` holds of each unit; `None` where nobody has said what that is, or where the numbers grow
     /// too large. Of stated thresholds only the name is known here: see [`Thresholds::divided`].
     #[must_use]
@@ -47,11 +66,10 @@ impl Unit {
         if of == 1 {
             return Some(guarantee);
         }
-        let persons = |k: u64| k.saturating_sub(1).checked_mul(of)?.checked_add(1);
         Some(match guarantee {
             Guarantee::LDiversity { l } => Guarantee::LDiversity { l: l.checked_mul(of)? },
-            Guarantee::AlphaK { alpha, k } => Guarantee::AlphaK { alpha: divided(alpha, of)?, k: persons(k)? },
-            Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: persons(k)? },
+            Guarantee::AlphaK { alpha, k } => Guarantee::AlphaK { alpha: self.share_of(alpha)?, k: self.rows_of(k)? },
+            Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: self.rows_of(k)? },
             _ => return None,
         })
     }

@@ -3,7 +3,7 @@
 use super::reader::{Faults, child};
 use super::types::MethodSpec;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Ratio, Requirement, SubmittedRule, Thresholds, Told, Unit, XyMeasure};
+use crate::publication::{Guarantee, Requirement, SubmittedRule, Thresholds, Told, Unit, XyMeasure};
 
 /// Rows and persons.
 pub(super) struct Enforce<'a> {
@@ -30,16 +30,17 @@ impl Enforce<'_> {
             }
             MethodSpec::Slicing(spec) => {
                 self.rules(std::slice::from_mut(&mut spec.rule), named);
-                let of = self.unit.rows();
                 if let Some(l) = spec.l {
-                    let larger = l.numerator().checked_mul(of);
-                    spec.l = larger.and_then(|n| Ratio::new(n, l.denominator()).ok());
+                    spec.l = self.unit.l_of(l);
                     if spec.l.is_none() {
                         self.too_large("/method/guarantee/l");
                     }
                 }
                 if let Some(k) = spec.column_k {
-                    spec.column_k = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
+                    spec.column_k = self.unit.rows_of(k);
+                    if spec.column_k.is_none() {
+                        self.too_large("/method/column_k");
+                    }
                 }
             }
             MethodSpec::Sequential(spec) => self.requirements(&mut spec.requirements),
@@ -80,21 +81,18 @@ impl Enforce<'_> {
     /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is
     /// counted otherwise nobody has said what that is.
     fn requirements(&mut self, requirements: &mut [Requirement]) {
-        let of = self.unit.rows();
         for Requirement { pointer, y, measure, .. } in requirements {
             let pointer = child(pointer, "measure");
             let keys = y.iter().filter(|told| matches!(told, Told::Key(_))).count();
             match measure {
                 XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => {
-                    let rows = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
-                    match rows {
+                    match self.unit.rows_of(*k) {
                         Some(rows) => *k = rows,
                         None => self.too_large(&pointer),
                     }
                 }
                 XyMeasure::Linkability { h, .. } if keys <= 1 => {
-                    let share = h.denominator().checked_mul(of);
-                    match share.and_then(|share| Ratio::new(h.numerator(), share).ok()) {
+                    match self.unit.share_of(*h) {
                         Some(share) => *h = share,
                         None => self.too_large(&pointer),
                     }

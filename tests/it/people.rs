@@ -293,6 +293,29 @@ async fn a_determinant_that_comes_later_is_found() {
     assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]));
     let planned = plan(&server, &dataset, plain(&["q", "a"])).await;
     assert_eq!(planned["composition"]["verdict"], "violated");
+
+    // the same where the bound says nothing of what tells b: then nothing may tell it
+    for (number, guarantee) in [
+        json!({"type": "t_closeness", "t": "0.3"}),
+        json!({"type": "thresholds", "explicit": {"b0": "0.3"}, "otherwise": "0.6"}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let query = format!("series=t{number}&{OTHERS}");
+        let dataset = uploaded(&server, &query, format!("q,a,b\n{rows}")).await;
+        let mut first = json!({"unlisted": "drop", "method": versatile(&["q -> b"])});
+        first["method"]["default_guarantee"] = guarantee.clone();
+        let release = server.publish(&id(&dataset), first.clone()).await;
+        let problem = server.refused(&id(&dataset), plain(&["q", "a"])).await;
+        assert_eq!((kind(&problem), &problem["release"]), ("composition-violated", &release["id"]), "{guarantee}");
+        // the other way round: what tells b was published first
+        let query = format!("series=u{number}&{OTHERS}");
+        let dataset = uploaded(&server, &query, format!("q,a,b\n{rows}")).await;
+        server.publish(&id(&dataset), plain(&["q", "a"])).await;
+        let problem = server.refused(&id(&dataset), first).await;
+        assert_eq!(kind(&problem), "composition-violated", "{guarantee}: {problem:#}");
+    }
     server.stop().await;
 }
 

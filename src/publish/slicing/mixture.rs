@@ -5,20 +5,23 @@
 //! concerned, and each half matches some of these; a mixture is bad only if one of its buckets is bad alone, so that most
 //! identities need no arithmetic. A check costs the rows of the bucket times the columns, and the identities that match it.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use super::counts::{Bound, Counts, Kept, Trial};
 use super::keys::{Identities, Keys};
 use super::posterior::{Judge, Weights};
 use crate::control::{Cancelled, Control};
-use crate::microdata::Column;
+use crate::microdata::{Codes, Column};
 use crate::publish::partition;
 
 /// Allows the splits after which every identity holds l-diversity over all buckets that it matches.
 pub(super) struct Mixture<'a> {
-    keys: &'a Keys,
+    keys: Cow<'a, Keys>,
     identities: Identities,
-    sensitive: &'a Column,
+    codes: Cow<'a, Codes>,
+    values: usize,
     judge: Judge,
     /// Per identity, the buckets that it matches.
     matched: Vec<SmallVec<[u32; 4]>>,
@@ -66,8 +69,9 @@ impl<'a> Mixture<'a> {
         }
         let whole = Bucket { counts: left.kept(), matching: (0..identities.len() as u32).collect() };
         Ok(Some(Self {
-            keys,
-            sensitive,
+            keys: Cow::Borrowed(keys),
+            codes: Cow::Borrowed(&sensitive.codes),
+            values,
             judge: Judge::new(bound, weights, values),
             matched: vec![SmallVec::from_slice(&[0]); identities.len()],
             bad_in: vec![0; identities.len()],
@@ -138,9 +142,8 @@ impl partition::Judge for Mixture<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         // taken out while it is tried: the mixtures of its identities are without it
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
-        let (codes, values) = (&self.sensitive.codes, self.sensitive.domain.len());
-        self.left.count(left, self.keys, codes, values, self.judge.bound());
-        self.right.count(right, self.keys, codes, values, self.judge.bound());
+        self.left.count(left, &self.keys, &self.codes, self.values, self.judge.bound());
+        self.right.count(right, &self.keys, &self.codes, self.values, self.judge.bound());
         let bad_sides = || split.counts.sides.iter().filter(|side| side.bad).map(|side| side.beside() as usize);
         bad_sides().for_each(|beside| self.bad_before[beside] = true);
         let allowed = self.is_allowed(bucket, &split);
@@ -158,5 +161,10 @@ impl partition::Judge for Mixture<'_> {
         if let Some(bucket) = &mut self.buckets[bucket as usize] {
             bucket.matching = Vec::new();
         }
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        self.keys = Cow::Owned(self.keys.gather(order));
+        self.codes = Cow::Owned(self.codes.gather(order));
     }
 }
