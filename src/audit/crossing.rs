@@ -383,6 +383,7 @@ mod tests {
             original: Some(original),
             taxonomies: &[],
             thresholds: &[],
+            exact: AttrSet::EMPTY,
         };
         cross_out(&submission, &[(0, 0)], &Control::default())
     }

@@ -32,6 +32,7 @@ mod sequential;
 mod slicing;
 mod tables;
 mod thresholds;
+mod together;
 mod tree;
 mod worlds;
 

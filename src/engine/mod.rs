@@ -59,7 +59,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    judged_together, read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
+    read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;

@@ -54,10 +54,7 @@ impl Enforce<'_> {
                 }
             }
             MethodSpec::Sequential(spec) => self.requirements(&mut spec.requirements),
-            MethodSpec::Decompose(_) => {
-                let detail = "decompose protects rows: with several rows of a person use versatile, with a rule for each attribute";
-                self.faults.unsupported("/method/type", detail);
-            }
+            MethodSpec::Decompose(spec) => self.rules(&mut spec.rules, named),
         }
     }
 
