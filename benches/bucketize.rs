@@ -48,10 +48,13 @@ fn searches(c: &mut Criterion) {
 
     let multi = Multi { shares: &shares, m: SIZES.0, most: SIZES.1, order: Order::Index, control: &control };
     let filled = multi.search(counts.clone()).unwrap().unwrap();
-    println!("many sizes lose {}", loss(&filled.iter().map(|filled| filled.class).collect::<Vec<_>>()));
+    println!("many sizes by halves lose {}", Filled::loss(&filled));
+    let (best, bound) = multi.best(&counts).unwrap();
+    println!("many sizes lose {}, and none less than {bound:?}", Filled::loss(&best.unwrap()));
     let mut group = c.benchmark_group("multi_500k_50_values_2_to_50");
     group.sample_size(10);
     group.bench_function("search", |b| b.iter(|| black_box(multi.search(counts.clone()).unwrap())));
+    group.bench_function("best", |b| b.iter(|| black_box(multi.best(&counts).unwrap())));
     group.finish();
 }
 

@@ -344,10 +344,9 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
     let (manifest, shelf) = shelved(app, caller, release).await?;
     let found = computed(move |control| {
         let (material, _room) = shelf.read(control)?;
+        let material = material.told_by(&manifest);
         let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
-        let mut found = engine::verify_tables(&material, &asked, control)?;
-        found.warnings.extend(engine::judged_together(&manifest));
-        Ok(found)
+        engine::verify_tables(&material, &asked, control)
     });
     found.await.map(Json)
 }

@@ -147,6 +147,11 @@ fn shown(given: &GivenDecomposition<'_>, numbers: &mut Numbers) -> Option<Shown>
     Some(shown)
 }
 
+/// What the parts show, values as numbers.
+pub(super) fn shown_by(given: &GivenDecomposition<'_>) -> Option<Shown> {
+    shown(given, &mut Numbers::default())
+}
+
 /// Concludes what can be concluded.
 ///
 /// # Errors

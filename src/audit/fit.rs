@@ -6,6 +6,7 @@ use ahash::AHashMap;
 use super::given::{GivenPart, GivenTable};
 use super::groups::refine;
 use super::judge::{GivenFigures, Submission};
+use super::together::Together;
 use super::{CheckName, Findings, generalized};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
@@ -17,6 +18,7 @@ type Sizes<'a> = AHashMap<Option<&'a [u8]>, u64>;
 /// Checks the tables beside the rules, and counts their rows and buckets.
 pub(super) fn check(
     submission: &Submission<'_>,
+    together: Option<&Together<'_>>,
     findings: &mut Findings,
     remarks: &mut Vec<(&'static str, String)>,
     control: &Control,
@@ -26,8 +28,10 @@ pub(super) fn check(
         control.check()?;
         figures.push(buckets(table, findings));
     }
-    rows(submission, &figures, findings);
-    for attr in (0..submission.names.len()).map(Attr::from) {
+    // joint values may lack some, and are held against the buckets where both are judged together
+    let joint = together.filter(|together| together.is_computed()).map(|together| together.joint);
+    rows(submission, joint, &figures, findings);
+    for attr in (0..submission.names.len()).map(Attr::from).filter(|_| joint.is_none()) {
         shared(submission, attr, findings, control)?;
     }
     for (table, part) in submission.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part))) {
@@ -36,7 +40,7 @@ pub(super) fn check(
     if let Some(original) = submission.original {
         content(submission, original, findings, control)?;
     }
-    remark(submission, remarks, control)?;
+    remark(submission, together.is_some(), remarks, control)?;
     Ok(figures)
 }
 
@@ -101,13 +105,13 @@ fn buckets(table: &GivenTable, findings: &mut Findings) -> GivenFigures {
 }
 
 /// Every table has every row: where some are missing in one alone, the difference tells of them.
-fn rows(submission: &Submission<'_>, figures: &[GivenFigures], findings: &mut Findings) {
+fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[GivenFigures], findings: &mut Findings) {
     let wanted = match submission.original {
         Some(original) => original.rows as u64,
-        None => figures.first().map_or(0, |figures| figures.rows),
+        None => (0..figures.len()).find(|at| Some(*at) != joint).map_or(0, |at| figures[at].rows),
     };
-    for (table, figures) in submission.tables.iter().zip(figures) {
-        if figures.rows != wanted {
+    for (at, (table, figures)) in submission.tables.iter().zip(figures).enumerate() {
+        if figures.rows != wanted && Some(at) != joint {
             let detail = format!("table {} has {} rows, not {wanted}", table.name, figures.rows);
             findings.fail(CheckName::Columns, detail);
         }
@@ -238,6 +242,7 @@ fn is_projection(part: &GivenPart, original: &GivenPart, control: &Control) -> R
 /// What a reader should know of files that break no rule by it.
 fn remark(
     submission: &Submission<'_>,
+    together: bool,
     remarks: &mut Vec<(&'static str, String)>,
     control: &Control,
 ) -> Result<(), Cancelled> {
@@ -258,7 +263,7 @@ fn remark(
                     format!("{place}: cells of {opaque} are compared as they are written; equal text makes a class");
                 remarks.push(("opaque-cells", detail));
             }
-            if part.meaning == RowMeaning::Values {
+            if part.meaning == RowMeaning::Values && !together {
                 let detail =
                     format!("{place}: values without their numbers: nothing but how many there are can be read");
                 remarks.push(("values-only", detail));

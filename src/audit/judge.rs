@@ -14,6 +14,7 @@ use super::given::{GivenPart, GivenTable};
 use super::groups::{Breaks, Classes, Measured};
 use super::rules::followed;
 use super::thresholds::Bound;
+use super::together::Together;
 use super::tree::{Stated, Ways};
 use super::{Check, CheckName, Findings, gnf};
 use crate::control::{Cancelled, Control};
@@ -37,6 +38,8 @@ pub struct Submission<'a> {
     pub taxonomies: &'a [StatedTaxonomy],
     /// The thresholds that rules put on values.
     pub thresholds: &'a [StatedThresholds],
+    /// The attributes of which, where buckets list values without their numbers, each is some row's, as whoever made the tables states.
+    pub exact: AttrSet,
 }
 
 impl Submission<'_> {
@@ -127,9 +130,11 @@ pub struct GivenFigures {
 pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<Verdict, Cancelled> {
     let mut findings = Findings::default();
     let mut remarks = Vec::new();
-    let mut tables = fit::check(submission, &mut findings, &mut remarks, control)?;
+    let together = Together::of(submission, &mut findings, &mut remarks, control)?;
+    let mut tables = fit::check(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
     let mut bench = Bench {
         submission,
+        together,
         schemas: submission.tables.iter().map(GivenTable::attributes).collect(),
         seen: BTreeMap::new(),
         control,
@@ -173,6 +178,8 @@ type Place = (usize, AttrSet, AttrSet);
 
 struct Bench<'a> {
     submission: &'a Submission<'a>,
+    /// Tables that are judged together.
+    together: Option<Together<'a>>,
     /// The attributes of each table.
     schemas: Vec<AttrSet>,
     /// What the classes showed that were looked at.
@@ -235,6 +242,10 @@ impl Bench<'_> {
 
     /// `target` is `attr`, or a combination with it that stands in one part.
     fn single(&mut self, known: AttrSet, attr: Attr, target: AttrSet, g: Guarantee) -> Result<Judged, Cancelled> {
+        if let Some(together) = self.together.as_ref().filter(|together| together.bear_on(known, target)) {
+            let entered = together.entered(known);
+            return self.in_both((together.buckets, together.primary), (entered, attr), g);
+        }
         let tables = self.submission.tables;
         let holders: Vec<usize> = (0..tables.len()).filter(|&at| self.schemas[at].contains(attr)).collect();
         let name = self.submission.list(target);
@@ -301,6 +312,36 @@ impl Bench<'_> {
             judged.detail = Some(detail);
         }
         Ok(judged)
+    }
+
+    /// A rule on one attribute of tables that are judged together.
+    fn in_both(
+        &mut self,
+        (table, primary): (usize, Attr),
+        (entered, attr): (AttrSet, Attr),
+        g: Guarantee,
+    ) -> Result<Judged, Cancelled> {
+        let name = self.submission.list(AttrSet::one(attr));
+        let (breaks, why, achieved) = if attr == primary {
+            let kept = self.kept(table, entered, true, attr, AttrSet::one(attr), g)?;
+            let (breaks, why) = kept.err().map_or((None, None), |(breaks, why)| (Some(breaks), why));
+            (breaks, why, self.nearest(&[(table, entered)], attr, AttrSet::one(attr)))
+        } else {
+            match self.together.as_ref().map(|together| together.kept(attr, g, &name)) {
+                Some(Ok((breaks, measured))) => (Some(breaks).filter(|breaks| breaks.total > 0), None, Some(measured)),
+                Some(Err(why)) => (Some(Breaks::default()), Some(why), None),
+                None => (Some(Breaks::default()), None, None),
+            }
+        };
+        let Some(breaks) = breaks else {
+            return Ok(Judged { held: Some(Held::Guardian(table, entered)), achieved, ..Judged::default() });
+        };
+        let detail = why.unwrap_or_else(|| {
+            let (table, what) =
+                (&self.submission.tables[table].name, if breaks.total == 1 { "bucket does" } else { "buckets do" });
+            format!("table {table}: {} {what} not keep {} of {name}", breaks.total, word(g))
+        });
+        Ok(Judged { held: None, violated_by: entered, achieved, breaks, detail: Some(detail) })
     }
 
     /// Whether the classes of a table keep a guarantee; else those that do not, and why where they are not the reason.

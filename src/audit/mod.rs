@@ -33,6 +33,7 @@ mod sequential;
 mod slicing;
 mod tables;
 mod thresholds;
+mod together;
 mod tree;
 mod worlds;
 
@@ -73,8 +74,8 @@ use serde::{Deserialize, Serialize};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
-    Beside, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
-    Witness,
+    Beside, NamedThresholds, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule,
+    Uninformative, Witness,
 };
 use thresholds::Bound;
 use tree::{Stated, Ways};
@@ -129,7 +130,7 @@ impl Evidence<'_> {
     fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
         let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
-        let bound = |thresholds: &&Thresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
+        let bound = |thresholds: &NamedThresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
         let bounds = thresholds::of(self, attr).iter().map(bound).collect();
         Stated { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }

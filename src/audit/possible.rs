@@ -12,6 +12,8 @@ use crate::publication::BreachKind;
 
 /// So many pairs of a bucket and a kind of row of one primary value are looked at.
 const MOST_PAIRS: u64 = 1 << 26;
+/// Buckets whose listed values, squared, times their primary values are more are not looked through for what must stand where.
+const MOST_COVERED: u64 = 1 << 20;
 
 /// What the two tables show, values as numbers that are the same in both.
 #[derive(Clone, Default)]
@@ -132,6 +134,15 @@ impl Shown {
                 }
             }
         }
+        for (places, sets) in possible.places.iter_mut().zip(&self.sets) {
+            control.check()?;
+            for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
+                let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
+                if steps <= MOST_COVERED && !lacking(places, set, attribute) {
+                    return Err(Impossible::Contradiction);
+                }
+            }
+        }
         Ok(possible)
     }
 
@@ -161,7 +172,81 @@ impl Shown {
     }
 }
 
+/// Each listed value is some row's: takes away what a place cannot have because one of the others would have no row. False where all
+/// values together have none.
+fn lacking(places: &mut BTreeMap<u32, Places>, set: &BTreeSet<u32>, attribute: usize) -> bool {
+    let of: Vec<&mut Places> = places.values_mut().collect();
+    let mut rows = Rows {
+        room: of.iter().map(|places| places.count).collect(),
+        may: set
+            .iter()
+            .map(|value| (0..of.len()).filter(|&at| of[at].values[attribute].contains(value)).collect())
+            .collect(),
+        at: vec![None; set.len()],
+    };
+    if !(0..set.len()).all(|value| rows.place(value, &mut vec![false; of.len()])) {
+        return false;
+    }
+    let numbered: Vec<u32> = set.iter().copied().collect();
+    for (at, places) in of.into_iter().enumerate() {
+        places.values[attribute]
+            .retain(|value| numbered.binary_search(value).is_ok_and(|value| rows.may_stand(value, at)));
+    }
+    true
+}
+
+/// A row for each listed value of a bucket.
+#[derive(Clone)]
+struct Rows {
+    /// Per primary value, the rows that have no value yet.
+    room: Vec<u64>,
+    /// Per value, the primary values whose rows may have it.
+    may: Vec<Vec<usize>>,
+    /// Per value, the primary value of its row.
+    at: Vec<Option<usize>>,
+}
+
+impl Rows {
+    /// Finds a row for a value, where others may take other rows for it.
+    fn place(&mut self, value: usize, tried: &mut [bool]) -> bool {
+        for at in self.may[value].clone() {
+            if std::mem::replace(&mut tried[at], true) {
+                continue;
+            }
+            if self.room[at] > 0 {
+                self.room[at] -= 1;
+            } else if !(0..self.at.len()).any(|other| self.at[other] == Some(at) && self.place(other, tried)) {
+                continue;
+            }
+            self.at[value] = Some(at);
+            return true;
+        }
+        false
+    }
+
+    /// Whether all values have rows when this one is at that primary value.
+    fn may_stand(&self, value: usize, at: usize) -> bool {
+        if self.at[value] == Some(at) || self.room[at] > 0 {
+            return true;
+        }
+        let mut others = self.clone();
+        // its row is free for another, and one of that primary value is not
+        if let Some(left) = others.at[value].take() {
+            others.room[left] += 1;
+        }
+        let Some(out) = (0..others.at.len()).find(|other| others.at[*other] == Some(at)) else { return false };
+        others.at[out] = None;
+        let mut tried = vec![false; others.room.len()];
+        others.place(out, &mut tried)
+    }
+}
+
 impl Possible {
+    /// What is possible at the places of a bucket, of one primary value after the other.
+    pub(super) fn of_bucket(&self, bucket: usize) -> impl Iterator<Item = &Vec<BTreeSet<u32>>> {
+        self.places[bucket].values().map(|places| &places.values)
+    }
+
     /// What is concluded by whoever knows the primary value of somebody: fewer than `fewest` values.
     pub(super) fn chains(&self, attributes: usize, fewest: usize) -> Vec<Concluded> {
         let mut found = Vec::new();

@@ -452,6 +452,7 @@ mod tests {
             original: Some(&original),
             taxonomies: &[],
             thresholds: &[],
+            exact: AttrSet::EMPTY,
         };
         let hash = |row: usize| (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         tell(&submission, &hash, &Control::default()).unwrap()
@@ -479,6 +480,7 @@ mod tests {
             original: None,
             taxonomies: &[],
             thresholds: &[],
+            exact: AttrSet::EMPTY,
         };
         assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(Uncounted::NotExact)));
     }

@@ -21,18 +21,18 @@ pub(super) struct Wide<'a> {
 }
 
 impl<'a> Wide<'a> {
-    /// `beside` are the further columns, rows in the same order.
-    pub(super) fn of(specification: &Specification, table: &'a Table, beside: Option<&Table>, union: &Union) -> Self {
+    /// `further` are the other columns, rows in the same order.
+    pub(super) fn of(specification: &Specification, table: &'a Table, further: Option<&Table>, union: &Union) -> Self {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
-        let Some(beside) = beside else { return Self { table: Cow::Borrowed(table), at, own } };
+        let Some(further) = further else { return Self { table: Cow::Borrowed(table), at, own } };
         let mut names = table.names().to_vec();
         let mut columns: Vec<_> = table.attributes().iter().map(|attr| table.column(attr).clone()).collect();
-        for attr in beside.attributes().iter() {
+        for attr in further.attributes().iter() {
             // what is another name of a column of the job is there already
-            if let Some(place) = union.attribute(beside.name(attr)).filter(|place| !at.contains(place)) {
-                names.push(beside.name(attr).to_owned());
-                columns.push(beside.column(attr).clone());
+            if let Some(place) = union.attribute(further.name(attr)).filter(|place| !at.contains(place)) {
+                names.push(further.name(attr).to_owned());
+                columns.push(further.column(attr).clone());
                 at.push(place);
             }
         }

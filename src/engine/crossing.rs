@@ -8,6 +8,7 @@ use super::attack::{Attacked, Finding, Findings, ORIGINAL};
 use super::verification::{Material, in_json, named};
 use crate::audit::{self, Crossing, Submission, Uncounted};
 use crate::control::{Control, Phase};
+use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Guarantee, Protected, PublishedTable, Standing, SubmittedRule};
 use crate::report::{Manifest, Ratio, publication_of};
@@ -59,6 +60,7 @@ pub fn negative_association(
         original: material.original(),
         taxonomies: &[],
         thresholds: &thresholds,
+        exact: AttrSet::EMPTY,
     };
     let crossed = audit::cross_out(&submission, &asked, control).map_err(|uncounted| match uncounted {
         Uncounted::Cancelled => Stopped::Cancelled,

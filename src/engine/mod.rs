@@ -59,7 +59,7 @@ pub use release::{Order, Released, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
     BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    judged_together, read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
+    read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
 };
 pub use verify::{Claim, verify};
 pub use write::PartStore;
@@ -354,7 +354,7 @@ impl Known {
     }
 }
 
-/// The dry run of a table, and of the columns that earlier releases have and it has not. `faults` are those of the specification itself;
+/// The dry run of a table; `further` are the columns that earlier releases have and it has not. `faults` are those of the specification itself;
 /// with any of them a job is refused. What looks at the data sees
 /// buckets drawn from `streams`, which are not those of any job.
 ///
@@ -362,7 +362,7 @@ impl Known {
 /// [`Stopped::Refused`] when the specification cannot even be planned.
 pub fn dry_run(
     specification: &Specification,
-    (table, beside): (&Table, Option<&Table>),
+    (table, further): (&Table, Option<&Table>),
     streams: &Streams,
     earlier: &Earlier,
     faults: Vec<Fault>,
@@ -374,12 +374,13 @@ pub fn dry_run(
     let mut faults = with_strange(faults, strange);
     let rows = Some(Rows { table: &permuted, streams });
     let union = united(specification, earlier).map_err(Stopped::from)?;
-    let wide = Wide::of(specification, table, beside, &union);
+    let wide = Wide::of(specification, table, further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
     let prepared = planned_or_refused(prepared, &mut faults)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
+    plan.warnings.extend(plan::strangers_of_rules(specification, &permuted));
     exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }

@@ -25,7 +25,7 @@ pub struct Order<'a> {
     /// The randomness of the release.
     pub streams: &'a Streams,
     /// The columns that earlier releases have and the specification does not use, rows in the same order.
-    pub beside: Option<&'a Table>,
+    pub further: Option<&'a Table>,
     /// What the ledger holds of the same people.
     pub earlier: &'a Earlier,
     /// Name and time of the release.
@@ -59,7 +59,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     }
     let rows = Some(Rows { table: &permuted, streams: order.streams });
     let union = super::united(specification, order.earlier)?;
-    let wide = Wide::of(specification, table, order.beside, &union);
+    let wide = Wide::of(specification, table, order.further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
     drop(wide);

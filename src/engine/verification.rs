@@ -15,8 +15,8 @@ use crate::microdata::formats::csv::{CsvOptions, CsvReader};
 use crate::microdata::formats::{IngestError, Limits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, Protected, RowMeaning, SubmittedRule};
-use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice};
+use crate::publication::{Guarantee, Particulars, Protected, RowMeaning, SubmittedRule};
+use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice, publication_of};
 use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
 
 /// The name of the column of labels.
@@ -195,7 +195,8 @@ pub fn attack_tables(
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
     let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
     let (taxonomies, thresholds) = (&taxonomies[..], &thresholds[..]);
-    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies, thresholds };
+    let exact = material.exact;
+    let submission = Submission { tables, names, rules, dependencies: &[], original, taxonomies, thresholds, exact };
     super::attack::play(attack, &submission, hash, control).map(|(attacked, _)| attacked)
 }
 
@@ -205,6 +206,8 @@ pub struct Material {
     tables: Vec<GivenTable>,
     original: Option<GivenPart>,
     names: Vec<String>,
+    /// The attributes of which every listed value is some row's.
+    exact: AttrSet,
 }
 
 impl Material {
@@ -281,7 +284,7 @@ impl Material {
             tables.push(GivenTable { name: table.name.clone(), parts });
         }
         let original = original.map(|file| given(&names, "original".to_owned(), RowMeaning::Tuples, file, false));
-        if faults.is_empty() { Ok(Self { tables, original, names }) } else { Err(faults) }
+        if faults.is_empty() { Ok(Self { tables, original, names, exact: AttrSet::EMPTY }) } else { Err(faults) }
     }
 
     /// The same with what a release was made from; columns that were not published are let go.
@@ -303,6 +306,16 @@ impl Material {
             return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
         }
         Ok(())
+    }
+
+    /// The same with what a manifest states of lists of values that its parts cannot show: that there is no noise among them.
+    #[must_use]
+    pub fn told_by(self, manifest: &Manifest) -> Self {
+        let exact = match publication_of(manifest, &self.names).map(|publication| publication.particulars) {
+            Ok(Particulars::Decompose(said)) => said.l.keys().copied().collect::<AttrSet>().minus(said.noisy),
+            _ => AttrSet::EMPTY,
+        };
+        Self { exact, ..self }
     }
 
     /// The names of the attributes, in the order in which the files have them first.
@@ -457,6 +470,7 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         original: material.original.as_ref(),
         taxonomies: &asked.taxonomies,
         thresholds: &asked.thresholds,
+        exact: material.exact,
     };
     let verdict = audit::judge(&submission, control)?;
     let (mut attacks, mut possible) = (Vec::new(), true);
@@ -475,18 +489,6 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
         }
     }
     Ok(found)
-}
-
-/// What whoever holds a decomposed release against rules should know: here its tables are anybody's.
-#[must_use]
-pub fn judged_together(manifest: &Manifest) -> Option<Notice> {
-    (manifest.method.r#type == "decompose").then(|| Notice {
-        r#type: "judged-apart".to_owned(),
-        pointer: None,
-        detail: "the tables of a decomposition hold their rules together, as its manifest and guardian verify say; here they are judged \
-                 as tables of anybody, of which the joint values lead around the buckets"
-            .to_owned(),
-    })
 }
 
 fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::attack::Attacked>) -> Verification {

@@ -228,7 +228,13 @@ impl Judged<'_> {
         }
         let counts = set_counts(self.store, &self.dataset.tenant, new, earlier).await?;
         if by_keys && counts.common == 0 {
-            return Ok(Relation::Disjoint);
+            return Ok(match own.folded == theirs.folded {
+                true => Relation::Disjoint,
+                false => Relation::Clash(undecidable(
+                    "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
+                     and none of its keys is written as one of these: nobody can tell whether they are of the same people",
+                )),
+            });
         }
         if counts.added == 0 && counts.removed == 0 {
             // what says the same of everyone is the same, and what has one name says the same
@@ -261,12 +267,7 @@ impl Judged<'_> {
     /// The columns of the job that may be attributes of the ledger under new names.
     fn unnamed(&self, earlier: &Earlier, seen: &BTreeSet<Mark>) -> Option<Clash> {
         let identities = &earlier.identities;
-        let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
-        let of_rules = earlier
-            .rules
-            .iter()
-            .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
-        let named: BTreeSet<&str> = of_disclosures.chain(of_rules).map(|name| identities.canonical(name)).collect();
+        let named: BTreeSet<&str> = earlier.names().map(|name| identities.canonical(name)).collect();
         let here: BTreeSet<&str> = self.columns.iter().map(|name| identities.canonical(name)).collect();
         let missing: Vec<&str> = named.difference(&here).copied().collect();
         if missing.is_empty() {
@@ -293,13 +294,8 @@ impl Judged<'_> {
 
 /// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
 pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) -> Vec<usize> {
-    let of_disclosures = earlier.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
-    let of_rules = earlier
-        .rules
-        .iter()
-        .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
     let identities = &earlier.identities;
-    let named: BTreeSet<&str> = of_disclosures.chain(of_rules).flat_map(|name| identities.roots(name)).collect();
+    let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
     let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
     columns.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect()
 }
@@ -312,14 +308,7 @@ fn undecidable(detail: &str) -> Clash {
 fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
     let published =
         earlier_of(series.entries.iter().map(|entry| &entry.entry), series.rules.iter().map(|(_, rule)| rule))?;
-    let mut names = BTreeSet::new();
-    for (_, disclosure) in published.disclosures {
-        names.extend(disclosure.attributes);
-    }
-    for (_, rule) in published.rules {
-        names.extend(rule.quasi_identifiers.into_iter().chain([rule.sensitive]).chain(rule.combination));
-    }
-    Ok(names)
+    Ok(published.names().map(str::to_owned).collect())
 }
 
 /// The names of columns in hashes.

@@ -123,7 +123,7 @@ pub(super) fn memory_of_columns(dataset: &DatasetRecord, profiles: &[ColumnProfi
     engine::memory(dataset.rows, &sizes_of(dataset, profiles, used))
 }
 
-/// The bytes of memory that looking at further columns beside those of a release takes: nothing where there are none.
+/// The bytes of memory that looking at further columns takes, with those of the release: nothing where there are none.
 #[must_use]
 pub(super) fn memory_of_further(
     dataset: &DatasetRecord,

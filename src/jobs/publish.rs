@@ -142,7 +142,7 @@ impl Publisher {
     fn make(
         &self,
         work: &Work<'_>,
-        (table, beside): (&Table, Option<&Table>),
+        (table, further): (&Table, Option<&Table>),
         streams: &Streams,
         earlier: &Earlier,
         version: i64,
@@ -157,7 +157,7 @@ impl Publisher {
             reproducible: false,
         };
         let order =
-            Order { specification: work.specification, table, beside, streams, earlier, provenance: &provenance };
+            Order { specification: work.specification, table, further, streams, earlier, provenance: &provenance };
         let mut shelf = Shelf(work.shelf());
         let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
         control.begin(Phase::Commit, 1)?;

@@ -107,6 +107,18 @@ pub struct Earlier {
     pub identities: Identities,
 }
 
+impl Earlier {
+    /// The names of attributes in disclosures and rules, as they come, some of them often.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let of_disclosures = self.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
+        let of_rules = self
+            .rules
+            .iter()
+            .flat_map(|(_, rule)| rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination));
+        of_disclosures.chain(of_rules).map(String::as_str)
+    }
+}
+
 /// Why a release may not stand beside earlier ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {

@@ -9,8 +9,8 @@ use super::{
     Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
-use crate::privacy::{self, Demand, Dependency, Guard, Rule, Schema, Status};
-use crate::publication::{Protected, StatedTaxonomy, Uninformative};
+use crate::privacy::{self, Demand, Dependency, Expansion, Guard, Rule, Schema, Status, TooManyRules};
+use crate::publication::{Guarantee, Protected, StatedTaxonomy, Uninformative};
 
 /// So many rules may follow from a rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -32,14 +32,7 @@ impl Places {
         let identities = earlier.identities.clone();
         let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
         let mut seen: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let mut others: Vec<&str> = Vec::new();
-        for (_, disclosure) in &earlier.disclosures {
-            others.extend(disclosure.attributes.iter().map(String::as_str).filter(|name| seen.insert(name)));
-        }
-        for (_, rule) in &earlier.rules {
-            let named = rule.quasi_identifiers.iter().chain([&rule.sensitive]).chain(&rule.combination);
-            others.extend(named.map(String::as_str).filter(|name| seen.insert(name)));
-        }
+        let others: Vec<&str> = earlier.names().filter(|name| seen.insert(name)).collect();
         let mut known: HashSet<String> =
             names.iter().map(|name| places.identities.canonical(name).to_owned()).collect();
         for other in others {
@@ -115,6 +108,8 @@ pub struct Union {
     standing: Vec<(Uuid, Option<String>, Demand)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
     followed: Vec<(Uuid, Option<String>, Demand)>,
+    /// Standing rules from which more follows than is looked at: nothing can be judged beside them.
+    unfollowed: Vec<(Uuid, Option<String>)>,
     /// Dependencies on attributes that the new release does not have.
     beyond: Vec<Dependency>,
     /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
@@ -259,10 +254,12 @@ impl Union {
             self.beyond.clone_from(dependencies);
         }
         for (release, pointer, demand) in &self.standing {
-            // what is impossible, or too much to follow, was for the earlier release to refuse
-            let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED).unwrap_or_default();
-            let followed = expansion.derived.iter().map(|derived| (*release, pointer.clone(), derived.demand));
-            self.followed.extend(followed);
+            match follow(demand, dependencies) {
+                Ok(demands) => {
+                    self.followed.extend(demands.into_iter().map(|demand| (*release, pointer.clone(), demand)));
+                }
+                Err(TooManyRules) => self.unfollowed.push((*release, pointer.clone())),
+            }
         }
     }
 
@@ -335,10 +332,22 @@ impl Union {
             earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
         let aside = |demand: &Demand| self.aside.of_new(demand.protects, demand.guarantee);
         let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
-        let beyond = rules.iter().flat_map(|(pointer, demand)| {
-            let derived = self.follows(demand).into_iter().filter(open);
-            derived.map(move |demand| (None, pointer, demand, Values::default())).collect::<Vec<_>>()
-        });
+        let mut unfollowed = self.unfollowed.clone();
+        let mut beyond = Vec::new();
+        for (pointer, demand) in rules {
+            match follow(demand, &self.beyond) {
+                Ok(demands) => {
+                    let demands = demands.into_iter().filter(&open);
+                    beyond.extend(demands.map(|demand| (None, pointer, demand, Values::default())));
+                }
+                Err(TooManyRules) => unfollowed.push((first_release, pointer.clone())),
+            }
+        }
+        violations.extend(unfollowed.into_iter().map(|(release, pointer)| {
+            let detail =
+                format!("dependencies lead from the rule to more than {MAX_FOLLOWED} others, and cannot be followed");
+            Violation { rule: (Some(release), pointer), release, path: Vec::new(), detail }
+        }));
         for (release, pointer, demand, aside) in earlier.chain(new).chain(beyond) {
             let Status::Violated(violation) = judge(&demand, &aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
@@ -396,15 +405,6 @@ impl Union {
         self.linked.iter().copied().find(|(earlier, new)| before.contains(*earlier) && now.contains(*new))
     }
 
-    /// What follows from a new rule by dependencies on attributes that were published before.
-    fn follows(&self, demand: &Demand) -> Vec<Demand> {
-        if self.beyond.is_empty() {
-            return Vec::new();
-        }
-        let expansion = privacy::expand(&[*demand], &self.beyond, MAX_FOLLOWED).unwrap_or_default();
-        expansion.derived.iter().map(|derived| derived.demand).collect()
-    }
-
     fn without_path(
         &self,
         release: Uuid,
@@ -417,6 +417,28 @@ impl Union {
         let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
         Violation { rule: (None, pointer), release, path: Vec::new(), detail }
     }
+}
+
+/// What follows from a rule by dependencies: combinations, of which one attribute must be protected.
+///
+/// Where the bound says nothing of combinations, or where what the rule knows already tells what it protects, no bucket keeps the bound
+/// for what determines an attribute: it must be out of reach.
+fn follow(demand: &Demand, dependencies: &[Dependency]) -> Result<Vec<Demand>, TooManyRules> {
+    let out_of_reach = |demand: &Demand| Demand { guarantee: Guarantee::LDiversity { l: u64::MAX }, ..*demand };
+    let derived = |expansion: Expansion| expansion.derived.into_iter().map(|derived| derived.demand).collect();
+    let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED)?;
+    if !expansion.impossible.is_empty() {
+        let telling = dependencies.iter().filter(|dependency| demand.protects.contains(dependency.dependent));
+        let told = telling.map(|&Dependency { determinant, dependent }| {
+            demand.protects.without(dependent).union(determinant).minus(demand.known)
+        });
+        let told = told.filter(|told| !told.is_empty() && !demand.protects.is_subset(*told));
+        return Ok(told.map(|protects| Demand { protects, ..out_of_reach(demand) }).collect());
+    }
+    if !expansion.unsupported.is_empty() {
+        return Ok(derived(privacy::expand(&[out_of_reach(demand)], dependencies, MAX_FOLLOWED)?));
+    }
+    Ok(derived(expansion))
 }
 
 /// What the guards of a table protect.

@@ -82,7 +82,7 @@ impl Codes {
     }
 
     /// All codes in row order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         (0..self.len()).map(|row| self.get(row))
     }
 }

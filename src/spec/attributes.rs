@@ -18,12 +18,14 @@ const MAX_VALUES: usize = 1_000;
 pub(super) struct Columns<'a> {
     pub(super) facts: &'a [ColumnFacts],
     by_name: HashMap<&'a str, usize>,
+    /// The most rows of one unit of protection.
+    pub(super) per_unit: u64,
 }
 
 impl<'a> Columns<'a> {
     pub(super) fn of(schema: &Schema<'a>) -> Self {
         let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
-        Self { facts: schema.columns, by_name }
+        Self { facts: schema.columns, by_name, per_unit: schema.unit.rows() }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {

@@ -51,7 +51,7 @@ pub enum Sizes {
     One,
     /// Of two sizes.
     Two,
-    /// Of as many as a search by halves finds.
+    /// Of as many as a search by halves or a linear program finds.
     Multi,
     /// Of as many as lose least.
     Optimal,

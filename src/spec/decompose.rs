@@ -19,6 +19,11 @@ const L: &str = "an integer of at least 2";
 const SENSITIVE: &str = "an array of names of sensitive attributes, such as [\"occupation\", \"salary\"]";
 
 /// Decompose.
+///
+/// Persons with several rows: of the primary attribute each row has a value with at most its share of the bucket, whatever the other
+/// parts tell, so that any of a person's R rows has it with at most R times that; buckets of l times R different values keep 1/l. What is
+/// said of the other attributes is said with l times R, too: sets list so many values, a value is bounded where no more
+/// rows of a bucket can have it than 1/(l R), and forced where more are certain to. Conclusions are of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecomposeSpec {
     /// One for each sensitive attribute, in the order of the document, at pointers such as `/method/sensitive/0`.
@@ -102,8 +107,10 @@ pub(super) fn read(
     }
     // the tightest one, the first of equals
     let feasible = |column: usize| columns.facts[column].largest_l.unwrap_or(2);
+    // rows keep as many times what is stated of persons as these may have rows
+    let largest = |column: usize| (feasible(column) / columns.per_unit.max(1)).max(2);
     let tightest = || sensitive.iter().map(|(column, _)| *column).min_by_key(|column| feasible(*column));
-    let mut l: BTreeMap<usize, u64> = sensitive.iter().map(|&(column, _)| (column, feasible(column).max(2))).collect();
+    let mut l: BTreeMap<usize, u64> = sensitive.iter().map(|&(column, _)| (column, largest(column))).collect();
     if let Some(asked) = members.object("l", faults) {
         read_diversities(&asked, columns, (!hidden).then_some(&is_sensitive), &mut l, faults);
     }

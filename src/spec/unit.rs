@@ -1,9 +1,14 @@
 //! What rows must keep so that persons are kept what a document states.
 
+use std::collections::BTreeMap;
+
+use super::guarantee::Named;
 use super::reader::{Faults, child};
 use super::types::MethodSpec;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Ratio, Requirement, SubmittedRule, Thresholds, Told, Unit, XyMeasure};
+use crate::publication::{
+    Guarantee, NamedThresholds, Requirement, SubmittedRule, ThresholdsName, Told, Unit, XyMeasure,
+};
 
 /// Rows and persons.
 pub(super) struct Enforce<'a> {
@@ -13,7 +18,7 @@ pub(super) struct Enforce<'a> {
 
 impl Enforce<'_> {
     /// Makes a method keep of rows what it states of persons; `named` are the thresholds that its rules name.
-    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut [Thresholds]) {
+    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut Named) {
         if self.unit.rows() == 1 {
             return;
         }
@@ -22,7 +27,12 @@ impl Enforce<'_> {
             MethodSpec::Anatomy(spec) => self.rules(std::slice::from_mut(&mut spec.rule), named),
             MethodSpec::Generalize(spec) => self.rules(&mut spec.rules, named),
             MethodSpec::Bucketize(spec) => {
-                self.rules(std::slice::from_mut(&mut spec.rule), std::slice::from_mut(&mut spec.thresholds));
+                let stated = NamedThresholds::from(spec.thresholds.clone());
+                let mut own = Named::from([(stated.name(), stated)]);
+                self.rules(std::slice::from_mut(&mut spec.rule), &mut own);
+                if let Some(enforced) = own.into_values().next() {
+                    spec.thresholds = enforced.stated().clone();
+                }
                 if spec.counterfeits.is_some() {
                     let detail = "counterfeits hide rows one by one, and a person has several";
                     self.faults.unsupported("/method/counterfeits", detail);
@@ -30,37 +40,35 @@ impl Enforce<'_> {
             }
             MethodSpec::Slicing(spec) => {
                 self.rules(std::slice::from_mut(&mut spec.rule), named);
-                let of = self.unit.rows();
                 if let Some(l) = spec.l {
-                    let larger = l.numerator().checked_mul(of);
-                    spec.l = larger.and_then(|n| Ratio::new(n, l.denominator()).ok());
+                    spec.l = self.unit.l_of(l);
                     if spec.l.is_none() {
                         self.too_large("/method/guarantee/l");
                     }
                 }
                 if let Some(k) = spec.column_k {
-                    spec.column_k = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
+                    spec.column_k = self.unit.rows_of(k);
+                    if spec.column_k.is_none() {
+                        self.too_large("/method/column_k");
+                    }
                 }
             }
             MethodSpec::Sequential(spec) => self.requirements(&mut spec.requirements),
-            MethodSpec::Decompose(_) => {
-                let detail = "decompose protects rows: with several rows of a person use versatile, with a rule for each attribute";
-                self.faults.unsupported("/method/type", detail);
-            }
+            MethodSpec::Decompose(spec) => self.rules(&mut spec.rules, named),
         }
     }
 
-    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut [Thresholds]) {
+    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut Named) {
         let of = self.unit.rows();
-        let stated: Vec<Thresholds> = named.to_vec();
-        let divided: Vec<Option<Thresholds>> = stated.iter().map(|thresholds| thresholds.divided(of)).collect();
+        let stated = std::mem::take(named);
+        let divided = |(name, stated): (&ThresholdsName, &NamedThresholds)| {
+            Some((*name, NamedThresholds::from(stated.stated().divided(of)?)))
+        };
+        let divided: BTreeMap<ThresholdsName, NamedThresholds> = stated.iter().filter_map(divided).collect();
         let mut told: Vec<String> = Vec::new();
         for rule in rules {
             let enforced = match rule.guarantee {
-                Guarantee::Thresholds { stated: name, .. } => {
-                    let at = stated.iter().position(|thresholds| thresholds.name() == name);
-                    at.and_then(|at| divided[at].as_ref()).map(Thresholds::guarantee)
-                }
+                Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(NamedThresholds::guarantee),
                 other => self.unit.enforced(other),
             };
             let Some(enforced) = enforced else {
@@ -73,35 +81,24 @@ impl Enforce<'_> {
             };
             rule.guarantee = enforced;
         }
-        for (thresholds, divided) in named.iter_mut().zip(divided) {
-            if let Some(divided) = divided {
-                *thresholds = divided;
-            }
-        }
+        *named = divided.into_values().map(|enforced| (enforced.name(), enforced)).collect();
     }
 
     /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is
     /// counted otherwise nobody has said what that is.
     fn requirements(&mut self, requirements: &mut [Requirement]) {
-        let of = self.unit.rows();
         for Requirement { pointer, y, measure, .. } in requirements {
             let pointer = child(pointer, "measure");
             let keys = y.iter().filter(|told| matches!(told, Told::Key(_))).count();
             match measure {
-                XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => {
-                    let rows = k.saturating_sub(1).checked_mul(of).and_then(|rows| rows.checked_add(1));
-                    match rows {
-                        Some(rows) => *k = rows,
-                        None => self.too_large(&pointer),
-                    }
-                }
-                XyMeasure::Linkability { h, .. } if keys <= 1 => {
-                    let share = h.denominator().checked_mul(of);
-                    match share.and_then(|share| Ratio::new(h.numerator(), share).ok()) {
-                        Some(share) => *h = share,
-                        None => self.too_large(&pointer),
-                    }
-                }
+                XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => match self.unit.rows_of(*k) {
+                    Some(rows) => *k = rows,
+                    None => self.too_large(&pointer),
+                },
+                XyMeasure::Linkability { h, .. } if keys <= 1 => match self.unit.share_of(*h) {
+                    Some(share) => *h = share,
+                    None => self.too_large(&pointer),
+                },
                 XyMeasure::Anonymity { .. } | XyMeasure::Linkability { .. } => {
                     let detail = "says nothing of persons with several rows: ask for xy_anonymity over the rows of one release, or for \
                                   xy_linkability over those of one at most";

@@ -262,13 +262,31 @@ async fn a_decomposition_is_planned_published_and_attacked() {
     let said = &release["particulars"]["breaches_total"];
     assert!(said["chain"].as_u64().unwrap() <= total && said["forced"] == 0, "{said}");
 
-    // as tables of anybody they are judged apart, and that is said
-    let apart = json!({"release": release["id"], "rules": ["sex, zip, birth -> occ"], "default_guarantee": {"type": "l_diversity", "l": 4}});
-    let judged = server.post("/v1/verifications", &apart).await.ok(200);
-    assert!(
-        judged["warnings"].as_array().unwrap().iter().any(|warning| warning["type"] == "judged-apart"),
-        "{judged:#}"
-    );
+    // both tables are judged together
+    let rules = |l: u64, rules: Value| json!({"release": release["id"], "rules": rules, "default_guarantee": {"type": "l_diversity", "l": l}});
+    let both = json!(["sex, zip, birth -> occ", "sex, zip, birth -> salary"]);
+    let judged = server.post("/v1/verifications", &rules(4, both.clone())).await.ok(200);
+    assert_eq!(judged["verified"], true, "{judged:#}");
+    for rule in judged["rules"].as_array().unwrap() {
+        let held_by = json!({"guardian": "t1", "known": ["sex", "zip", "birth"]});
+        assert_eq!((&rule["holds"], &rule["held_by"]), (&json!(true), &held_by), "{rule:#}");
+        let achieved = &rule["achieved"];
+        assert_eq!((&achieved["k"], &achieved["worst_posterior"]), (&json!(4), &json!({"count": 1, "of": 4})));
+    }
+    let warned = |judged: &Value, name: &str| {
+        judged["warnings"].as_array().unwrap().iter().any(|warning| warning["type"] == name)
+    };
+    assert!(warned(&judged, "judged-together") && warned(&judged, "concluded"), "{judged:#}");
+    assert!(!warned(&judged, "judged-apart") && !warned(&judged, "excludable-values"));
+    let judged = server.post("/v1/verifications", &rules(5, both)).await.ok(200);
+    assert_eq!(judged["verified"], false);
+    for rule in judged["rules"].as_array().unwrap() {
+        assert_eq!((&rule["holds"], &rule["breaks"]["total"]), (&json!(false), &json!(2)), "{rule:#}");
+        assert!(rule["breaks"]["first"][0]["bucket"].is_u64(), "{rule:#}");
+    }
+    // who knows occupations reads salaries in the joint table
+    let judged = server.post("/v1/verifications", &rules(2, json!(["sex, occ -> salary"]))).await.ok(200);
+    assert_eq!(judged["rules"][0]["holds"], false, "{judged:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

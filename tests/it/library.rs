@@ -84,7 +84,7 @@ pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result
         specification: &job.specification,
         table: &job.table,
         streams,
-        beside: None,
+        further: None,
         earlier,
         provenance: &provenance,
     };

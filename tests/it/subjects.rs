@@ -100,6 +100,40 @@ async fn guarantees_hold_of_persons() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn decompositions_hold_of_persons() {
+    let server = Server::start().await;
+    // one to three visits of each of 90 patients
+    let mut rows = String::from("patient,age,disease,cost\n");
+    for (visit, patient) in (0..90_u32).flat_map(|p| (0..=p % 3).map(move |_| p)).enumerate() {
+        rows += &format!("p{patient},{},d{},{}\n", 20 + patient % 37, visit % 9, 100 * (visit * 7 % 12));
+    }
+    let query = "subject=patient&max_rows_per_subject=3&same_people=false&reason=test";
+    let dataset = text(&server.upload(query, rows).await.ok(201)["id"]);
+    let document = |l: Value| {
+        json!({"attributes": {"patient": {"drop": true}, "age": {"publish": true}},
+            "method": {"type": "decompose", "sensitive": ["disease", "cost"], "primary": "disease", "l": l}})
+    };
+    let problem = server.job(&dataset, document(json!({"disease": 4}))).await.problem(422, "invalid-specification");
+    let fault = &problem["errors"][0];
+    assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!("4"), &json!(3)), "{problem:#}");
+    // what is not stated is the largest that rows can keep
+    let release = server.publish(&dataset, document(json!({"cost": 2}))).await;
+    assert_eq!(release["unit"], json!({"subject": "patient", "max_rows": 3}));
+    let of = |l: u64| json!({"type": "l_diversity", "l": l});
+    for (rule, (stated, enforced)) in release["rules"].as_array().unwrap().iter().zip([(3, 9), (2, 6)]) {
+        assert_eq!((&rule["guarantee"], &rule["enforced"]), (&of(stated), &of(enforced)), "{rule:#}");
+    }
+    assert_eq!(release["particulars"]["l"], json!({"disease": 9, "cost": 6}));
+    for bucket in buckets(&server.part(&release, "t1", "primary").await).values() {
+        let size: u64 = bucket.values().sum();
+        assert!(bucket.values().all(|count| count * 9 <= size), "{bucket:?}");
+    }
+    for bucket in buckets(&server.part(&release, "t1", "values1").await).values() {
+        assert!(bucket.len() >= 6, "{bucket:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn classes_hold_so_many_persons() {
     let server = Server::start().await;
     let dataset = uploaded(&server).await;
@@ -224,6 +258,21 @@ fn the_command_line_publishes_and_verifies_persons() {
         fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
         assert_eq!(verify(&[]), Some(1));
     }
+
+    // a person with more rows than the unit says refutes the release; it is no matter of how the command was called
+    fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
+    let answered = |rows: String| {
+        fs::write(path("other.csv"), rows).unwrap();
+        let answer = run(guardian().arg("verify").arg(&out).arg("--json").arg("--original").arg(path("other.csv")));
+        let summary: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        let unit = summary["checks"].as_array().unwrap().iter().find(|check| check["check"] == "unit").unwrap().clone();
+        (answer.status.code(), summary["verified"].clone(), unit["passed"].clone(), unit["detail"].clone())
+    };
+    assert_eq!(answered(visits()), (Some(0), json!(true), json!(true), Value::Null));
+    let crowded = answered(visits().replace("p3,", "p2,"));
+    assert_eq!(crowded, (Some(1), json!(false), json!(false), json!("a subject has more than 3 rows")));
+    let nobody = answered(visits().replace("p3,", ","));
+    assert_eq!(nobody, (Some(1), json!(false), json!(false), json!("a row is of no subject")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,10 @@
 //! Buckets of tables whose guarantees put a bound on each value: small where little is at stake.
 
+use super::MOST_WORK;
 use super::multi::fill_two;
 use super::place::place;
 use super::share::{Share, kinds};
-use super::sizes::{Pruning, two_sizes};
+use super::sizes::{Pruning, two_sizes, work};
 use crate::control::{Cancelled, Control};
 use crate::publication::Guarantee;
 use crate::publish::assign::{Assignment, Values};
@@ -13,7 +14,7 @@ use crate::random::Stream;
 const LARGEST: [u64; 3] = [50, 200, 800];
 
 /// Draws buckets of two sizes that keep `guarantees`, where these bound single values and one of them has a threshold for each.
-/// `None` where they say something else, or where buckets of no two sizes keep them.
+/// `None` where they say something else, or where buckets of no two sizes keep them that can be searched with bounded work.
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
@@ -27,7 +28,8 @@ pub(in crate::publish) fn capped(
     let counts = values.counts();
     let kinds = kinds(counts, &shares);
     let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1).max(fewest);
-    for largest in LARGEST.into_iter().filter(|largest| *largest >= smallest) {
+    let searched = |largest: &u64| *largest >= smallest && work(kinds.len(), smallest, *largest) <= MOST_WORK;
+    for largest in LARGEST.into_iter().filter(searched) {
         if let Some(two) = two_sizes(&kinds, smallest, largest, Pruning::Full, control)? {
             let filled = fill_two(counts, &shares, two);
             return place(values.codes(), counts.len(), &filled, stream, control).map(Some);

@@ -4,6 +4,7 @@
 //! What is decided depends on how often each sensitive value occurs, and on nothing else: the published parts tell that too.
 
 mod capped;
+mod columns;
 mod counterfeits;
 mod flow;
 mod multi;
@@ -19,7 +20,7 @@ pub(super) use capped::capped;
 pub use flow::fill;
 pub use multi::{Filled, Multi, Order};
 pub use place::place;
-pub use share::{Kind as ValueKind, Share, kinds, shares};
+pub use share::{Kind as ValueKind, Share, kinds, shares, strangers};
 pub use sizes::{Class, Pairs, Pruning, Two, loss, one_size, two_are_valid, two_sizes};
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Particulars, Protected, Thresholds};
 use crate::random::{Stream, Streams};
 use crate::spec::{BucketizeSpec, Sizes};
+use optimal::Proposal;
 
 /// So many steps the search for sizes may take.
 const MOST_WORK: u64 = 1 << 32;
@@ -223,8 +225,7 @@ impl Planner<'_> {
             );
             infeasible(detail, "/method/max_size")
         };
-        let rest = (most + 1).saturating_sub(m);
-        let work = rest.saturating_mul(rest).saturating_mul(kinds.len() as u64);
+        let work = sizes::work(kinds.len(), m, most);
         let too_much = |pointer: &str, limit: u64, found: u64| {
             let detail = "the sizes and the values are too many to be searched; allow fewer sizes, or list them";
             Ok(Err(Fault::new(pointer, Kind::WorkLimit, detail).with("limit", limit).with("found", found)))
@@ -239,23 +240,28 @@ impl Planner<'_> {
             }
             Sizes::Two => two_sizes(&kinds, m, most, Pruning::Full, control)?
                 .map_or_else(too_large, |two| Ok((multi::fill_two(counts, shares, two), None))),
-            Sizes::Multi => multi.search(counts.to_vec())?.map_or_else(too_large, |filled| Ok((filled, None))),
+            Sizes::Multi => multi.best(counts)?.0.map_or_else(too_large, |filled| Ok((filled, None))),
             Sizes::Optimal => {
                 let variables = optimal::variables(&kinds, m, most);
                 if variables > optimal::MOST_VARIABLES {
                     return too_much("/method/sizes", optimal::MOST_VARIABLES, variables);
                 }
-                let of = |filled: &Vec<Filled>| loss(&filled.iter().map(|filled| filled.class).collect::<Vec<_>>());
-                let halves = multi.search(counts.to_vec())?;
-                let proposal = optimal::propose(&kinds, m, most);
+                let (many, proved) = multi.best(counts)?;
+                let known: Option<Vec<Class>> =
+                    many.as_ref().map(|many| many.iter().map(|filled| filled.class).collect());
+                let proposal = if many.as_ref().map(|many| Filled::loss(many)) == proved && proved.is_some() {
+                    Proposal::default()
+                } else {
+                    optimal::propose(&kinds, (m, most), known.as_deref(), control)?
+                };
                 // what floats propose is believed where it can be filled
                 let proposed = match &proposal.setting {
                     Some(setting) => fill(counts, shares, setting, control)?,
                     None => None,
                 };
-                let best = halves.into_iter().chain(proposed).min_by_key(of);
+                let best = many.into_iter().chain(proposed).min_by_key(|filled| Filled::loss(filled));
                 best.map_or_else(too_large, |filled| {
-                    let bound = proposal.lower_bound.map(|bound| bound.min(of(&filled)));
+                    let bound = proposal.lower_bound.max(proved).map(|bound| bound.min(Filled::loss(&filled)));
                     Ok((filled, bound))
                 })
             }

@@ -1,7 +1,13 @@
-//! Buckets of many sizes: two, and each half again (the paper's MultiSizeBucketing).
+//! Buckets of many sizes: two, and each half again (the paper's MultiSizeBucketing), or those of a linear program, whose parts of
+//! buckets are made whole.
 
-use super::share::{Share, kinds};
-use super::sizes::{Class, Pruning, Two, loss, two_sizes};
+use std::collections::BTreeMap;
+
+use super::MOST_FILLED;
+use super::columns::{Relaxed, relax};
+use super::flow::fill;
+use super::share::{Kind, Share, kinds};
+use super::sizes::{Class, Pruning, Two, loss, two_sizes, work};
 use crate::control::{Cancelled, Control};
 
 /// Buckets of one size, and how often each value stands in them together.
@@ -12,6 +18,19 @@ pub struct Filled {
     /// Per code, its rows in these buckets.
     pub counts: Vec<u64>,
 }
+
+impl Filled {
+    /// What buckets lose together.
+    #[must_use]
+    pub fn loss(all: &[Self]) -> u64 {
+        loss(&all.iter().map(|filled| filled.class).collect::<Vec<_>>())
+    }
+}
+
+/// So many buckets of each kind are broken up, one after the other, until the rows that are left fill whole ones.
+const BROKEN: [u64; 6] = [0, 1, 2, 4, 8, 16];
+/// So many steps are taken to divide the buckets of two sizes anew.
+const MOST_MENDED: u64 = 1 << 21;
 
 /// Divides the values, each so often as it occurs, among the buckets of two sizes that are valid for them; takes values in the given
 /// order where some have to move.
@@ -105,5 +124,92 @@ impl Multi<'_> {
             }
         }
         Ok(Some(done))
+    }
+
+    /// Buckets of sizes from `m` to `most`: of those of [`Multi::search`] and of a linear program the ones that lose less, mended
+    /// where that is more than a hundredth above what any lose at least. And that bound, where the program gives one.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when told to stop.
+    pub fn best(&self, counts: &[u64]) -> Result<(Option<Vec<Filled>>, Option<u64>), Cancelled> {
+        let halves = self.search(counts.to_vec())?;
+        let kinds = kinds(counts, self.shares);
+        let relaxed = relax(&kinds, self.m, self.most, self.control)?;
+        let bound = relaxed.as_ref().map(|relaxed| relaxed.lower_bound);
+        let whole = match &relaxed {
+            Some(relaxed) => self.whole(counts, &kinds, relaxed)?,
+            None => None,
+        };
+        let best = halves.into_iter().chain(whole).min_by_key(|filled| Filled::loss(filled));
+        let near = |best: &Vec<Filled>| {
+            bound.is_some_and(|bound| 100 * u128::from(Filled::loss(best)) <= 101 * u128::from(bound))
+        };
+        Ok(match best {
+            Some(best) if !near(&best) => (Some(self.mended(best)?), bound),
+            best => (best, bound),
+        })
+    }
+
+    /// Whole buckets of a solution with parts of some: what is left of them is searched by itself. Believed where all can be filled.
+    fn whole(&self, counts: &[u64], kinds: &[Kind], relaxed: &Relaxed) -> Result<Option<Vec<Filled>>, Cancelled> {
+        if relaxed.patterns.is_empty() {
+            return Ok(None);
+        }
+        for broken in BROKEN {
+            let mut setting: BTreeMap<u64, u64> = BTreeMap::new();
+            let mut left: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
+            for (pattern, amount) in &relaxed.patterns {
+                // what is missing to a whole one by rounding is not missed
+                let wanted = ((amount + 1e-6).floor() as u64).saturating_sub(broken);
+                let fits =
+                    left.iter().zip(&pattern.held).filter(|(_, held)| **held > 0).map(|(left, held)| left / held);
+                let number = wanted.min(fits.min().unwrap_or(0));
+                left.iter_mut().zip(&pattern.held).for_each(|(left, held)| *left -= held * number);
+                *setting.entry(pattern.size).or_default() += number;
+            }
+            // each value of a kind gets as much of what is left
+            let of_kind = |(&Kind { values, share, .. }, left): (&Kind, u64)| {
+                (0..values).map(move |value| (left / values + u64::from(value < left % values), share))
+            };
+            let (left, shares): (Vec<u64>, Vec<Share>) = kinds.iter().zip(left).flat_map(of_kind).unzip();
+            if left.iter().any(|left| *left > 0) {
+                let Some(rest) = (Multi { shares: &shares, ..*self }).search(left)? else { continue };
+                rest.iter().for_each(|filled| *setting.entry(filled.class.0).or_default() += filled.class.1);
+            }
+            setting.retain(|_, buckets| *buckets > 0);
+            if (kinds.len() * setting.len()) as u64 > MOST_FILLED {
+                return Ok(None);
+            }
+            let setting: Vec<Class> = setting.into_iter().collect();
+            if let Some(filled) = fill(counts, self.shares, &setting, self.control)? {
+                return Ok(Some(filled));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same with any buckets of two sizes divided anew that lose less then.
+    fn mended(&self, mut filled: Vec<Filled>) -> Result<Vec<Filled>, Cancelled> {
+        let mut steps = 0;
+        'again: loop {
+            for second in 1..filled.len() {
+                for first in 0..second {
+                    let pair = [filled[first].clone(), filled[second].clone()];
+                    let both: Vec<u64> = pair[0].counts.iter().zip(&pair[1].counts).map(|(a, b)| a + b).collect();
+                    steps += work(both.iter().filter(|count| **count > 0).count(), self.m, self.most);
+                    if steps > MOST_MENDED {
+                        return Ok(filled);
+                    }
+                    let anew = self.search(both)?.filter(|anew| Filled::loss(anew) < Filled::loss(&pair));
+                    if let Some(anew) = anew {
+                        filled.remove(second);
+                        filled.remove(first);
+                        filled.extend(anew);
+                        continue 'again;
+                    }
+                }
+            }
+            return Ok(filled);
+        }
     }
 }

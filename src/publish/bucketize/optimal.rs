@@ -1,10 +1,16 @@
 //! Buckets of any sizes with the least loss, by integer programming: how many buckets of each size there are. A solver over floats
 //! proposes; what it proposes is believed only when the flow test fills it.
+//!
+//! The solver's own work is bounded by the number of variables and of nodes of its search tree. It can be told to stop between two
+//! nodes, and not within one.
 
-use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, Variable};
+use microlp::{
+    ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, SolveOutcome, TerminationReason, Variable,
+};
 
 use super::share::{Kind, rows};
 use super::sizes::{Class, loss};
+use crate::control::{Cancelled, Control};
 
 /// So many variables of the program are solved for at most.
 pub(super) const MOST_VARIABLES: u64 = 3_000;
@@ -28,9 +34,17 @@ pub(super) fn variables(kinds: &[Kind], m: u64, most: u64) -> u64 {
     (most + 1).saturating_sub(m).saturating_mul(kinds.len() as u64 + 1)
 }
 
-/// The best setting of sizes from `m` to `most` as far as a bounded search finds it; depends on nothing but the kinds and the sizes.
-#[must_use]
-pub(super) fn propose(kinds: &[Kind], m: u64, most: u64) -> Proposal {
+/// The best setting of sizes from `m` to `most` as far as a bounded search finds it, which begins with `known` buckets where there are
+/// some; depends on nothing but these, the kinds and the sizes.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn propose(
+    kinds: &[Kind],
+    (m, most): (u64, u64),
+    known: Option<&[Class]>,
+    control: &Control,
+) -> Result<Proposal, Cancelled> {
     let rows = rows(kinds);
     let mut problem = Problem::new(OptimizationDirection::Minimize);
     let sizes: Vec<u64> = (m.max(1)..=most.min(rows)).collect();
@@ -63,9 +77,14 @@ pub(super) fn propose(kinds: &[Kind], m: u64, most: u64) -> Proposal {
         held.add(number, -(size as f64));
         problem.add_constraint(held, ComparisonOp::Eq, 0.0);
     }
+    let number_of = |size: &u64| {
+        let of = |known: &[Class]| known.iter().filter(|(other, _)| other == size).map(|(_, buckets)| *buckets).sum();
+        known.map_or(0_u64, of) as f64
+    };
     let mut options = SolveOptions::default();
-    options.node_limit = Some(NODES);
-    let Ok(outcome) = problem.solve_with(options) else { return Proposal::default() };
+    options.warm_start =
+        known.map(|_| sizes.iter().zip(&numbers).map(|(size, number)| (*number, number_of(size))).collect());
+    let Some(outcome) = searched(&problem, options, control)? else { return Ok(Proposal::default()) };
     let bound = outcome.stats().best_bound.filter(|bound| bound.is_finite());
     let lower_bound = bound.map(|bound| (bound * (1.0 - ROUNDING) - ROUNDING).ceil().max(0.0) as u64);
     let setting = outcome.solution().map(|solution| {
@@ -79,5 +98,24 @@ pub(super) fn propose(kinds: &[Kind], m: u64, most: u64) -> Proposal {
         (Some(setting), Some(bound)) => Some(bound.min(loss(setting))),
         (_, bound) => bound,
     };
-    Proposal { setting, lower_bound }
+    Ok(Proposal { setting, lower_bound })
+}
+
+/// Solves one node after the other, so that the search, which goes on where it was, is stopped between them.
+fn searched(
+    problem: &Problem,
+    mut options: SolveOptions,
+    control: &Control,
+) -> Result<Option<SolveOutcome>, Cancelled> {
+    control.check()?;
+    options.node_limit = Some(1);
+    let mut outcome = problem.solve_with(options);
+    loop {
+        control.check()?;
+        let Ok(found) = outcome else { return Ok(None) };
+        if found.termination_reason() != TerminationReason::NodeLimit || found.stats().nodes_solved >= NODES {
+            return Ok(Some(found));
+        }
+        outcome = found.resume();
+    }
 }

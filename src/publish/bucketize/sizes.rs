@@ -173,6 +173,13 @@ fn gcd(a: i128, b: i128) -> (i128, i128) {
     (r.0, s.0)
 }
 
+/// So many steps a search over pairs of sizes from `m` to `most` takes for so many kinds of values.
+#[must_use]
+pub(super) const fn work(kinds: usize, m: u64, most: u64) -> u64 {
+    let sizes = most.saturating_add(1).saturating_sub(m);
+    sizes.saturating_mul(sizes).saturating_mul(kinds as u64)
+}
+
 /// The buckets of one size from `m` to `most` that lose least.
 #[must_use]
 pub fn one_size(kinds: &[Kind], m: u64, most: u64) -> Option<Two> {

@@ -5,9 +5,13 @@
 //! when some world puts it there. The true one is a world, so the possible ones are those that an alternating cycle through it
 //! reaches: the row and the place are strongly connected. Places of one group and primary value are alike, and so are rows with
 //! equal values: one node stands for all of them.
+//!
+//! Where a publication tells that all values of a set are some row's, worlds in which none has one are ruled out, too, group by group
+//! ([`Candidates::covering`]): not all that follows from groups together, but what a reader of one finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cover::{MOST_COVERED, covered, steps};
 use super::{Groups, Sensitive, Sets};
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
@@ -128,6 +132,27 @@ impl Candidates {
             }
         }
         Ok(Self { places })
+    }
+
+    /// What is left where of some attributes every published value is some row's, and readers know it.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub fn covering(mut self, sets: &Sets, exact: &[bool], control: &Control) -> Result<Self, Cancelled> {
+        for (places, sets) in self.places.iter_mut().zip(sets) {
+            control.check()?;
+            for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| exact[*attribute]) {
+                if steps(set.len(), places.len()) > MOST_COVERED {
+                    continue;
+                }
+                let of: Vec<(usize, &BTreeSet<u32>)> =
+                    places.values().map(|place| (place.count, &place.values[attribute])).collect();
+                // the true rows have all of them
+                let Some(left) = covered(set, &of) else { continue };
+                places.values_mut().zip(left).for_each(|(place, left)| place.values[attribute] = left);
+            }
+        }
+        Ok(self)
     }
 
     /// The values of an attribute that are possible in a group.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::designed::{Decomposed, Drawn, Role};
 use super::{
-    Candidates, Groups, MOST_PAIRS, NoNoise, Sensitive, breaches, fresh_pick, fresh_swap, groups_of, pairs, sets_of,
-    swap_noise,
+    Breach, Candidates, Groups, MOST_PAIRS, NoNoise, Sensitive, breaches, fresh_pick, fresh_swap, groups_of, pairs,
+    sets_of, swap_noise,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
@@ -131,14 +131,21 @@ fn draw(
     let truth = sets_of(&sensitive, &groups);
     let has_noise = |at: usize| sets.iter().zip(&truth).any(|(sets, truth)| sets[at] != truth[at]);
     let noisy: Vec<bool> = (0..others.len()).map(has_noise).collect();
+    let exact: Vec<bool> = noisy.iter().map(|noisy| !noisy).collect();
+    let told = |left_out: &BTreeSet<u32>| Candidates::without(&sensitive, &groups, &sets, left_out, control);
     let mut left_out = BTreeSet::new();
-    let mut candidates = Candidates::of(&sensitive, &groups, &sets, control)?;
     if spec.suppress_chain {
-        let told = breaches(&candidates, &l, FEWEST);
-        left_out.extend(told.iter().filter(|told| told.kind == BreachKind::Chain).filter_map(|told| told.primary));
-        if !left_out.is_empty() {
-            candidates = Candidates::without(&sensitive, &groups, &sets, &left_out, control)?;
+        let chains = breaches(&told(&left_out)?, &l, FEWEST);
+        left_out = chained(&chains, &sensitive, &groups, &left_out);
+    }
+    let mut candidates = told(&left_out)?.covering(&sets, &exact, control)?;
+    while spec.suppress_chain {
+        let more = chained(&breaches(&candidates, &l, FEWEST), &sensitive, &groups, &left_out);
+        if more.is_empty() {
+            break;
         }
+        left_out.extend(more);
+        candidates = told(&left_out)?.covering(&sets, &exact, control)?;
     }
     let breaches = breaches(&candidates, &l, FEWEST);
     let alike = Alike { groups: &groups, candidates: &candidates, values: &|group, at| sets[group][at].len() };
@@ -154,6 +161,22 @@ fn draw(
     }
     let noisy = others.iter().zip(&noisy).filter(|(_, noisy)| **noisy).map(|(attr, _)| *attr).collect();
     Ok(Ok(Drawn { left_out, noisy, bounded, repeat_free, breaches, groups, sets }))
+}
+
+/// The primary values of which joint rows are to be left out: those that tell a value, and where one tells it without its joint
+/// rows, for what the rest of its bucket cannot have, those of the rest.
+fn chained(found: &[Breach], sensitive: &Sensitive, groups: &Groups, left_out: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut more = BTreeSet::new();
+    for told in found.iter().filter(|told| told.kind == BreachKind::Chain) {
+        match told.primary {
+            Some(primary) if left_out.contains(&primary) => {
+                more.extend(groups[told.group].iter().map(|&row| sensitive.primary[row as usize]));
+            }
+            primary => more.extend(primary),
+        }
+    }
+    more.retain(|primary| !left_out.contains(primary));
+    more
 }
 
 /// Not even one bucket of all rows could list so many values. Whoever has been checked for eligibility asks for no more than there are.

@@ -6,6 +6,7 @@
 //! sensitive table. [`breaches`] tells what such readers can conclude, so that it is known before anything is published.
 
 mod attack;
+mod cover;
 mod designed;
 mod fresh;
 mod made;

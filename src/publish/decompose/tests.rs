@@ -144,6 +144,33 @@ fn worlds(
     }
 }
 
+/// Police earn 8 and 1, the nurse of the one group 1, the cook of the other 8; both groups list 1 and 8.
+#[test]
+fn what_no_other_row_can_have_is_concluded_where_no_value_is_noise() {
+    let control = Control::default();
+    let sensitive = Sensitive { primary: vec![0, 1, 0, 2], others: vec![vec![8, 1, 1, 8]] };
+    let groups: Groups = vec![vec![0, 1], vec![2, 3]];
+    let sets = sets_of(&sensitive, &groups);
+    let chains = |candidates: &Candidates| -> Vec<(usize, Option<u32>)> {
+        let found = breaches(candidates, &[2], 2).into_iter();
+        found.filter(|told| told.kind == BreachKind::Chain).map(|told| (told.group, told.primary)).collect()
+    };
+    let all = || Candidates::of(&sensitive, &groups, &sets, &control).unwrap();
+    assert_eq!(chains(&all()), [(0, Some(1)), (1, Some(2))]);
+    // somebody earns 8, and the nurse does not
+    let told = all().covering(&sets, &[true], &control).unwrap();
+    assert_eq!(chains(&told), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
+    // 8 may be noise
+    assert_eq!(chains(&all().covering(&sets, &[false], &control).unwrap()), chains(&all()));
+    // without the joint rows of police its salary is still what the nurse cannot earn
+    let without = |left_out: &[u32]| {
+        let candidates = Candidates::without(&sensitive, &groups, &sets, &set(left_out), &control).unwrap();
+        chains(&candidates.covering(&sets, &[true], &control).unwrap())
+    };
+    assert_eq!(without(&[0]), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
+    assert_eq!(without(&[1, 2]), []);
+}
+
 fn sensitive(rows: &[(u32, u32, u32)]) -> Sensitive {
     Sensitive {
         primary: rows.iter().map(|row| row.0).collect(),
@@ -203,6 +230,55 @@ proptest! {
                 let forced = |value: u32| of_group.iter().filter(|(_, values)| values.len() == 1 && values.contains(&value)).count();
                 let any = (0..3).any(|value| forced(value) * 2 > of_group.len());
                 prop_assert_eq!(breach(BreachKind::Forced, None), any);
+            }
+        }
+    }
+
+    #[test]
+    fn what_some_world_has_is_not_ruled_out(
+        rows in prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..2), 7),
+        cut in 1_usize..7,
+    ) {
+        let sensitive = sensitive(&rows);
+        let groups: Groups = vec![(0..cut as u32).collect(), (cut as u32..7).collect()];
+        let sets = sets_of(&sensitive, &groups);
+        let places: Vec<(usize, u32)> =
+            groups.iter().enumerate().flat_map(|(group, rows)| rows.iter().map(move |&row| (group, row))).collect();
+        let mut at_place = vec![vec![BTreeSet::new(); 2]; 7];
+        let mut alike = vec![vec![0; 2]; 2];
+        worlds(&sensitive, &places, &sets, &mut Vec::new(), &mut |world| {
+            let of = |group: usize, attribute: usize| -> Vec<u32> {
+                let here = places.iter().zip(world).filter(|((of, _), _)| *of == group);
+                here.map(|(_, &row)| sensitive.others[attribute][row as usize]).collect()
+            };
+            let each = || (0..2).flat_map(|group| (0..2).map(move |attribute| (group, attribute)));
+            if each().any(|(group, attribute)| set(&of(group, attribute)) != sets[group][attribute]) {
+                return;
+            }
+            for (group, attribute) in each() {
+                let values = of(group, attribute);
+                let most = values.iter().map(|value| values.iter().filter(|other| *other == value).count()).max().unwrap_or(0);
+                alike[group][attribute] = most.max(alike[group][attribute]);
+            }
+            for (of, &row) in at_place.iter_mut().zip(world) {
+                (0..2).for_each(|attribute| { of[attribute].insert(sensitive.others[attribute][row as usize]); });
+            }
+        });
+        let all = Candidates::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let told = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
+        for (group, of) in alike.iter().enumerate() {
+            for (attribute, most) in of.iter().enumerate() {
+                prop_assert!(*most <= told.most_alike(group, attribute));
+            }
+        }
+        for fewest in 2..4 {
+            let found = breaches(&told, &[2, 2], fewest);
+            for chain in found.iter().filter(|told| told.kind == BreachKind::Chain) {
+                let here = |(at, truth): &(usize, u32)| {
+                    *at == chain.group && Some(sensitive.primary[*truth as usize]) == chain.primary
+                };
+                let place = places.iter().position(here).unwrap();
+                prop_assert!(at_place[place][chain.attribute].len() < fewest, "{chain:?}");
             }
         }
     }

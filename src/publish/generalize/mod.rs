@@ -10,7 +10,7 @@ mod method;
 
 pub use cells::{Covering, Interval, intervals, nodes, sets};
 pub use method::Generalize;
-pub(in crate::publish) use method::{canonical, interval_cells};
+pub(in crate::publish) use method::interval_cells;
 
 use super::assign::Assignment;
 use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated};
@@ -84,7 +84,7 @@ impl Generalization {
         let min_bucket = self.k.max(fewest).max(1) as usize;
         let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket };
         let space = Space::of(table, self.quasi_identifiers, stated);
-        Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
+        Ok(partition::partition(space, table.rows(), limits, &mut judge, control)?)
     }
 }
 

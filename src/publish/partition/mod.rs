@@ -3,7 +3,8 @@
 //!
 //! Of a bucket all that is kept is a stretch of one array of rows, in rising order. A split counts or selects the median,
 //! then deals the rows to both sides in one pass: O(n log n) per dimension when halves are even, without an allocation per
-//! bucket.
+//! bucket. When the rows of a bucket have become few among all, rows are renumbered bucket by bucket, so that those of one lie
+//! together in memory again.
 
 mod require;
 mod tally;
@@ -17,7 +18,14 @@ pub use tally::{Groups, Tally};
 
 use super::assign::Assignment;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Table, Terrain};
+use crate::with_codes;
+
+/// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
+const SPARSE: usize = 16;
+
+/// They are not when there are at most so many: these stay near the processor wherever they are. Tests have small tables.
+const NEAR: usize = if cfg!(test) { 1 } else { 1 << 10 };
 
 /// How a bucket is halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +87,7 @@ pub struct Space {
 struct Dimension {
     axis: Axis,
     /// The ordinal of each row.
-    ordinals: Vec<u32>,
+    ordinals: Codes,
     /// How far the smallest and the largest value of the table are apart.
     span: u64,
 }
@@ -91,14 +99,28 @@ impl Space {
         let dimension = |attr| {
             let column = table.column(attr);
             let axis = stated.axis(attr).unwrap_or_else(|| Axis::of(&column.domain));
-            let ordinals: Vec<u32> = column.codes.iter().map(|code| axis.ordinal(code)).collect();
-            let low = ordinals.iter().copied().min().unwrap_or(0);
-            let high = ordinals.iter().copied().max().unwrap_or(0);
+            let of_code: Vec<u32> = (0..column.domain.len() as u32).map(|code| axis.ordinal(code)).collect();
+            let (low, high) = range(&column.codes, &of_code);
+            let most = of_code.iter().copied().max().map_or(0, |most| most as usize + 1);
+            let ordinals = Codes::collect(most, column.codes.iter().map(|code| of_code[code as usize]));
             let span = if low < high { axis.width(low, high) } else { 0 };
             Dimension { axis, ordinals, span }
         };
         Self { dimensions: attributes.iter().map(dimension).collect() }
     }
+
+    /// What was row `order[row]` is `row` from now on.
+    fn reorder(&mut self, order: &[u32]) {
+        self.dimensions.iter_mut().for_each(|dimension| dimension.ordinals = dimension.ordinals.gather(order));
+    }
+}
+
+/// The smallest and the largest ordinal that occurs.
+fn range(codes: &Codes, of_code: &[u32]) -> (u32, u32) {
+    let mut occurs = vec![false; of_code.len()];
+    with_codes!(codes, codes => codes.iter().for_each(|&code| occurs[code as usize] = true));
+    let occurring = || of_code.iter().zip(&occurs).filter(|(_, occurs)| **occurs).map(|(ordinal, _)| *ordinal);
+    (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
 }
 
 /// Says which splits are made, and is told what became of them.
@@ -109,6 +131,9 @@ pub trait Judge {
 
     /// `bucket` is not split any more.
     fn closed(&mut self, _bucket: u32) {}
+
+    /// Rows are renumbered: what was row `order[row]` is `row` from now on.
+    fn reorder(&mut self, order: &[u32]);
 }
 
 /// The splits of one bucket, the dimension with the largest share of its span first; of equal ones the first attribute.
@@ -125,6 +150,8 @@ pub struct Candidates<'a> {
 pub struct Scratch {
     /// `(width, span, dimension)` of the bucket's dimensions.
     order: Vec<(u64, u64, usize)>,
+    /// The ordinals of the bucket's rows, and the same in another order.
+    of_rows: Vec<u32>,
     ordinals: Vec<u32>,
     left: Vec<u32>,
     right: Vec<u32>,
@@ -136,12 +163,13 @@ impl<'a> Candidates<'a> {
     pub fn of(space: &'a Space, split: Split, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
         scratch.order.clear();
         for (index, dimension) in space.dimensions.iter().enumerate() {
-            let (mut low, mut high) = (u32::MAX, 0);
-            for &row in rows {
-                let ordinal = dimension.ordinals[row as usize];
-                low = low.min(ordinal);
-                high = high.max(ordinal);
-            }
+            let (low, high) = with_codes!(&dimension.ordinals, ordinals => {
+                let first = rows.first().map_or(0, |&row| ordinals[row as usize]);
+                let (low, high) = rows.iter().map(|&row| ordinals[row as usize]).fold((first, first), |(low, high), ordinal| {
+                    (low.min(ordinal), high.max(ordinal))
+                });
+                (u32::from(low), u32::from(high))
+            });
             if low < high {
                 scratch.order.push((dimension.axis.width(low, high), dimension.span, index));
             }
@@ -167,9 +195,10 @@ fn wider((width_a, span_a, a): (u64, u64, usize), (width_b, span_b, b): (u64, u6
 
 impl Scratch {
     /// Deals `rows` to both sides of the median of `ordinals`, of which at least two differ.
-    fn cut(&mut self, ordinals: &[u32], rows: &[u32], split: Split) {
-        self.ordinals.clear();
-        self.ordinals.extend(rows.iter().map(|&row| ordinals[row as usize]));
+    fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: Split) {
+        self.of_rows.clear();
+        with_codes!(ordinals, ordinals => self.of_rows.extend(rows.iter().map(|&row| u32::from(ordinals[row as usize]))));
+        self.ordinals.clone_from(&self.of_rows);
         let middle = match split {
             Split::Relaxed => rows.len() / 2,
             Split::Strict => (rows.len() - 1) / 2,
@@ -183,8 +212,8 @@ impl Scratch {
         };
         self.left.clear();
         self.right.clear();
-        for &row in rows {
-            let side = match ordinals[row as usize].cmp(&median) {
+        for (&row, ordinal) in rows.iter().zip(&self.of_rows) {
+            let side = match ordinal.cmp(&median) {
                 Ordering::Less => &mut self.left,
                 Ordering::Equal if of_median > 0 => {
                     of_median -= 1;
@@ -206,13 +235,28 @@ impl Scratch {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn partition(
-    space: &Space,
+    space: Space,
     rows: usize,
     limits: Limits,
     judge: &mut impl Judge,
     control: &Control,
 ) -> Result<Assignment, Cancelled> {
+    partition_near(space, rows, limits, judge, NEAR, control)
+}
+
+/// The same, where rows are renumbered while buckets have more than `near` rows.
+fn partition_near(
+    mut space: Space,
+    rows: usize,
+    limits: Limits,
+    judge: &mut impl Judge,
+    near: usize,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    // the rows of buckets, one bucket behind the other, and what they are called outside of here
     let mut order: Vec<u32> = (0..rows as u32).collect();
+    let mut outside: Option<Vec<u32>> = None;
+    let mut among = rows;
     let mut bucket_of = vec![0; rows];
     let mut scratch = Scratch::default();
     let mut open: VecDeque<(u32, Range<usize>)> = VecDeque::new();
@@ -222,7 +266,17 @@ pub fn partition(
     let (mut made, mut closed) = (1, 0);
     while let Some((bucket, range)) = open.pop_front() {
         control.check()?;
-        match first_allowed(space, bucket, &order[range.clone()], limits, judge, &mut scratch, control)? {
+        if range.len() > near && range.len() <= among / SPARSE {
+            among = range.len();
+            space.reorder(&order);
+            judge.reorder(&order);
+            outside = Some(match outside {
+                None => order.clone(),
+                Some(outside) => order.iter().map(|&row| outside[row as usize]).collect(),
+            });
+            order.iter_mut().zip(0..).for_each(|(row, at)| *row = at);
+        }
+        match first_allowed(&space, bucket, &order[range.clone()], limits, judge, &mut scratch, control)? {
             Some(halves) => {
                 let middle = range.start + halves;
                 order[range.start..middle].copy_from_slice(&scratch.left);
@@ -233,7 +287,10 @@ pub fn partition(
             }
             None => {
                 judge.closed(bucket);
-                order[range.clone()].iter().for_each(|&row| bucket_of[row as usize] = closed);
+                for &row in &order[range.clone()] {
+                    let row = outside.as_ref().map_or(row, |outside| outside[row as usize]);
+                    bucket_of[row as usize] = closed;
+                }
                 closed += 1;
                 control.advance(range.len() as u64)?;
             }

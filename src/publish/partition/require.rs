@@ -1,7 +1,9 @@
 //! What every bucket must keep alone.
 
+use std::borrow::Cow;
+
 use super::{Groups, Judge, Tally};
-use crate::microdata::Column;
+use crate::microdata::{Codes, Column};
 
 /// A predicate on counts: each value that occurs once, with its count, values rising.
 pub type Predicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + 'a>;
@@ -19,15 +21,29 @@ pub struct Requirement<'a> {
 /// Allows the splits whose halves both keep every requirement.
 #[derive(Default)]
 pub struct Each<'a> {
-    requirements: Vec<Requirement<'a>>,
+    requirements: Vec<Required<'a>>,
     tally: Tally,
+}
+
+/// A requirement, of rows as they are called now.
+struct Required<'a> {
+    groups: Option<Cow<'a, Groups>>,
+    codes: Cow<'a, Codes>,
+    values: usize,
+    holds: Predicate<'a>,
 }
 
 impl<'a> Each<'a> {
     /// Holds every bucket to `requirements`.
     #[must_use]
     pub fn new(requirements: Vec<Requirement<'a>>) -> Self {
-        Self { requirements, tally: Tally::default() }
+        let required = |Requirement { groups, sensitive, holds }: Requirement<'a>| Required {
+            groups: groups.map(Cow::Borrowed),
+            codes: Cow::Borrowed(&sensitive.codes),
+            values: sensitive.domain.len(),
+            holds,
+        };
+        Self { requirements: requirements.into_iter().map(required).collect(), tally: Tally::default() }
     }
 
     /// Whether the bucket of `rows` keeps every requirement.
@@ -38,9 +54,9 @@ impl<'a> Each<'a> {
     /// The first requirement that the bucket of `rows` breaks, and the counts of the first group that does.
     pub fn first_broken(&mut self, rows: &[u32]) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
-            let Requirement { groups, sensitive, holds } = requirement;
+            let Required { groups, codes, values, holds } = requirement;
             let mut broken = None;
-            self.tally.groups(rows, *groups, &sensitive.codes, sensitive.domain.len(), |_, counts| {
+            self.tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
                 let kept = holds(counts);
                 if !kept {
                     broken = Some((index, counts.to_vec()));
@@ -55,5 +71,14 @@ impl<'a> Each<'a> {
 impl Judge for Each<'_> {
     fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
         self.holds(left) && self.holds(right)
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        for Required { groups, codes, .. } in &mut self.requirements {
+            *codes = Cow::Owned(codes.gather(order));
+            if let Some(groups) = groups {
+                *groups = Cow::Owned(groups.gather(order));
+            }
+        }
     }
 }

@@ -14,6 +14,14 @@ pub struct Groups {
     pub count: u32,
 }
 
+impl Groups {
+    /// The groups of these rows, in their order.
+    #[must_use]
+    pub fn gather(&self, order: &[u32]) -> Self {
+        Self { of_row: order.iter().map(|&row| self.of_row[row as usize]).collect(), count: self.count }
+    }
+}
+
 /// Counts for one bucket after another, in the same memory.
 #[derive(Default)]
 pub struct Tally {

@@ -9,6 +9,7 @@ use crate::microdata::{AttrSet, Table};
 use crate::publish::partition::Groups;
 
 /// The values that a slicing puts side by side, numbered column by column.
+#[derive(Clone)]
 pub struct Keys {
     /// The value of each row in every column but the sensitive one.
     pub(super) others: Vec<Groups>,
@@ -16,63 +17,82 @@ pub struct Keys {
     pub(super) beside: Groups,
 }
 
+impl Keys {
+    /// The keys of these rows, in their order.
+    pub(super) fn gather(&self, order: &[u32]) -> Self {
+        let others = self.others.iter().map(|other| other.gather(order)).collect();
+        Self { others, beside: self.beside.gather(order) }
+    }
+
+    /// Numbers the rows as an adversary knows them.
+    pub(super) fn together(&self, control: &Control) -> Result<Groups, Cancelled> {
+        let columns = std::iter::once(&self.beside).chain(&self.others);
+        let columns = columns.map(|groups| (groups.count, groups.of_row.iter().copied()));
+        combined(self.beside.of_row.len(), columns, control)
+    }
+}
+
+/// Numbers groups in the order of their first rows. The new number of each; groups without rows come last.
+pub(super) fn renumber(groups: &mut Groups) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; groups.count as usize];
+    let mut next = 0;
+    let mut number = |number: &mut u32| {
+        if *number == u32::MAX {
+            *number = next;
+            next += 1;
+        }
+        *number
+    };
+    groups.of_row.iter_mut().for_each(|group| *group = number(&mut numbers[*group as usize]));
+    numbers.iter_mut().for_each(|group| {
+        number(group);
+    });
+    numbers
+}
+
 /// Numbers the values of `attributes` that occur together. All rows have the same value of no attributes.
 pub(super) fn together(table: &Table, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
-    let mut groups = Groups { of_row: vec![0; table.rows()], count: 1 };
-    for attr in attributes.iter() {
-        let column = table.column(attr);
-        let codes = Groups { of_row: column.codes.iter().collect(), count: column.domain.len() as u32 };
-        groups = if groups.count == 1 { codes } else { pairs(&groups, &codes, control)? };
-    }
-    Ok(groups)
+    let columns = attributes.iter().map(|attr| table.column(attr));
+    let columns = columns.map(|column| (column.domain.len() as u32, column.codes.iter()));
+    combined(table.rows(), columns, control)
 }
 
-/// Numbers pairs of groups, in the order of their first rows.
-fn pairs(a: &Groups, b: &Groups, control: &Control) -> Result<Groups, Cancelled> {
-    let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
-    let mut of_row = Vec::with_capacity(a.of_row.len());
-    for (a, b) in a.of_row.chunks(Control::STRIDE).zip(b.of_row.chunks(Control::STRIDE)) {
+/// Numbers the values of several columns that occur together, `(how many there may be, those of the rows)`, in the order of their first
+/// rows; those of a single column keep their numbers.
+///
+/// A row's values make one number while there are few enough combinations, so that hardly more than one table is hashed.
+fn combined(
+    rows: usize,
+    columns: impl Iterator<Item = (u32, impl Iterator<Item = u32>)>,
+    control: &Control,
+) -> Result<Groups, Cancelled> {
+    let mut keys = vec![0; rows];
+    let (mut combinations, mut numbered) = (1, true);
+    for (count, values) in columns {
         control.check()?;
-        for (&a, &b) in a.iter().zip(b) {
+        let count = u64::from(count.max(1));
+        if combinations > u64::MAX / count {
+            combinations = u64::from(number(&mut keys, control)?);
+        }
+        numbered = combinations == 1;
+        combinations *= count;
+        keys.iter_mut().zip(values).for_each(|(key, value)| *key = *key * count + u64::from(value));
+    }
+    if !numbered {
+        combinations = u64::from(number(&mut keys, control)?);
+    }
+    Ok(Groups { of_row: keys.into_iter().map(|key| key as u32).collect(), count: combinations as u32 })
+}
+
+/// Numbers keys in the order of their first rows. How many differ.
+fn number(keys: &mut [u64], control: &Control) -> Result<u32, Cancelled> {
+    let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
+    for keys in keys.chunks_mut(Control::STRIDE) {
+        control.check()?;
+        for key in keys {
             let next = numbers.len() as u32;
-            of_row.push(*numbers.entry(u64::from(a) << 32 | u64::from(b)).or_insert(next));
+            *key = u64::from(*numbers.entry(*key).or_insert(next));
         }
     }
-    Ok(Groups { of_row, count: numbers.len() as u32 })
-}
-
-/// The distinct rows of a table as an adversary knows them.
-pub(super) struct Identities {
-    /// The values of each identity, column by column, the sensitive column last; one identity behind the other.
-    values: Vec<u32>,
-    width: usize,
-}
-
-impl Identities {
-    pub(super) fn of(keys: &Keys, control: &Control) -> Result<Self, Cancelled> {
-        let mut groups = keys.beside.clone();
-        for other in &keys.others {
-            groups = pairs(&groups, other, control)?;
-        }
-        let width = keys.others.len() + 1;
-        let mut values = Vec::with_capacity(groups.count as usize * width);
-        let mut seen = vec![false; groups.count as usize];
-        for (row, &group) in groups.of_row.iter().enumerate() {
-            if !std::mem::replace(&mut seen[group as usize], true) {
-                values.extend(keys.others.iter().map(|other| other.of_row[row]));
-                values.push(keys.beside.of_row[row]);
-            }
-        }
-        Ok(Self { values, width })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len() / self.width
-    }
-
-    /// The values of an identity in every column but the sensitive one, and beside the sensitive attribute.
-    pub(super) fn get(&self, identity: u32) -> (&[u32], u32) {
-        let values = &self.values[identity as usize * self.width..][..self.width];
-        (&values[..self.width - 1], values[self.width - 1])
-    }
+    Ok(numbers.len() as u32)
 }

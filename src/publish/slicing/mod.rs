@@ -186,13 +186,12 @@ impl Slicing {
         }
         let columns = self.columns.divide(table, self.attributes, self.sensitive, &self.bins, control)?;
         if is_cover(&columns) {
-            let buckets = self.cover(table, &columns, stated, self.splits(table, stated), control)?;
+            let buckets = self.cover(table, &columns, stated, control)?;
             let boxes = columns.iter().map(|_| None).collect();
             return Ok(Sliced { columns, boxes, buckets });
         }
         let boxes = self.boxes(table, &columns, stated, control)?;
-        let keys = keys_of(table, &columns, &boxes, self.sensitive, control)?;
-        let buckets = self.buckets(table, &keys, stated, control)?;
+        let buckets = self.buckets(table, &columns, &boxes, stated, control)?;
         Ok(Sliced { columns, boxes, buckets })
     }
 
@@ -219,43 +218,50 @@ impl Slicing {
         columns.iter().map(of_column).collect()
     }
 
-    /// Along what rows are split, and how far.
-    fn splits(&self, table: &Table, stated: &dyn Stated) -> (Space, Limits) {
-        let dimensions = self.dimensions.unwrap_or(self.attributes.without(self.sensitive));
+    /// Along what rows are split.
+    fn space(&self, table: &Table, stated: &dyn Stated) -> Space {
+        Space::of(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
+    }
+
+    /// How far rows are split.
+    fn limits(&self) -> Limits {
         let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
-        let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) };
-        (Space::of(table, dimensions, stated), limits)
+        Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) }
     }
 
     /// The tuple partition.
     fn buckets(
         &self,
         table: &Table,
-        keys: &Keys,
+        columns: &[AttrSet],
+        boxes: &[Option<Assignment>],
         stated: &dyn Stated,
         control: &Control,
     ) -> Result<Assignment, Unsliced> {
-        let (space, limits) = self.splits(table, stated);
+        let space = || self.space(table, stated);
+        let limits = self.limits();
         let sensitive = table.column(self.sensitive);
         let mixture = |l, weights| -> Result<Assignment, Unsliced> {
             let bound = Bound { l, terrain: stated.terrain(self.sensitive) };
-            let begun = Mixture::begin(keys, sensitive, bound, weights, control)?;
-            let mut judge = begun.ok_or_else(|| self.worst(table, keys))?;
-            Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
+            let keys = keys_of(table, columns, boxes, self.sensitive, control)?;
+            let begun = Mixture::begin(&keys, sensitive, bound, weights, control)?;
+            let mut judge = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
+            Ok(partition::partition(space(), table.rows(), limits, &mut judge, control)?)
         };
         match &self.diversity {
             Diversity::Mixture(l) => mixture(*l, Weights::Shares),
             Diversity::MixtureWeighted(l) => mixture(*l, Weights::SharesAndSizes),
             Diversity::Bucket(guarantees) => {
+                let beside = beside_of(table, columns, boxes, self.sensitive, control)?;
                 let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
                 let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
-                let groups = (keys.beside.count > 1).then_some(&keys.beside);
+                let groups = (beside.count > 1).then_some(&beside);
                 let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
                 let all: Vec<u32> = (0..table.rows() as u32).collect();
                 if !judge.holds(&all) {
-                    return Err(self.worst(table, keys));
+                    return Err(self.worst(table, &beside));
                 }
-                Ok(partition::partition(&space, table.rows(), limits, &mut judge, control)?)
+                Ok(partition::partition(space(), table.rows(), limits, &mut judge, control)?)
             }
         }
     }
@@ -275,7 +281,7 @@ impl Slicing {
             return self.check_cover(table, columns, stated, control);
         }
         let boxes = self.boxes(table, columns, stated, control)?;
-        let keys = keys_of(table, columns, &boxes, self.sensitive, control)?;
+        let beside = beside_of(table, columns, &boxes, self.sensitive, control)?;
         let sensitive = table.column(self.sensitive);
         let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
         let guarantees = match &self.diversity {
@@ -287,18 +293,18 @@ impl Slicing {
             }
         };
         let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
-        let groups = (keys.beside.count > 1).then_some(&keys.beside);
+        let groups = (beside.count > 1).then_some(&beside);
         let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
         let all: Vec<u32> = (0..table.rows() as u32).collect();
-        if judge.holds(&all) { Ok(()) } else { Err(self.worst(table, &keys)) }
+        if judge.holds(&all) { Ok(()) } else { Err(self.worst(table, &beside)) }
     }
 
     /// Where a sensitive value takes the largest share of the rows that are alike beside it.
-    fn worst(&self, table: &Table, keys: &Keys) -> Unsliced {
+    fn worst(&self, table: &Table, beside: &Groups) -> Unsliced {
         let sensitive = table.column(self.sensitive);
         let all: Vec<u32> = (0..table.rows() as u32).collect();
         let (mut most, mut of) = (0, 1);
-        Tally::default().groups(&all, Some(&keys.beside), &sensitive.codes, sensitive.domain.len(), |_, counts| {
+        Tally::default().groups(&all, Some(beside), &sensitive.codes, sensitive.domain.len(), |_, counts| {
             let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
             let rows: u64 = counts.iter().map(|(_, count)| count).sum();
             if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {
@@ -327,19 +333,38 @@ fn keys_of(
     sensitive: Attr,
     control: &Control,
 ) -> Result<Keys, Cancelled> {
-    let (mut others, mut beside) = (Vec::with_capacity(columns.len()), None);
-    for (&column, boxes) in columns.iter().zip(boxes) {
-        let groups = match boxes {
-            Some(boxes) => Groups { of_row: boxes.bucket_of.clone(), count: boxes.buckets },
-            None => keys::together(table, column.without(sensitive), control)?,
-        };
-        if column.contains(sensitive) { beside = Some(groups) } else { others.push(groups) }
+    let others = columns.iter().zip(boxes).filter(|(column, _)| !column.contains(sensitive));
+    let others = others.map(|(&column, boxes)| known_by(table, column, boxes.as_ref(), control));
+    Ok(Keys {
+        others: others.collect::<Result<_, _>>()?,
+        beside: beside_of(table, columns, boxes, sensitive, control)?,
+    })
+}
+
+/// What rows are known by in the sensitive column.
+fn beside_of(
+    table: &Table,
+    columns: &[AttrSet],
+    boxes: &[Option<Assignment>],
+    sensitive: Attr,
+    control: &Control,
+) -> Result<Groups, Cancelled> {
+    let column = columns.iter().zip(boxes).find(|(column, _)| column.contains(sensitive));
+    let (column, boxes) = column.map_or((AttrSet::EMPTY, None), |(column, boxes)| (*column, boxes.as_ref()));
+    known_by(table, column.without(sensitive), boxes, control)
+}
+
+/// What rows are known by in a column without the sensitive attribute.
+fn known_by(
+    table: &Table,
+    column: AttrSet,
+    boxes: Option<&Assignment>,
+    control: &Control,
+) -> Result<Groups, Cancelled> {
+    match boxes {
+        Some(boxes) => Ok(Groups { of_row: boxes.bucket_of.clone(), count: boxes.buckets }),
+        None => keys::together(table, column, control),
     }
-    let beside = match beside {
-        Some(beside) => beside,
-        None => keys::together(table, AttrSet::EMPTY, control)?,
-    };
-    Ok(Keys { others, beside })
 }
 
 #[cfg(test)]

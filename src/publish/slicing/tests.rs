@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::counts::{Counts, Trial};
-use super::posterior::Judge;
+use super::counts::Trial;
+use super::posterior::{Judge, Weighed};
 use super::*;
 use crate::audit::{self, GivenPart, GivenTable, Tuples};
 use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, Terrain, phi_squared};
@@ -292,8 +292,8 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
             (0..8).all(|row: usize| {
                 let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
                 let beside = keys.beside.of_row[row];
-                let matching: Vec<&dyn Counts> =
-                    counted.iter().filter(|bucket| bucket.matches(&others, beside)).map(|bucket| bucket as _).collect();
+                let matching = counted.iter().filter(|bucket| bucket.matches(&others, beside));
+                let matching: Vec<Weighed<'_>> = matching.map(|bucket| Weighed::of(&others, bucket)).collect();
                 judge.holds(&others, beside, &matching)
             })
         };

@@ -22,12 +22,11 @@
 //!
 //! Another table in which u's attributes stand together ties matchings that are independent here, so that nothing is sealed.
 
-use super::TooDense;
 use super::margins::{Counts, Margins, rows_of};
 use super::weights::{self, Fraction, Ln, Weight, Worst};
+use super::{Halves, TooDense};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
-use crate::publish::partition;
 use crate::publish::slicing::counts::Bound;
 
 /// Allows the splits whose halves keep the bound alone.
@@ -231,7 +230,7 @@ impl Found {
     }
 }
 
-impl partition::Judge for Alone<'_> {
+impl Halves for Alone<'_> {
     fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
         self.holds(left) && self.holds(right)
     }

@@ -12,13 +12,12 @@
 
 use smallvec::SmallVec;
 
-use super::TooDense;
 use super::join::Join;
 use super::margins::{Counts, Margins, rows_of};
 use super::weights::{self, Fraction, Ln, Weight, Worst};
+use super::{Halves, TooDense};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
-use crate::publish::partition;
 use crate::publish::slicing::counts::Bound;
 use crate::publish::slicing::posterior::Weights;
 
@@ -259,7 +258,7 @@ struct Change {
     bad_in: u32,
 }
 
-impl partition::Judge for Mixed<'_> {
+impl Halves for Mixed<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         // what would take too long is not allowed; halves take no longer than the whole
         let (Ok(left), Ok(right)) = (self.bucket(left), self.bucket(right)) else { return false };

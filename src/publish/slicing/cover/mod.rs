@@ -20,7 +20,7 @@ use crate::control::Control;
 use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::Assignment;
-use crate::publish::partition::{self, Judge, Limits, Space, Stated};
+use crate::publish::partition::{self, Judge, Stated};
 
 /// So many columns may have the sensitive attribute: all choices of them are looked at.
 pub(super) const MOST_SENSITIVE: usize = 4;
@@ -68,11 +68,11 @@ impl Slicing {
         table: &Table,
         columns: &[AttrSet],
         stated: &dyn Stated,
-        (space, limits): (Space, Limits),
         control: &Control,
     ) -> Result<Assignment, Unsliced> {
-        let part = |judge: &mut dyn Judge| -> Result<Assignment, Unsliced> {
-            Ok(partition::partition(&space, table.rows(), limits, &mut Dynamic(judge), control)?)
+        let part = |judge: &mut dyn Halves| -> Result<Assignment, Unsliced> {
+            let (space, mut judge) = (self.space(table, stated), Renamed::of(judge));
+            Ok(partition::partition(space, table.rows(), self.limits(), &mut judge, control)?)
         };
         match self.begin(table, columns, stated, control)? {
             Begun::Alone(mut alone) => part(&mut alone),
@@ -158,16 +158,46 @@ fn of_shares(guarantees: &[Guarantee]) -> Option<Ratio> {
     all?.into_iter().max()
 }
 
-/// Any judge.
-struct Dynamic<'a>(&'a mut dyn Judge);
+/// Says which splits are made, by rows of the table.
+trait Halves {
+    /// As [`Judge::allows`].
+    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
 
-impl Judge for Dynamic<'_> {
+    /// As [`Judge::closed`].
+    fn closed(&mut self, _bucket: u32) {}
+}
+
+/// A judge for whom rows keep their names.
+struct Renamed<'a> {
+    judge: &'a mut dyn Halves,
+    /// What rows are called in the table, once they were renumbered.
+    names: Option<Vec<u32>>,
+    halves: [Vec<u32>; 2],
+}
+
+impl<'a> Renamed<'a> {
+    const fn of(judge: &'a mut dyn Halves) -> Self {
+        Self { judge, names: None, halves: [Vec::new(), Vec::new()] }
+    }
+}
+
+impl Judge for Renamed<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
-        self.0.allows(bucket, left, right)
+        let Some(names) = &self.names else { return self.judge.allows(bucket, left, right) };
+        for (half, rows) in self.halves.iter_mut().zip([left, right]) {
+            half.clear();
+            half.extend(rows.iter().map(|&row| names[row as usize]));
+        }
+        self.judge.allows(bucket, &self.halves[0], &self.halves[1])
     }
 
     fn closed(&mut self, bucket: u32) {
-        self.0.closed(bucket);
+        self.judge.closed(bucket);
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        let named = |&row: &u32| self.names.as_ref().map_or(row, |names| names[row as usize]);
+        self.names = Some(order.iter().map(named).collect());
     }
 }
 

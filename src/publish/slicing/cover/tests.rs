@@ -111,6 +111,25 @@ fn too_many_combinations_are_refused() {
     assert!(matches!(stopped, Err(Unsliced::Cancelled(_))));
 }
 
+#[test]
+fn rows_keep_their_names() {
+    struct Told(Vec<Vec<u32>>);
+    impl Halves for Told {
+        fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
+            self.0.extend([left.to_vec(), right.to_vec()]);
+            true
+        }
+    }
+    let mut told = Told(Vec::new());
+    let mut renamed = Renamed::of(&mut told);
+    renamed.allows(0, &[0], &[1, 2]);
+    renamed.reorder(&[2, 0, 1]);
+    renamed.allows(0, &[0], &[1, 2]);
+    renamed.reorder(&[1, 2, 0]);
+    renamed.allows(0, &[0], &[1, 2]);
+    assert_eq!(told.0, [vec![0], vec![1, 2], vec![2], vec![0, 1], vec![0], vec![1, 2]]);
+}
+
 /// Codes of each row.
 type Rows = Vec<Vec<u32>>;
 

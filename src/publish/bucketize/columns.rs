@@ -1,0 +1,211 @@
+//! What buckets of any sizes lose at least, and how many of which there would be if parts of buckets were buckets: a linear program over
+//! all that single buckets may hold, solved by columns. Prices of values say which bucket would gain most; of each size that is the
+//! one that takes the dearest values first.
+//!
+//! Floats choose the way. What they lead to is believed where the flow test fills it, and the bound is proved from the prices by
+//! integers.
+
+use super::share::{Kind, rows};
+use crate::control::{Cancelled, Control};
+
+/// So many steps are taken at most.
+const MOST_WORK: u64 = 1 << 28;
+/// So many pairs of a size and a kind of value, or of two kinds, are looked at.
+const MOST_PAIRS: usize = 1 << 20;
+/// Gains below this one, relatively, are rounding.
+const ROUNDING: f64 = 1e-7;
+/// Prices in integers are so many times those in floats.
+const SCALE: f64 = (1_u64 << 24) as f64;
+
+/// A bucket that keeps all thresholds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Pattern {
+    /// How many rows it has.
+    pub size: u64,
+    /// Per kind, its rows.
+    pub held: Vec<u64>,
+}
+
+/// Buckets of which there may be parts.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Relaxed {
+    /// Buckets, and how many of each; together they hold all rows. Empty where none were found.
+    pub patterns: Vec<(Pattern, f64)>,
+    /// No buckets lose less.
+    pub lower_bound: u64,
+}
+
+/// Solves the program for sizes from `m` to `most`; `None` where it is too large, or where no bucket can be filled.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub(super) fn relax(kinds: &[Kind], m: u64, most: u64, control: &Control) -> Result<Option<Relaxed>, Cancelled> {
+    let most = most.min(rows(kinds));
+    let sizes = (most + 1).saturating_sub(m.max(1)) as usize;
+    if kinds.is_empty() || kinds.len().saturating_mul(sizes.max(kinds.len())) > MOST_PAIRS {
+        return Ok(None);
+    }
+    let room = |size: u64| Sized {
+        size,
+        cost: ((size - 1) * (size - 1)) as f64,
+        room: kinds.iter().map(|kind| kind.share.most(size) * kind.values).collect(),
+    };
+    let sizes: Vec<Sized> = (m.max(1)..=most).map(room).filter(|of| of.room.iter().sum::<u64>() >= of.size).collect();
+    if sizes.is_empty() {
+        return Ok(None);
+    }
+    let mut program = Program::of(kinds, (most * most) as f64 * 100.0);
+    let step = kinds.len() as u64 * (sizes.len() + 3 * kinds.len()) as u64;
+    let mut work = 0;
+    loop {
+        control.check()?;
+        work += step;
+        let prices = program.prices();
+        let better = if work > MOST_WORK { None } else { dearest(&sizes, &prices) };
+        let Some((of, held)) = better else {
+            let lower_bound = proved(kinds, &sizes, &prices);
+            return Ok(Some(Relaxed { patterns: program.patterns(), lower_bound }));
+        };
+        program.enter(of.cost, Pattern { size: of.size, held });
+    }
+}
+
+/// A size, what a bucket of it loses, and how many rows of each kind it may hold.
+struct Sized {
+    size: u64,
+    cost: f64,
+    room: Vec<u64>,
+}
+
+impl Sized {
+    /// The rows of each kind in the bucket that is worth most, where `order` has the dearest kind first.
+    fn fill(&self, order: &[usize]) -> Vec<u64> {
+        let (mut held, mut free) = (vec![0; self.room.len()], self.size);
+        for &kind in order {
+            held[kind] = self.room[kind].min(free);
+            free -= held[kind];
+            if free == 0 {
+                break;
+            }
+        }
+        held
+    }
+}
+
+/// The bucket that gains most for each of its rows, when rows have these prices.
+fn dearest<'s>(sizes: &'s [Sized], prices: &[f64]) -> Option<(&'s Sized, Vec<u64>)> {
+    let mut order: Vec<usize> = (0..prices.len()).collect();
+    order.sort_by(|&a, &b| prices[b].total_cmp(&prices[a]));
+    let mut best: Option<(f64, &Sized, Vec<u64>)> = None;
+    for of in sizes {
+        let held = of.fill(&order);
+        let worth: f64 = held.iter().zip(prices).map(|(&rows, price)| rows as f64 * price).sum();
+        let gain = (worth - of.cost) / of.size as f64;
+        let least = best.as_ref().map_or(ROUNDING * of.cost.max(1.0), |(gain, ..)| *gain);
+        if gain > least {
+            best = Some((gain, of, held));
+        }
+    }
+    best.map(|(_, of, held)| (of, held))
+}
+
+/// What buckets lose at least, by prices of which any bucket is worth at most what it loses: lowered until that is so.
+fn proved(kinds: &[Kind], sizes: &[Sized], prices: &[f64]) -> u64 {
+    let mut exact: Vec<i128> = prices.iter().map(|price| (price * SCALE).round() as i128).collect();
+    let mut order: Vec<usize> = (0..exact.len()).collect();
+    order.sort_by_key(|&kind| std::cmp::Reverse(exact[kind]));
+    let worth = |held: &[u64], exact: &[i128]| -> i128 {
+        held.iter().zip(exact).map(|(&rows, price)| i128::from(rows) * price).sum()
+    };
+    let excess = |of: &Sized| {
+        let more = worth(&of.fill(&order), &exact) - i128::from((of.size - 1) * (of.size - 1)) * SCALE as i128;
+        // to be taken from each of its rows
+        let size = i128::from(of.size);
+        if more > 0 { (more + size - 1) / size } else { 0 }
+    };
+    let lowered = sizes.iter().map(excess).max().unwrap_or(0);
+    exact.iter_mut().for_each(|price| *price -= lowered);
+    let all: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
+    let bound = worth(&all, &exact).max(0);
+    let scale = SCALE as i128;
+    u64::try_from((bound + scale - 1) / scale).unwrap_or(0)
+}
+
+/// The simplex method: as many buckets as there are kinds, and how many of each fill all rows.
+struct Program {
+    /// What each loses.
+    costs: Vec<f64>,
+    /// The bucket; none where rows lie about, which is dear.
+    basis: Vec<Option<Pattern>>,
+    /// The inverse of the matrix of their rows.
+    inverse: Vec<Vec<f64>>,
+    /// How many there are.
+    amounts: Vec<f64>,
+}
+
+impl Program {
+    fn of(kinds: &[Kind], dear: f64) -> Self {
+        let number = kinds.len();
+        let unit = |at: usize| (0..number).map(|other| f64::from(u8::from(other == at))).collect();
+        Self {
+            costs: vec![dear; number],
+            basis: vec![None; number],
+            inverse: (0..number).map(unit).collect(),
+            amounts: kinds.iter().map(|kind| (kind.count * kind.values) as f64).collect(),
+        }
+    }
+
+    /// What a row of each kind costs as things are.
+    fn prices(&self) -> Vec<f64> {
+        let mut prices = vec![0.0; self.costs.len()];
+        for (cost, row) in self.costs.iter().zip(&self.inverse) {
+            prices.iter_mut().zip(row).for_each(|(price, part)| *price += cost * part);
+        }
+        prices
+    }
+
+    /// Takes as many of a bucket as there can be, and leaves out one that is used up by that.
+    fn enter(&mut self, cost: f64, pattern: Pattern) {
+        let held: Vec<f64> = pattern.held.iter().map(|&rows| rows as f64).collect();
+        let used: Vec<f64> =
+            self.inverse.iter().map(|row| row.iter().zip(&held).map(|(part, rows)| part * rows).sum()).collect();
+        let mut out: Option<(f64, usize)> = None;
+        for (at, (&used_here, amount)) in used.iter().zip(&self.amounts).enumerate() {
+            if used_here <= 1e-9 {
+                continue;
+            }
+            let times = amount / used_here;
+            let sooner = |&(least, of): &(f64, usize)| times < least || times == least && used_here > used[of];
+            if out.as_ref().is_none_or(sooner) {
+                out = Some((times, at));
+            }
+        }
+        // its rows are some of those that there are, so that something is used up
+        let Some((times, out)) = out else { return };
+        for (amount, used) in self.amounts.iter_mut().zip(&used) {
+            *amount = (*amount - times * used).max(0.0);
+        }
+        self.amounts[out] = times;
+        self.inverse[out].iter_mut().for_each(|part| *part /= used[out]);
+        let row = self.inverse[out].clone();
+        for (at, other) in self.inverse.iter_mut().enumerate() {
+            if at != out && used[at] != 0.0 {
+                other.iter_mut().zip(&row).for_each(|(part, of)| *part -= used[at] * of);
+            }
+        }
+        (self.costs[out], self.basis[out]) = (cost, Some(pattern));
+    }
+
+    /// The buckets, where no rows lie about.
+    fn patterns(self) -> Vec<(Pattern, f64)> {
+        let mut patterns = Vec::new();
+        for (pattern, amount) in self.basis.into_iter().zip(self.amounts) {
+            match pattern {
+                Some(pattern) => patterns.push((pattern, amount)),
+                None if amount > 1e-6 => return Vec::new(),
+                None => {}
+            }
+        }
+        patterns
+    }
+}
