@@ -457,27 +457,6 @@ async fn what_cannot_be_sliced_is_refused() {
     server.stop().await;
 }
 
-/// The entropy of what a reader makes of two columns is that of the shares of all pairs of their rows, bucket by bucket.
-#[test]
-fn the_entropy_of_two_columns_is_stated() {
-    let mut document = sliced("disease", explicit(&[&["age", "sex"], &["zip", "disease"]]), json!(2));
-    document["utility"] = json!(["entropy"]);
-    let (manifest, files) = released(TABLE.as_bytes(), &document, [5; 32]).unwrap();
-    let outside = outside(TABLE.as_bytes(), &manifest, &files);
-    let mut shares: BTreeMap<(&[String], &[String]), f64> = BTreeMap::new();
-    for columns in outside.buckets.values() {
-        for left in &columns[0] {
-            for right in &columns[1] {
-                *shares.entry((left, right)).or_default() += 1.0 / (8.0 * columns[0].len() as f64);
-            }
-        }
-    }
-    let expected: f64 = shares.values().map(|share| -share * share.ln()).sum();
-    let stated = manifest["utility"]["model_entropy_nats"].as_f64().unwrap();
-    assert!((stated - expected).abs() < 1e-9 && expected > 0.0, "{stated} {expected}");
-    assert_eq!(manifest["utility"]["entropy_method"], "closed_form");
-}
-
 /// Columns that the data chooses are not known before its rows are looked at, and are the same whenever they are.
 #[test]
 fn counted_columns_are_those_of_the_data() {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::microdata::Attr;
-use crate::publish::partition::Split;
+use crate::publish::partition::{Space, Split};
 use crate::publish::slicing::Columns;
 use crate::publish::slicing::tests::{Aside, Known, members, naive, ratio, sets, slice, slicing, table};
 
@@ -52,22 +52,25 @@ fn the_table_of_the_paper_cannot_be_covered() {
     }
 }
 
-/// The bucket of which `alone` speaks: a value of each column is as likely as any other, and so is every combination; the persons with both
-/// have the rare value.
+/// As in the bucket of which `alone` speaks: three values have as many combinations, and the persons with both attributes mostly the rare
+/// one.
 #[test]
 fn combinations_that_are_equally_likely_do_not_make_persons_so() {
-    let mut rows = vec![vec![0, 0, 0], vec![0, 0, 0]];
-    rows.extend([vec![0, 1, 1], vec![0, 1, 1], vec![1, 0, 1], vec![1, 0, 1]]);
-    rows.extend(std::iter::repeat_n(vec![1, 1, 1], 16));
-    rows.extend(std::iter::repeat_n(vec![1, 1, 2], 20));
+    let mut rows = vec![vec![0, 0, 0]; 5];
+    rows.push(vec![1, 1, 0]);
+    for value in [1, 2] {
+        rows.extend(std::iter::repeat_n(vec![0, 1, value], 5));
+        rows.extend(std::iter::repeat_n(vec![1, 0, value], 5));
+        rows.extend(std::iter::repeat_n(vec![1, 1, value], 30));
+    }
     let table = table(&rows);
     let columns = [vec![0, 2], vec![1, 2]];
     let whole = |diversity| {
         let slicing = slicing(&table, &columns, 2, diversity, Split::Relaxed);
         slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &Control::default())
     };
-    let told = Err(Unsliced::NotDiverseTogether { beside: AttrSet::first(2), most: 10, of: 11 });
-    let [alone, mixture, weighted] = diversities(ratio(3, 2));
+    let told = Err(Unsliced::NotDiverseTogether { beside: AttrSet::first(2), most: 10, of: 13 });
+    let [alone, mixture, weighted] = diversities(ratio(2, 1));
     assert_eq!((whole(alone), whole(weighted), whole(mixture)), (told, told, Ok(())));
 }
 
