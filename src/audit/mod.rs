@@ -10,6 +10,7 @@ mod claims;
 mod classes;
 mod concluding;
 mod content;
+mod cover;
 mod crossing;
 mod decomposed;
 mod dictionary;
@@ -38,6 +39,8 @@ mod worlds;
 
 #[cfg(test)]
 mod bucketized;
+#[cfg(test)]
+mod covered;
 #[cfg(test)]
 mod decomposing;
 #[cfg(test)]
@@ -314,7 +317,10 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     // what is claimed of the rows of the original cannot be checked without them
     let unchecked = |check| match check {
         CheckName::Content => true,
-        CheckName::Guarantee => slicing::Mixture::of(evidence).is_some() && !findings.0.contains_key(&check),
+        CheckName::Guarantee => {
+            let of_rows = slicing::Claim::of(evidence).is_some_and(|claim| claim.needs_rows());
+            of_rows && !findings.0.contains_key(&check)
+        }
         _ => false,
     };
     let required = match sequential::of(evidence) {

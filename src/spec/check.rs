@@ -107,14 +107,19 @@ pub(super) fn resolve(
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
         DraftMethod::Sequential(draft) => MethodSpec::Sequential(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
-            if general.entropy == Some(true) {
+            if general.entropy == Some(true) && !draft.has_entropy() {
                 faults.unsupported(
                     "/utility/0",
-                    "the entropy of the model is not stated of sliced tables; leave utility out",
+                    "of sliced tables the entropy of the model is stated where they have two columns at most, which share no attribute \
+                     and are not generalized; leave utility out",
                 );
             }
             if general.internal.kl && draft.column_k.is_some() {
                 let detail = "kl is not measured of columns that are generalized; ask for count_queries";
+                faults.unsupported("/internal/utility", detail);
+            }
+            if general.internal.kl && draft.overlaps() {
+                let detail = "kl is not measured of columns that share attributes; ask for count_queries";
                 faults.unsupported("/internal/utility", detail);
             }
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
