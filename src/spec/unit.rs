@@ -85,18 +85,14 @@ impl Enforce<'_> {
             let pointer = child(pointer, "measure");
             let keys = y.iter().filter(|told| matches!(told, Told::Key(_))).count();
             match measure {
-                XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => {
-                    match self.unit.rows_of(*k) {
-                        Some(rows) => *k = rows,
-                        None => self.too_large(&pointer),
-                    }
-                }
-                XyMeasure::Linkability { h, .. } if keys <= 1 => {
-                    match self.unit.share_of(*h) {
-                        Some(share) => *h = share,
-                        None => self.too_large(&pointer),
-                    }
-                }
+                XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => match self.unit.rows_of(*k) {
+                    Some(rows) => *k = rows,
+                    None => self.too_large(&pointer),
+                },
+                XyMeasure::Linkability { h, .. } if keys <= 1 => match self.unit.share_of(*h) {
+                    Some(share) => *h = share,
+                    None => self.too_large(&pointer),
+                },
                 XyMeasure::Anonymity { .. } | XyMeasure::Linkability { .. } => {
                     let detail = "says nothing of persons with several rows: ask for xy_anonymity over the rows of one release, or for \
                                   xy_linkability over those of one at most";

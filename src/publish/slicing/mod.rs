@@ -294,7 +294,10 @@ fn keys_of(
 ) -> Result<Keys, Cancelled> {
     let others = columns.iter().zip(boxes).filter(|(column, _)| !column.contains(sensitive));
     let others = others.map(|(&column, boxes)| known_by(table, column, boxes.as_ref(), control));
-    Ok(Keys { others: others.collect::<Result<_, _>>()?, beside: beside_of(table, columns, boxes, sensitive, control)? })
+    Ok(Keys {
+        others: others.collect::<Result<_, _>>()?,
+        beside: beside_of(table, columns, boxes, sensitive, control)?,
+    })
 }
 
 /// What rows are known by in the sensitive column.
