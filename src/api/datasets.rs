@@ -14,7 +14,7 @@ use super::listing::{self, Listing, Paging};
 use crate::jobs::{DatasetRecord, Desk, Overlap, ReleaseFilter, Share, problem_of};
 use crate::microdata::ColumnProfile;
 use crate::problem::Problem;
-use crate::report::Ratio;
+use crate::report::{Notice, Ratio};
 
 /// An uploaded table.
 #[derive(Serialize, ToSchema)]
@@ -39,6 +39,9 @@ pub(super) struct Dataset {
     /// Earlier uploads of other series that share people with it, by series. Where they share more than one in a hundred, jobs need
     /// the dataset in that series, or `same_people=false` with a reason.
     overlaps: Vec<SeriesOverlap>,
+    /// What cannot be told of its people; in the answer to the upload alone, where there is something. Plans repeat it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Notice>,
 }
 
 /// People that another series speaks of too. Of several of its datasets the figures are those of the one that shares most.
@@ -103,7 +106,13 @@ impl Dataset {
             purged_at: record.purged_at,
             columns: profiles.into_iter().map(column).collect(),
             overlaps: record.overlaps.into_iter().map(overlap).collect(),
+            warnings: Vec::new(),
         })
+    }
+
+    /// A new one, with what cannot be told of its people.
+    pub(super) fn warned(desk: &Desk, record: DatasetRecord, warnings: Vec<Notice>) -> Result<Self, Problem> {
+        Ok(Self { warnings, ..Self::of(desk, record)? })
     }
 }
 

@@ -79,6 +79,9 @@ fn refused(why: NotLinked) -> Problem {
         NotLinked::Whole => "the table is not tied by bucket: its rows are whole tuples, read them as they are",
         NotLinked::NotTuples => "the rows of a part are not tuples of the original, and cannot be put beside others",
         NotLinked::Single => "the table has one attribute: there is nothing to put beside it",
+        NotLinked::Circle => {
+            "the parts of the table share attributes in a circle: rows that agree cannot be drawn part after part"
+        }
     };
     Problem::new(Kind::GuaranteeUnsupported, detail)
 }

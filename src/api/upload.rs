@@ -128,7 +128,8 @@ pub(super) async fn create(
         }
     };
     let location = format!("/v1/datasets/{}", dataset.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::of(&app.desk, dataset)?)))
+    let warnings = app.desk.people_warnings(&dataset).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Dataset::warned(&app.desk, dataset, warnings)?)))
 }
 
 /// An upload whose body may come.

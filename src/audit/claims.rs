@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decomposed;
-use super::slicing::{self, Mixture};
+use super::slicing;
 use super::{CheckName, Evidence, Findings, generalized, gnf, sequential};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
@@ -59,13 +59,17 @@ fn names(evidence: &Evidence<'_>, findings: &mut Findings) {
     }
 }
 
-/// Only accounted attributes, each at most once in a table, in cells that this audit can read.
+/// Only accounted attributes, each at most once in a table or, where columns share attributes, in a part, in cells that this audit can read.
 fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
     let mut seen = AttrSet::EMPTY;
     if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
         findings.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
     }
+    let repeats = slicing::Claim::repeats(evidence);
     for part in &table.parts {
+        if repeats {
+            seen = AttrSet::EMPTY;
+        }
         let place = format!("table {}, part {}", table.name, part.name);
         if part.columns.is_empty() {
             findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
@@ -127,7 +131,7 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
-        Standing::Unsealed if Mixture::of(evidence).is_some() => {
+        Standing::Unsealed if slicing::Claim::of(evidence).is_some() => {
             if !table.parts.iter().all(|part| part.bucketed) {
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
@@ -206,7 +210,7 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
             Protected::Attribute(attr) => generalized::keeps_alone(evidence, known, attr, rule.guarantee),
             Protected::Joint(_) => false,
         };
-        let by_mixture = |part: Protected| match (Mixture::of(evidence), part) {
+        let by_mixture = |part: Protected| match (slicing::Claim::of(evidence), part) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };

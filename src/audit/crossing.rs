@@ -309,7 +309,7 @@ impl Limit {
                     of.map(|of| Bound::of(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
                 let mut overall = vec![0; column.domain.len()];
                 column.codes.iter().for_each(|code| overall[code as usize] += 1);
-                Self::Thresholds(bounds.find(|bound| bound.name == stated), overall, column.codes.len() as u64)
+                Self::Thresholds(bounds.find(|bound| bound.name() == stated), overall, column.codes.len() as u64)
             }
             _ => Self::None,
         }

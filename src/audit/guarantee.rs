@@ -237,7 +237,7 @@ impl Shares {
 
     /// The codes whose values take more of the bucket than the thresholds of that name allow: all that occur where none are stated.
     pub(super) fn beyond(&self, name: ThresholdsName) -> Vec<u32> {
-        let bound = self.bounds.iter().find(|bound| bound.name == name);
+        let bound = self.bounds.iter().find(|bound| bound.name() == name);
         let admits = |code: u32, count: u64, rows: u64| {
             bound.is_some_and(|bound| bound.admits(code, (count, self.size), (rows, self.rows)))
         };

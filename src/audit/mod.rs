@@ -10,6 +10,7 @@ mod claims;
 mod classes;
 mod concluding;
 mod content;
+mod cover;
 mod crossing;
 mod decomposed;
 mod dictionary;
@@ -38,6 +39,8 @@ mod worlds;
 
 #[cfg(test)]
 mod bucketized;
+#[cfg(test)]
+mod covered;
 #[cfg(test)]
 mod decomposing;
 #[cfg(test)]
@@ -71,8 +74,8 @@ use serde::{Deserialize, Serialize};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
-    Beside, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative,
-    Witness,
+    Beside, NamedThresholds, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule,
+    Uninformative, Witness,
 };
 use thresholds::Bound;
 use tree::{Stated, Ways};
@@ -127,7 +130,7 @@ impl Evidence<'_> {
     fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
         let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
-        let bound = |thresholds: &&Thresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
+        let bound = |thresholds: &NamedThresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
         let bounds = thresholds::of(self, attr).iter().map(bound).collect();
         Stated { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }
@@ -314,7 +317,10 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     // what is claimed of the rows of the original cannot be checked without them
     let unchecked = |check| match check {
         CheckName::Content => true,
-        CheckName::Guarantee => slicing::Mixture::of(evidence).is_some() && !findings.0.contains_key(&check),
+        CheckName::Guarantee => {
+            let of_rows = slicing::Claim::of(evidence).is_some_and(|claim| claim.needs_rows());
+            of_rows && !findings.0.contains_key(&check)
+        }
         _ => false,
     };
     let required = match sequential::of(evidence) {

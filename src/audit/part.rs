@@ -37,8 +37,8 @@ pub(super) struct ReadColumn {
     pub(super) ranks: Option<Vec<u32>>,
     /// What is stated of its values.
     pub(super) stated: Stated,
-    /// The text of each code, where cells stand for several values, of which codes are then those of the cells alone, and in a
-    /// decomposition, whose tables are read together.
+    /// The text of each code, where cells stand for several values, of which codes are then those of the cells alone, in a
+    /// decomposition, whose tables are read together, and in columns that share attributes.
     pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
 }
 
@@ -209,14 +209,14 @@ fn rows(
         findings.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
     dictionary(evidence, part, &columns, place, findings);
-    let decomposed = super::decomposed::Claim::of(evidence);
+    let together = super::decomposed::Claim::of(evidence).is_some() || super::slicing::Claim::repeats(evidence);
     let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ReadColumn {
         attribute: claimed.attribute,
         size: column.dictionary.len(),
         ranks: column.dictionary.ranks(),
         stated: evidence
             .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
-        cells: (claimed.cells != Cells::Exact || decomposed.is_some()).then(|| {
+        cells: (claimed.cells != Cells::Exact || together).then(|| {
             let codes = 0..column.dictionary.len() as u32;
             codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()
         }),

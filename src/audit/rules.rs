@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::classes::Joint;
 use super::gnf::{self, Node, Status};
 use super::guarantee::{Shares, at_least};
-use super::slicing::Mixture;
 use super::tree::Stated;
-use super::{CheckName, Evidence, Findings, decomposed, generalized};
+use super::{CheckName, Evidence, Findings, decomposed, generalized, slicing};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
 
@@ -189,7 +188,7 @@ impl Search<'_> {
             {
                 Status::Guarded(vec![(0, known)])
             }
-            Protected::Attribute(attr) => match Mixture::of(self.evidence) {
+            Protected::Attribute(attr) => match slicing::Claim::of(self.evidence) {
                 // the one table there is
                 Some(claim) if claim.covers(known, attr, guarantee) => {
                     Status::Guarded(vec![(0, known.intersection(claim.attributes()))])

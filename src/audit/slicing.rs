@@ -18,19 +18,20 @@ use crate::publication::{
     Cells, Guarantee, HeldBy, Particulars, Protected, PublishedTable, Ratio, Seal, SlicedDiversity, Standing,
 };
 
-/// A table that claims its guarantee over all buckets together.
+/// A table that claims its guarantee without a seal: over all buckets together, or in columns that share attributes.
 #[derive(Clone, Copy)]
-pub(super) struct Mixture {
+pub(super) struct Claim {
     /// All its attributes.
     attributes: AttrSet,
-    sensitive: Attr,
+    pub(super) sensitive: Attr,
     guarantee: Guarantee,
-    l: Ratio,
-    /// Whether it is claimed also of buckets weighed by their size.
-    weighted: bool,
+    pub(super) l: Ratio,
+    pub(super) diversity: SlicedDiversity,
+    /// Whether columns share attributes.
+    pub(super) shared: bool,
 }
 
-impl Mixture {
+impl Claim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let publication = evidence.publication;
@@ -43,18 +44,28 @@ impl Mixture {
             _ => return None,
         };
         let attributes = gnf::Node::of(table).attributes;
-        let fits = *diversity != SlicedDiversity::Bucket
+        let shared = parts(table).map(|part| part.len()).sum::<usize>() > attributes.len();
+        let fits = (shared || *diversity != SlicedDiversity::Bucket)
             && table.standing == Standing::Unsealed
             && rule.held_by == HeldBy::Table(table.name.clone())
             && attributes.contains(sensitive)
             && rule.known == attributes.without(sensitive);
-        let weighted = *diversity == SlicedDiversity::MixtureWeighted;
-        fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, weighted })
+        fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, diversity: *diversity, shared })
     }
 
     /// Whether the claim is what a rule asks for.
     pub(super) fn covers(&self, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
         sensitive == self.sensitive && known.is_subset(self.attributes) && at_least(self.guarantee, guarantee)
+    }
+
+    /// Whether an attribute may stand in several columns: where a publication is one table that says so of itself.
+    pub(super) fn repeats(evidence: &Evidence<'_>) -> bool {
+        Self::of(evidence).is_some_and(|claim| claim.shared)
+    }
+
+    /// Whether it speaks of the rows of the original.
+    pub(super) fn needs_rows(&self) -> bool {
+        self.diversity != SlicedDiversity::Bucket
     }
 
     /// The attributes of the table.
@@ -160,8 +171,17 @@ pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
             format!("table {}: the sensitive attribute is not in the last column", table.name),
         );
     }
+    let shares = columns.iter().map(|column| column.len()).sum::<usize>()
+        > columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column)).len();
+    let contained = |(at, column): (usize, &AttrSet)| {
+        columns.iter().enumerate().any(|(other, whole)| other != at && column.is_subset(*whole))
+    };
+    if columns.iter().enumerate().any(contained) || (shares && column_k.is_some()) {
+        findings.fail(CheckName::Columns, format!("table {}: its columns are none of slicing", table.name));
+    }
     let sealed = matches!(table.standing, Standing::Sealed(_));
-    if sealed != (*diversity == SlicedDiversity::Bucket) || (!sealed && Mixture::of(evidence).is_none()) {
+    let seals = *diversity == SlicedDiversity::Bucket && !shares;
+    if sealed != seals || (!sealed && Claim::of(evidence).is_none()) {
         let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
         findings.fail(CheckName::Seals, detail);
     }
@@ -224,10 +244,10 @@ struct Matching<'a> {
     values: &'a [(u32, u64)],
 }
 
-/// Checks the claim against the rows of the original, in what the parts show; `read` are all parts of the table.
+/// Checks the claim of columns that share no attribute against the rows of the original, in what the parts show; `read` are all parts of the table.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    claim: &Mixture,
+    claim: &Claim,
     read: &[ReadPart],
     control: &Control,
     findings: &mut Findings,
@@ -268,6 +288,8 @@ pub(super) fn check(
     }
     let mut judged: AHashMap<Vec<u32>, bool> = AHashMap::new();
     let mut broken = 0_u64;
+    // also with buckets weighed by their size
+    let weighted = claim.diversity == SlicedDiversity::MixtureWeighted;
     for row in 0..original.rows() {
         if row % 256 == 0 {
             control.check()?;
@@ -292,8 +314,7 @@ pub(super) fn check(
             rows.iter().all(|rows| *rows > 0).then_some(Matching { size: sizes[&bucket], rows, values })
         });
         let matching: Vec<Matching<'_>> = matching.collect();
-        let kept =
-            (0..=u32::from(claim.weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.ruled_out));
+        let kept = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.ruled_out));
         broken += u64::from(!kept);
         judged.insert(identity, kept);
     }

@@ -10,10 +10,12 @@ use super::guarantee::Shares;
 use super::keys::Buckets;
 use super::part::{self, ReadColumn, ReadPart};
 use super::rules::{self, Counts};
-use super::slicing::{self, Mixture};
+use super::slicing;
 use super::thresholds;
 use super::tree::Stated;
-use super::{AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, generalized};
+use super::{
+    AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, cover, generalized,
+};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Seal, Standing};
@@ -117,13 +119,13 @@ fn table(
     let mut first: Option<Buckets> = None;
     let boxed = slicing::is_boxed(table);
     let generalized = table.is_generalized() && !boxed;
-    let claim = Mixture::of(evidence);
+    let claim = slicing::Claim::of(evidence);
     let decomposition = Claim::of(evidence);
     let promised = match &table.standing {
         _ if generalized => generalized::promised(evidence, table),
         Standing::Sealed(seals) => seals.clone(),
         Standing::Unsealed if let Some(claim) = &decomposition => claim.promised(table),
-        Standing::Unsealed => claim.iter().map(Mixture::looked_at).collect(),
+        Standing::Unsealed => claim.iter().map(slicing::Claim::looked_at).collect(),
         Standing::Plain => Vec::new(),
     };
     let mut whole: Vec<ReadPart> = Vec::new();
@@ -198,8 +200,10 @@ fn table(
             (false, false) => {}
         }
     }
-    if let Some(claim) = claim {
-        slicing::check(evidence, &claim, &whole, control, findings)?;
+    match claim {
+        Some(claim) if claim.shared => cover::check(evidence, &claim, &whole, control, &mut figures, findings)?,
+        Some(claim) => slicing::check(evidence, &claim, &whole, control, findings)?,
+        None => {}
     }
     if kept.len() < promised.len() {
         findings.fail(CheckName::Guarantee, format!("table {}: a seal could not be checked", table.name));
@@ -271,7 +275,7 @@ fn promises(
 }
 
 /// Per (count of the most frequent value, size): how many buckets are so.
-type Tallies = AHashMap<(u64, u64), u64>;
+pub(super) type Tallies = AHashMap<(u64, u64), u64>;
 
 /// What buckets are held against beside guarantees.
 struct KeptBy<'a> {
@@ -376,7 +380,7 @@ fn posterior(class: &[u32], ruled_out: &[u32]) -> (u64, u64) {
 }
 
 /// The posteriors of so many classes of rows, in buckets of which the smallest has `smallest_bucket` rows.
-fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
+pub(super) fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
     let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
     // by share; of equal shares the smaller bucket is the worse
     rising.sort_unstable_by(|&((a, of_a), _), &((b, of_b), _)| {

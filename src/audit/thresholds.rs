@@ -1,8 +1,12 @@
 //! Thresholds, by their definition: of a bucket of n rows, a value with threshold f may take at most f times n.
 
+use std::collections::HashSet;
+
 use super::{CheckName, Evidence, Findings, TableFigures};
 use crate::microdata::{Attr, AttributeType};
-use crate::publication::{Guarantee, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds, ThresholdsName};
+use crate::publication::{
+    Guarantee, NamedThresholds, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds, ThresholdsName,
+};
 
 /// What a value may take of a bucket: a fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,9 +25,7 @@ impl Limit {
 
 /// Thresholds of an attribute, for the values of a column by their codes.
 pub(super) struct Bound {
-    /// The name that guarantees have for them.
-    pub(super) name: ThresholdsName,
-    thresholds: Thresholds,
+    thresholds: NamedThresholds,
     /// The threshold that is stated of each code's value by itself.
     named: Vec<Option<Ratio>>,
 }
@@ -31,12 +33,16 @@ pub(super) struct Bound {
 impl Bound {
     /// Thresholds for `values` in the order of their codes.
     pub(super) fn of<'v>(
-        thresholds: &Thresholds,
+        thresholds: &NamedThresholds,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Self {
-        let named = named(thresholds, kind, values);
-        Self { name: thresholds.name(), thresholds: thresholds.clone(), named }
+        Self { thresholds: thresholds.clone(), named: named(thresholds.stated(), kind, values) }
+    }
+
+    /// The name that guarantees have for them.
+    pub(super) const fn name(&self) -> ThresholdsName {
+        self.thresholds.name()
     }
 
     /// What the value of a code may take of a bucket, in a column that has it in `count` of `rows`. A value without a threshold
@@ -47,7 +53,7 @@ impl Bound {
         if let Some(ratio) = self.named.get(code as usize).copied().flatten() {
             return Some(exact(ratio));
         }
-        match &self.thresholds {
+        match self.thresholds.stated() {
             Thresholds::Uniform { l } => Some(Limit { numerator: 1, denominator: (*l).into() }),
             Thresholds::Linear { theta, c, .. } => {
                 // theta * count / rows + c
@@ -70,16 +76,16 @@ impl Bound {
 }
 
 /// All thresholds that a release states of an attribute.
-pub(super) fn of<'e>(evidence: &Evidence<'e>, attr: Attr) -> Vec<&'e Thresholds> {
+pub(super) fn of(evidence: &Evidence<'_>, attr: Attr) -> Vec<NamedThresholds> {
     let stated = evidence.thresholds.iter().filter(|stated| stated.attribute == attr);
-    let mut found: Vec<&Thresholds> = stated.map(|stated| &stated.thresholds).collect();
+    let mut found: Vec<NamedThresholds> = stated.map(|stated| stated.thresholds.clone()).collect();
     if let Particulars::Bucketize { thresholds, .. } = &evidence.publication.particulars {
         let tables = evidence.publication.tables.iter();
         let mut seals = tables.flat_map(|table| match &table.standing {
             Standing::Sealed(seals) => &seals[..],
             _ => &[],
         });
-        found.extend(seals.any(|seal| seal.protects == Protected::Attribute(attr)).then_some(thresholds));
+        found.extend(seals.any(|seal| seal.protects == Protected::Attribute(attr)).then(|| thresholds.clone().into()));
     }
     found
 }
@@ -122,10 +128,10 @@ pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
 /// so is the loss.
 pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut Findings) {
     let Particulars::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
+        let known: HashSet<(Attr, Guarantee)> =
+            evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();
         let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
-            (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => {
-                of(evidence, attr).iter().any(|thresholds| thresholds.guarantee() == guarantee)
-            }
+            (Guarantee::Thresholds { .. }, Protected::Attribute(attr)) => known.contains(&(attr, guarantee)),
             (guarantee, _) => !matches!(guarantee, Guarantee::Thresholds { .. }),
         };
         let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));

@@ -22,6 +22,8 @@ use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
 pub(super) struct Job {
     pub(super) specification: Specification,
     pub(super) table: Table,
+    /// Why its rows are not those of persons as they are said to be.
+    pub(super) persons: Option<Problem>,
 }
 
 /// Reads a JSON document.
@@ -80,7 +82,7 @@ pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, co
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
-        persons.add(&chunk)?;
+        persons.add(&chunk);
         for (at, builder) in &mut columns {
             if builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[*at]).is_err()) {
                 *builder = None;
@@ -113,7 +115,7 @@ pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, co
             let (table, strange) = crate::engine::on_terrain(&specification, table);
             let faults = [with_strange(faults, strange), crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
-                return Ok(Job { specification, table });
+                return Ok(Job { specification, table, persons: persons.fault });
             }
             Err(End::Refused(Box::new(Problem::of_faults(faults))))
         }
@@ -126,6 +128,8 @@ struct Persons<'a> {
     /// The column that tells them apart, its name, and how many rows each may have.
     by: Option<(usize, &'a str, u64)>,
     rows: AHashMap<Vec<u8>, u64>,
+    /// What was found first that is not as it should be.
+    fault: Option<Problem>,
 }
 
 impl<'a> Persons<'a> {
@@ -134,21 +138,21 @@ impl<'a> Persons<'a> {
             Unit::Row => None,
             Unit::Subject { attribute, max_rows } => {
                 let unknown =
-                    || End::Usage(format!("--subject names column {attribute:?}, which the table does not have"));
+                    || End::Usage(format!("the table has no column {attribute:?}, by which persons are told apart"));
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
                 Some((column, attribute.as_str(), *max_rows))
             }
         };
-        Ok(Self { by, rows: AHashMap::new() })
+        Ok(Self { by, rows: AHashMap::new(), fault: None })
     }
 
-    fn add(&mut self, chunk: &Chunk) -> Result<(), End> {
-        let Some((column, name, most)) = self.by else { return Ok(()) };
-        let malformed =
-            |detail: String| End::Refused(Box::new(Problem::new(Kind::UploadMalformed, detail).with("column", name)));
+    fn add(&mut self, chunk: &Chunk) {
+        let Some((column, name, most)) = self.by.filter(|_| self.fault.is_none()) else { return };
+        let malformed = |detail: String| Some(Problem::new(Kind::UploadMalformed, detail).with("column", name));
         for row in 0..chunk.rows as usize {
             let Some(person) = chunk.columns[column].value(row) else {
-                return Err(malformed("a row is of no subject".to_owned()));
+                self.fault = malformed("a row is of no subject".to_owned());
+                return;
             };
             let rows = match self.rows.get_mut(person) {
                 Some(rows) => rows,
@@ -156,10 +160,10 @@ impl<'a> Persons<'a> {
             };
             *rows += 1;
             if *rows > most {
-                return Err(malformed(format!("a subject has more than {most} rows")));
+                self.fault = malformed(format!("a subject has more than {most} rows"));
+                return;
             }
         }
-        Ok(())
     }
 }
 

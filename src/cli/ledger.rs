@@ -52,8 +52,9 @@ pub struct Import {
 pub(super) fn run(command: Command) -> Result<End, End> {
     match command {
         Command::Export(Export { place, tenant }) => {
-            let text = runtime()?.block_on(ledger::export(&place.store, &place.data, tenant)).map_err(end)?;
-            say(&text)
+            let out = std::io::BufWriter::new(std::io::stdout().lock());
+            runtime()?.block_on(ledger::export(&place.store, &place.data, tenant, out)).map_err(end)?;
+            Ok(End::Done)
         }
         Command::Import(Import { place, file }) => {
             let text = std::fs::read_to_string(&file).map_err(|error| End::io(&file, &error))?;

@@ -81,6 +81,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
     let origin = if arguments.reproduce.is_some() { Origin::Reproduction } else { Origin::CommandLine };
     let job = input::job(&arguments.input, &document, &arguments.unit(), origin, &control)?;
+    if let Some(problem) = job.persons {
+        return Err(End::Refused(Box::new(problem)));
+    }
     let streams = match &arguments.reproduce {
         None => Streams::Keyed(ReleaseKey::draw().map_err(|error| End::Internal(error.to_string()))?),
         Some(Key::Bytes(bytes)) => Streams::Keyed(ReleaseKey::from_bytes(*bytes)),

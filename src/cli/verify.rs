@@ -13,7 +13,8 @@ use super::{End, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, Claim};
-use crate::report::AuditSummary;
+use crate::publication::Unit;
+use crate::report::{AuditSummary, CheckResult};
 use crate::spec::Origin;
 use crate::telemetry;
 
@@ -79,11 +80,20 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
         original: job.as_ref().map(|job| &job.table),
     };
-    let summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {
+    let mut summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {
         engine::Stopped::Failed { cause, .. } => End::InputOutput(format!("{}: {cause}", directory.display())),
         other => other.into(),
     })?;
     drop(shown);
+    if let Some(job) = job.filter(|_| manifest.unit != Unit::Row) {
+        // what the unit says of the rows is seen in the original alone
+        summary.verified &= job.persons.is_none();
+        summary.checks.push(CheckResult {
+            check: "unit".to_owned(),
+            passed: job.persons.is_none(),
+            detail: job.persons.map(|problem| problem.detail),
+        });
+    }
     say(&summary, arguments.json).map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
     Ok(if summary.verified { End::Done } else { End::NotVerified })
 }

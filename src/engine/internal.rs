@@ -3,7 +3,8 @@
 use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
 use super::{Order, Stopped, notices_of};
 use crate::control::Control;
-use crate::model::{Boxes, Cells, Shape};
+use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
+use crate::model::{Boxes, Cells, Shape, parted};
 use crate::publication::{Publication, PublishedBytes};
 use crate::report::{CountReport, InternalReport, KlReport};
 use crate::spec::{self, InternalUtility};
@@ -32,7 +33,14 @@ pub(super) fn report(
         return Ok(report);
     }
     let table = order.table;
-    let kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+    let mut kinds: Vec<_> = table.attributes().iter().map(|attr| Some(table.column(attr).domain.kind())).collect();
+    // where parts share attributes the bucket is one more
+    let label = Some(kinds.len()).filter(|number| *number < MAX_ATTRIBUTES).map(Attr::from);
+    let several = label.and_then(|label| parted(publication, label));
+    if several.is_some() {
+        kinds.push(Some(AttributeType::Integer));
+    }
+    let publication = several.as_ref().unwrap_or(publication);
     let shape = Shape::of(publication);
     if let Some(boxed) = boxes_of(publication) {
         let trees = &order.specification.taxonomies;

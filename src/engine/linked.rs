@@ -3,6 +3,10 @@
 //!
 //! It is synthetic: of all ways to match the rows of a bucket, which a reader cannot tell apart, it shows one. Which one is decided
 //! by the hash of the published parts, so that whoever has the parts could have drawn it, and everybody sees the same.
+//!
+//! Where parts share attributes, a row is put beside one that agrees with it: part after part is hung on an earlier one that has all that is
+//! shared, so that each of the ways that agree is as likely as any other. Parts that share attributes in a circle have no such order, and no
+//! linked view.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,6 +15,7 @@ use std::ops::Range;
 use sha2::{Digest, Sha256};
 
 use super::write::hex;
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{ManifestPart, ManifestTable};
 
@@ -23,6 +28,8 @@ pub enum NotLinked {
     NotTuples,
     /// It has one attribute.
     Single,
+    /// Its parts share attributes in a circle.
+    Circle,
 }
 
 /// What the linked view of a table is, as if it were a part; its digest is that of the digests of the parts.
@@ -39,6 +46,9 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, NotLinked> {
     if table.attributes.len() < 2 {
         return Err(NotLinked::Single);
     }
+    if hung(table).is_none() {
+        return Err(NotLinked::Circle);
+    }
     let of_parts = |part: &ManifestPart| part.types.clone();
     Ok(ManifestPart {
         name: "linked".to_owned(),
@@ -53,6 +63,37 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, NotLinked> {
         null: None,
         counterfeits_per_bucket: None,
     })
+}
+
+/// A part that shares attributes with an earlier one.
+struct Hung {
+    part: usize,
+    on: usize,
+    /// The places of what is shared, in the part and in the earlier one.
+    places: Vec<(usize, usize)>,
+}
+
+/// The parts of a table in an order in which each hangs on an earlier one; empty where parts share no attribute, `None` where they do so in a
+/// circle.
+fn hung(table: &ManifestTable) -> Option<Vec<Hung>> {
+    let stands: usize = table.parts.iter().map(|part| part.attributes.len()).sum();
+    if stands == table.attributes.len() {
+        return Some(Vec::new());
+    }
+    let attr = |name: &String| {
+        let at = table.attributes.iter().position(|known| known == name)?;
+        (at < MAX_ATTRIBUTES).then(|| Attr::from(at))
+    };
+    let set = |part: &ManifestPart| part.attributes.iter().map(attr).collect::<Option<AttrSet>>();
+    let sets: Vec<AttrSet> = table.parts.iter().map(set).collect::<Option<_>>()?;
+    let place = |part: usize, attr: Attr| {
+        table.parts[part].attributes.iter().position(|name| *name == table.attributes[attr.index()])
+    };
+    let hung = branches(&sets)?.into_iter().skip(1).map(|branch| {
+        let places = branch.shared.iter().map(|attr| Some((place(branch.set, attr)?, place(branch.on, attr)?)));
+        Some(Hung { part: branch.set, on: branch.on, places: places.collect::<Option<_>>()? })
+    });
+    hung.collect()
 }
 
 /// The digest of the digests of the parts.
@@ -71,6 +112,8 @@ pub struct Linker {
     feeds: Vec<Feed>,
     /// Per attribute: its part, and its place there.
     columns: Vec<(usize, usize)>,
+    /// How parts that share attributes hang on each other.
+    hung: Vec<Hung>,
     streams: Streams,
     /// Rows of buckets below are passed over.
     from: u32,
@@ -109,6 +152,7 @@ impl Linker {
         Ok(Self {
             feeds: table.parts.iter().map(feed).collect(),
             columns: columns.ok_or_else(|| damaged("the parts of a table do not have its attributes"))?,
+            hung: hung(table).ok_or_else(|| damaged("the parts of a table share attributes in a circle"))?,
             streams: Streams::Keyed(ReleaseKey::from_bytes(digest(table))),
             from,
             header: (from <= 1).then(Vec::new),
@@ -186,12 +230,16 @@ impl Linker {
         if ranges.iter().any(|range| range.len() != size) {
             return Err(damaged("the parts of a table have not the same buckets"));
         }
-        let orders: Vec<Vec<u32>> = (0..self.feeds.len())
+        let mut orders: Vec<Vec<u32>> = (0..self.feeds.len())
             .map(|part| match part {
                 0 => (0..size as u32).collect(),
+                _ if !self.hung.is_empty() => Vec::new(),
                 _ => self.streams.stream(&format!("linked/{part}/{label}")).permutation(size as u32),
             })
             .collect();
+        for hung in &self.hung {
+            orders[hung.part] = self.agreeing(hung, label, &ranges, &orders[hung.on])?;
+        }
         let mut cells: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.feeds.len()];
         for row in 0..size {
             let parts = self.feeds.iter().zip(&ranges).zip(&orders).zip(&mut cells);
@@ -213,6 +261,31 @@ impl Linker {
             feed.used = range.end;
         }
         Ok(())
+    }
+}
+
+impl Linker {
+    /// The rows of a part in an order in which each agrees with that of the part it hangs on; those that agree alike at random.
+    fn agreeing(&self, hung: &Hung, label: u32, ranges: &[Range<usize>], order: &[u32]) -> io::Result<Vec<u32>> {
+        let shared = |part: usize, row: u32, place: &dyn Fn(&(usize, usize)) -> usize| -> io::Result<Vec<&[u8]>> {
+            let feed = &self.feeds[part];
+            let (_, line) = &feed.rows[ranges[part].start + row as usize];
+            let (record, cells) = (&feed.csv[line.clone()], fields(&feed.csv[line.clone()]));
+            let cell = |places: &(usize, usize)| cells.get(place(places)).map(|cell| &record[cell.clone()]);
+            let cells: Option<Vec<&[u8]>> = hung.places.iter().map(cell).collect();
+            cells.ok_or_else(|| damaged("a row of a part has other cells"))
+        };
+        let mut alike: BTreeMap<Vec<&[u8]>, Vec<u32>> = BTreeMap::new();
+        for row in 0..order.len() as u32 {
+            alike.entry(shared(hung.part, row, &|places| places.0)?).or_default().push(row);
+        }
+        let mut stream = self.streams.stream(&format!("linked/{}/{label}", hung.part));
+        alike.values_mut().for_each(|rows| stream.shuffle(rows));
+        let next = |row: &u32| {
+            let rows = alike.get_mut(&shared(hung.on, *row, &|places| places.1)?);
+            rows.and_then(Vec::pop).ok_or_else(|| damaged("the parts of a table do not agree on what they share"))
+        };
+        order.iter().map(next).collect()
     }
 }
 
@@ -436,6 +509,33 @@ mod tests {
             let begin = records[skipped + 1].start;
             prop_assert_eq!(page, if from == 1 { whole.clone() } else { whole[begin..].to_owned() });
         }
+    }
+
+    /// Parts that share attributes, with so many rows of bucket 1 that agree in several ways.
+    #[test]
+    fn rows_that_share_attributes_agree() {
+        let mut shared = table(4, "ab");
+        shared.attributes = ["a", "b", "s"].map(str::to_owned).to_vec();
+        shared.parts = vec![part("c1", &["a", "b"], 4, "ab"), part("c2", &["b", "s"], 4, "ab")];
+        let parts = |second: &str| {
+            let first = "bucket,a,b\n1,1,x\n1,2,x\n1,3,\"y,\"\n2,4,x\n";
+            [vec![first.as_bytes().to_vec()], vec![format!("bucket,b,s\n{second}").into_bytes()]]
+        };
+        let sound = parts("1,x,s1\n1,x,s2\n1,\"y,\",s3\n2,x,s4\n");
+        let mut seen = std::collections::BTreeSet::new();
+        for digest in ["ab", "cd", "ef", "01", "02", "03", "04", "05"] {
+            shared.parts.iter_mut().for_each(|part| part.sha256 = digest.to_owned());
+            let view = linked(&shared, &sound, 1).expect("linked");
+            assert_eq!(view, linked(&shared, &sound, 1).expect("linked"));
+            assert!(view.starts_with("a,b,s\n1,x,s") && view.ends_with("3,\"y,\",s3\n4,x,s4\n"), "{view}");
+            seen.insert(view);
+        }
+        assert_eq!(seen.len(), 2, "either of the rows with x beside either");
+        assert!(linked(&shared, &parts("1,x,s1\n1,z,s2\n1,\"y,\",s3\n2,x,s4\n"), 1).is_err());
+        assert_eq!(linked_part(&shared).expect("a view").types.len(), 3);
+        shared.parts.push(part("c3", &["a", "s"], 4, "ab"));
+        assert_eq!(linked_part(&shared), Err(NotLinked::Circle));
+        assert!(Linker::new(&shared, 1).is_err());
     }
 
     #[test]

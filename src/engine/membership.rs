@@ -80,6 +80,7 @@ impl Membership {
 /// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
 pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -> Result<Attacked, Stopped> {
     control.begin(Phase::Audit, manifest.tables.len() as u64)?;
+    material.without_shared("membership counts tuples whose parts are independent")?;
     let original = material.original().ok_or_else(|| Stopped::bug("an attack lacks the original"))?;
     let columns: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);

@@ -380,6 +380,7 @@ pub fn dry_run(
     let prepared = planned_or_refused(prepared, &mut faults)?;
     let mut plan = judged(specification, earlier, &prepared, faults, Vec::new());
     plan.warnings.extend(undeclared(specification, &permuted));
+    plan.warnings.extend(plan::strangers_of_rules(specification, &permuted));
     exposure::look(&mut plan, &prepared.design, &permuted, &specification.published_names, control)?;
     Ok(plan)
 }
@@ -468,16 +469,20 @@ fn notices_of(specification: &Specification) -> Vec<Notice> {
     specification.warnings.iter().map(warning).chain(unsealed_by_choice(specification)).collect()
 }
 
-/// What the choice of a mixture means: for the one who plans, and for readers.
+/// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
 fn unsealed_by_choice(specification: &Specification) -> Option<Notice> {
     let MethodSpec::Slicing(spec) = &specification.method else { return None };
-    (spec.diversity != SlicedDiversity::Bucket).then(|| Notice {
-        r#type: "diversity-by-mixture".to_owned(),
-        pointer: Some("/method/diversity".to_owned()),
-        detail: "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
-                 published of the same people that shares an attribute"
-            .to_owned(),
-    })
+    let notice = |name: &str, pointer: &str, detail: &str| {
+        Some(Notice { r#type: name.to_owned(), pointer: Some(pointer.to_owned()), detail: detail.to_owned() })
+    };
+    if spec.diversity != SlicedDiversity::Bucket {
+        let detail = "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
+                      published of the same people that shares an attribute";
+        return notice("diversity-by-mixture", "/method/diversity", detail);
+    }
+    let detail = "columns share attributes: what they say together is bounded as long as nothing else ties their rows, so that nothing else \
+                  may be published of the same people that shares an attribute";
+    spec.overlaps().then(|| notice("columns-share-attributes", "/method/columns/explicit", detail)).flatten()
 }
 
 fn violation_in_json(violation: &Violation) -> Value {

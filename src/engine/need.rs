@@ -2,7 +2,7 @@
 
 use crate::microdata::AttrSet;
 use crate::publish;
-use crate::spec::{InternalUtility, MethodSpec, Specification};
+use crate::spec::{InternalUtility, MethodSpec, SlicedColumns, Specification};
 
 /// What is known of a column that a job uses.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,8 @@ const JOINED: u64 = 160;
 const SLICED: u64 = 96;
 /// For each of its attributes: the place on an axis, and what columns and identities are numbered by.
 const SLICED_ATTRIBUTE: u64 = 12;
+/// For a row and a column where columns share attributes: its value, what its bucket counts, and the tuple that the audit holds.
+const COVERED: u64 = 240;
 
 /// For a row and a sensitive attribute of a decomposed table: its code, its place in a set, what is possible there.
 const DECOMPOSED: u64 = 160;
@@ -88,7 +90,11 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         }
         MethodSpec::Slicing(spec) => {
             let attributes = spec.rule.known.len() as u64 + 1;
-            return rows.saturating_mul(SLICED + SLICED_ATTRIBUTE * attributes);
+            let covered = match &spec.columns {
+                SlicedColumns::Explicit(columns) if spec.overlaps() => COVERED * columns.len() as u64,
+                _ => 0,
+            };
+            return rows.saturating_mul(SLICED + SLICED_ATTRIBUTE * attributes + covered);
         }
         MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) => return 0,
     };

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::microdata::AttrSet;
+use super::terrain::pointer_of;
+use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{BreachKind, Guarantee, Particulars, Protected, TableName};
-use crate::publish::bucketize::PlannedBuckets;
+use crate::publication::{BreachKind, Guarantee, NamedThresholds, Particulars, Protected, StatedThresholds, TableName};
+use crate::publish::bucketize::{PlannedBuckets, strangers};
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
 use crate::spec::{MethodSpec, Specification};
@@ -148,14 +149,13 @@ pub(super) fn in_words(
 ) -> Plan {
     let names = super::attribute_names(specification);
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
-    let stated = |guarantee: Guarantee| {
-        let rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
-        let method = match &specification.method {
-            MethodSpec::Bucketize(spec) => Some(&spec.thresholds),
-            _ => None,
-        };
-        specification.unit.stated(guarantee, rules.chain(method))
+    let of_method = match &specification.method {
+        MethodSpec::Bucketize(spec) => Some(NamedThresholds::from(spec.thresholds.clone())),
+        _ => None,
     };
+    let of_rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
+    let promised = specification.unit.promised(of_rules.chain(&of_method));
+    let stated = |guarantee: Guarantee| specification.unit.stated(guarantee, &promised);
     let tables = design.tables.iter().enumerate().map(|(index, table)| PlanTable {
         name: TableName::at(index).0,
         kind: table.kind().to_owned(),
@@ -267,10 +267,23 @@ fn decomposition(design: &Design) -> Option<Particulars> {
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
 pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
-    (planned.strangers > 0).then(|| Notice {
+    unused(planned.strangers, "/method/thresholds")
+}
+
+/// The same of the thresholds that rules put on values of a table.
+pub(super) fn strangers_of_rules(specification: &Specification, table: &Table) -> Vec<Notice> {
+    let of = |stated: &StatedThresholds| {
+        let domain = &table.column(stated.attribute).domain;
+        unused(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
+    };
+    specification.thresholds.iter().filter_map(of).collect()
+}
+
+fn unused(strangers: usize, pointer: &str) -> Option<Notice> {
+    (strangers > 0).then(|| Notice {
         r#type: "threshold-unused".to_owned(),
-        pointer: Some("/method/thresholds".to_owned()),
-        detail: format!("{} of the values with a threshold of their own do not occur", planned.strangers),
+        pointer: Some(pointer.to_owned()),
+        detail: format!("{strangers} of the values with a threshold of their own do not occur"),
     })
 }
 

@@ -7,8 +7,10 @@ use utoipa::ToSchema;
 use super::Stopped;
 use super::verify::taxonomies_of;
 use crate::control::Control;
-use crate::microdata::{AttrSet, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread};
+use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
+use crate::model::{
+    Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread, parted,
+};
 use crate::problem::{Kind, Problem};
 use crate::publication::{Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
 use crate::report::{Manifest, publication_of};
@@ -36,7 +38,7 @@ pub enum ErrorModelName {
     Exact,
     /// One table holds them in parts that are tied by bucket.
     Matching,
-    /// Several tables are needed, or cells stand for several values.
+    /// Several tables are needed, or several parts that share attributes, or cells stand for several values.
     Multinomial,
 }
 
@@ -64,7 +66,15 @@ impl Asked {
         if names.len() > MAX_ATTRIBUTES {
             return Err(unknown(()));
         }
-        let publication = publication_of(manifest, &names).map_err(|_| unknown(()))?;
+        let mut publication = publication_of(manifest, &names).map_err(|_| unknown(()))?;
+        let mut kinds: Vec<Option<AttributeType>> = attributes.iter().map(|(_, kind)| Some(*kind)).collect();
+        // where parts share attributes the bucket is one more, which no query names
+        if names.len() < MAX_ATTRIBUTES
+            && let Some(several) = parted(&publication, Attr::from(names.len()))
+        {
+            publication = several;
+            kinds.push(Some(AttributeType::Integer));
+        }
         let taxonomies = match boxes_of(&publication) {
             Some(_) => taxonomies_of(manifest, &names).map_err(|_| unknown(()))?,
             None => Vec::new(),
@@ -91,7 +101,6 @@ impl Asked {
             let detail = "the queries together look at more rows than one request may; send them in several";
             return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
         }
-        let kinds = attributes.into_iter().map(|(_, kind)| Some(kind)).collect();
         Ok(Self { publication, taxonomies, kinds, shape, queries, needed })
     }
 

@@ -51,16 +51,12 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
             }
         }
     }
-    for StatedThresholds { attribute, thresholds } in &specification.thresholds {
+    for stated @ StatedThresholds { attribute, thresholds } in &specification.thresholds {
         let name = &specification.names[attribute.index()];
         let column = table.column(*attribute);
         let counts = column.counts();
-        let named = |rule: &&SubmittedRule| {
-            rule.protects == Protected::Attribute(*attribute) && rule.guarantee == thresholds.guarantee()
-        };
-        let rule = specification.method.rules().iter().find(named);
-        let pointer = rule.map_or("/method", |rule| rule.pointer.as_str());
-        match shares(thresholds, &column.domain, &counts) {
+        let pointer = pointer_of(stated, specification);
+        match shares(thresholds.stated(), &column.domain, &counts) {
             Ok(shares) => {
                 let mut occurring = shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
                 if occurring.all(|(share, _)| share.is_all()) {
@@ -82,6 +78,14 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
         table = table.on(attribute, terrain);
     }
     (table, faults)
+}
+
+/// The first rule that puts thresholds on values.
+pub(super) fn pointer_of<'s>(stated: &StatedThresholds, specification: &'s Specification) -> &'s str {
+    let guarantee = stated.thresholds.guarantee();
+    let of =
+        |rule: &&SubmittedRule| rule.protects == Protected::Attribute(stated.attribute) && rule.guarantee == guarantee;
+    specification.method.rules().iter().find(of).map_or("/method", |rule| rule.pointer.as_str())
 }
 
 /// The faults of a specification with those that its values show, which say the same more exactly.

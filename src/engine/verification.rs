@@ -188,6 +188,9 @@ pub fn attack_tables(
     control: &Control,
 ) -> Result<super::attack::Attacked, Stopped> {
     control.begin(Phase::Audit, rules.len() as u64)?;
+    if attack != Attack::ExactPosteriors {
+        material.without_shared(&format!("{} looks at one part after the other", attack.word()))?;
+    }
     let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
     let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
@@ -213,7 +216,24 @@ impl Material {
     ///
     /// # Errors
     /// Every fault of the statements that the files show.
-    pub fn of(stated: &[StatedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+    pub fn of(stated: &[StatedTable], files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+        Self::put_together(stated, files, original, false)
+    }
+
+    /// The same of a release of this service, whose parts may share attributes.
+    ///
+    /// # Errors
+    /// Every fault of its manifest that the files show.
+    pub fn of_release(stated: &[StatedTable], files: Vec<ReadFile>) -> Result<Self, Vec<Fault>> {
+        Self::put_together(stated, files, false, true)
+    }
+
+    fn put_together(
+        stated: &[StatedTable],
+        mut files: Vec<ReadFile>,
+        original: bool,
+        may_share: bool,
+    ) -> Result<Self, Vec<Fault>> {
         let (mut names, mut faults) = (Vec::new(), Vec::new());
         let original = if original { files.pop() } else { None };
         for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {
@@ -254,7 +274,8 @@ impl Material {
                     let detail = format!("{} has no attribute", part.file.file);
                     faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
                 }
-                for twice in before.intersection(given.attributes()).iter() {
+                let twice = if may_share { AttrSet::EMPTY } else { before.intersection(given.attributes()) };
+                for twice in twice.iter() {
                     let detail = format!("another part of the table has {} too", names[twice.index()]);
                     faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
                 }
@@ -271,6 +292,20 @@ impl Material {
     pub fn beside(self, original: ReadFile) -> Self {
         let original = given(&self.names, "original".to_owned(), RowMeaning::Tuples, original, false);
         Self { original: Some(original), ..self }
+    }
+
+    /// Refuses tables whose parts share attributes, of which `what` cannot be said.
+    pub(super) fn without_shared(&self, what: &str) -> Result<(), Stopped> {
+        let shares = |table: &GivenTable| {
+            table.parts.iter().map(|part| part.columns.len()).sum::<usize>() > table.attributes().len()
+        };
+        if self.tables.iter().any(shares) {
+            let detail = format!(
+                "parts of a table share attributes, and {what}; guardian verify holds such a release to its claims"
+            );
+            return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
+        }
+        Ok(())
     }
 
     /// The same with what a manifest states of lists of values that its parts cannot show: that there is no noise among them.
@@ -425,6 +460,7 @@ fn mixed(row: usize) -> u64 {
 /// # Errors
 /// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
 pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> Result<Verification, Stopped> {
+    material.without_shared("tables of anybody are judged by one part each")?;
     control.begin(Phase::Audit, asked.rules.len() as u64)?;
     let submission = Submission {
         tables: &material.tables,

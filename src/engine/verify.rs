@@ -105,9 +105,9 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     let all_bounds =
         claim.thresholds.is_none_or(|stated| thresholds_of(stated, claim.names) == claim.manifest.thresholds);
     let all_thresholds = all_thresholds_in(claim.manifest, claim.names);
+    let promised = claim.manifest.unit.promised(all_thresholds.iter().map(|stated| &stated.thresholds));
     let promised = claim.manifest.rules.iter().all(|rule| {
-        let known = all_thresholds.iter().map(|stated| &stated.thresholds);
-        claim.manifest.unit.stated(rule.of_rows(), known) == rule.guarantee
+        claim.manifest.unit.stated(rule.of_rows(), &promised) == rule.guarantee
             && (rule.enforced.is_some() || claim.manifest.unit.rows() == 1)
     });
     let evidence = Evidence {
@@ -159,7 +159,8 @@ pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec
 fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
     let of = |(name, stated): (&String, &Vec<Thresholds>)| {
         let attribute = Attr::from(names.iter().position(|known| known == name)?);
-        let stated = stated.iter().map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone() });
+        let stated =
+            stated.iter().map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone().into() });
         Some(stated.collect::<Vec<_>>())
     };
     manifest.thresholds.iter().filter_map(of).flatten().collect()
@@ -168,10 +169,12 @@ fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds>
 /// All thresholds that a manifest states, also those of its method.
 pub(super) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
     let mut found = thresholds_in(manifest, names);
-    let stated = manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
+    let stated: Option<Thresholds> =
+        manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
     let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
     let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
-    found.extend(attribute.zip(stated).map(|(at, thresholds)| StatedThresholds { attribute: at.into(), thresholds }));
+    let stated = attribute.zip(stated);
+    found.extend(stated.map(|(at, of)| StatedThresholds { attribute: at.into(), thresholds: of.into() }));
     found
 }
 

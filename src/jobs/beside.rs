@@ -228,7 +228,13 @@ impl Judged<'_> {
         }
         let counts = set_counts(self.store, &self.dataset.tenant, new, earlier).await?;
         if by_keys && counts.common == 0 {
-            return Ok(Relation::Disjoint);
+            return Ok(match own.folded == theirs.folded {
+                true => Relation::Disjoint,
+                false => Relation::Clash(undecidable(
+                    "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
+                     and none of its keys is written as one of these: nobody can tell whether they are of the same people",
+                )),
+            });
         }
         if counts.added == 0 && counts.removed == 0 {
             // what says the same of everyone is the same, and what has one name says the same

@@ -1,5 +1,6 @@
 //! Where callers are served: submissions and dry runs. What a job may say is decided here, completely, before it is queued.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 
 use super::beside::{Beside, Clash, Judged};
 use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_further, too_full};
-use super::people::ENOUGH;
+use super::people::{ENOUGH, KnownBy, comparable, uncompared_in_words};
 use super::publish::further_columns;
 use super::sequence;
 use super::worker::MemoryBudget;
@@ -286,15 +287,36 @@ impl Desk {
         judged.beside(&series).await.map_err(|error| problem_of(&error))
     }
 
-    /// Whether nobody can tell if other series speak of the people of a dataset.
-    async fn unknown_people(&self, dataset: &DatasetRecord) -> Result<bool, Problem> {
-        if dataset.record_key.is_some() {
-            return Ok(false);
-        }
+    /// What cannot be told of the people of a dataset, for whoever uploads it or plans with it.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<Notice>, Problem> {
         let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
-        let others = people.iter().any(|record| record.series != dataset.series);
-        let own = people.into_iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people);
-        Ok(others && own.is_none_or(|people| people.sampled < ENOUGH))
+        let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
+        let others = people.iter().filter(|record| record.series != dataset.series);
+        let warning = |r#type: &str, detail: String| Notice { r#type: r#type.to_owned(), pointer: None, detail };
+        let mut warnings = Vec::new();
+        if dataset.record_key.is_none()
+            && others.clone().next().is_some()
+            && own.is_none_or(|people| people.sampled < ENOUGH)
+        {
+            let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
+                          whether other series speak of the same people is not known";
+            warnings.push(warning("people-unknown", detail.to_owned()));
+        }
+        let uncompared: BTreeSet<&str> = match own.filter(|_| dataset.same_people != Some(false)) {
+            None => BTreeSet::new(),
+            Some(own) => others
+                .filter(|other| other.people.as_ref().is_some_and(|other| !comparable(own, other)))
+                .map(|other| other.series.as_str())
+                .collect(),
+        };
+        if !uncompared.is_empty() {
+            let detail = uncompared_in_words(own.is_some_and(|own| own.by == KnownBy::Keys), &uncompared);
+            warnings.push(warning("people-uncompared", detail));
+        }
+        Ok(warnings)
     }
 
     /// Submissions at the very same moment may together exceed the limit by their number.
@@ -360,7 +382,7 @@ impl Desk {
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
-        let unknown_people = self.unknown_people(&dataset).await?;
+        let unknown_people = self.people_warnings(&dataset).await?;
         let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
             &dataset,
             &profiles,
@@ -368,7 +390,7 @@ impl Desk {
             &further.1,
         ));
         let is_unproven = specification.unproven.is_some();
-        let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, unknown_people);
+        let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, &unknown_people);
         if let Err(problem) = self.budget.judge(need) {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -423,7 +445,7 @@ impl Desk {
 }
 
 /// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
-fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_people: bool) {
+fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_people: &[Notice]) {
     if let Some(clash) = clash {
         clash.verdict().clone_into(&mut plan.composition.verdict);
         plan.composition.counts = clash.counts();
@@ -432,15 +454,7 @@ fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_peopl
             plan.feasible = false;
         }
     }
-    if unknown_people {
-        plan.warnings.push(Notice {
-            r#type: "people-unknown".to_owned(),
-            pointer: None,
-            detail: "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: whether \
-                     other series speak of the same people is not known"
-                .to_owned(),
-        });
-    }
+    plan.warnings.extend(unknown_people.iter().cloned());
 }
 
 /// What is answered in place of a plan.

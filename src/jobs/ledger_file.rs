@@ -2,6 +2,7 @@
 //! so that a file that was cut or changed by accident is told from a whole one.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -110,31 +111,63 @@ pub enum LedgerFileError {
     Contradictory(String),
 }
 
-/// Writes a ledger.
-///
-/// # Errors
-/// When a line cannot be written as JSON.
-pub fn write(header: &LedgerHeader, copy: LedgerCopy) -> Result<String, serde_json::Error> {
-    let mut text = String::new();
-    let mut lines = 0;
-    let mut put = |line: &Line| {
-        text.push_str(&serde_json::to_string(line)?);
-        text.push('\n');
-        lines += 1;
-        Ok::<_, serde_json::Error>(())
-    };
-    put(&Line::Ledger(header.clone()))?;
-    copy.releases.into_iter().map(Line::Release).try_for_each(|line| put(&line))?;
-    copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| put(&line))?;
-    copy.rules.into_iter().map(Line::Rule).try_for_each(|line| put(&line))?;
-    copy.versions.into_iter().map(Line::Version).try_for_each(|line| put(&line))?;
-    copy.datasets.into_iter().map(Box::new).map(Line::Dataset).try_for_each(|line| put(&line))?;
-    copy.pieces.into_iter().map(Line::People).try_for_each(|line| put(&line))?;
-    copy.statements.into_iter().map(Line::Statement).try_for_each(|line| put(&line))?;
-    let trailer = Line::End(Trailer { lines, sha256: to_hex(&Sha256::digest(text.as_bytes())) });
-    text.push_str(&serde_json::to_string(&trailer)?);
-    text.push('\n');
-    Ok(text)
+/// Writes a ledger line by line: of what there is of people, a piece at a time is in memory.
+pub struct LedgerWriter<W> {
+    out: W,
+    lines: usize,
+    hash: Sha256,
+}
+
+impl<W: Write> LedgerWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When it cannot be written, as for each line.
+    pub fn begin(out: W, header: &LedgerHeader) -> io::Result<Self> {
+        let mut writer = Self { out, lines: 0, hash: Sha256::new() };
+        writer.put(&Line::Ledger(header.clone()))?;
+        Ok(writer)
+    }
+
+    /// Writes the ledger of a moment, with those pieces of people that are in it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn copy(&mut self, copy: LedgerCopy) -> io::Result<()> {
+        copy.releases.into_iter().map(Line::Release).try_for_each(|line| self.put(&line))?;
+        copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| self.put(&line))?;
+        copy.rules.into_iter().map(Line::Rule).try_for_each(|line| self.put(&line))?;
+        copy.versions.into_iter().map(Line::Version).try_for_each(|line| self.put(&line))?;
+        copy.datasets.into_iter().map(Box::new).map(Line::Dataset).try_for_each(|line| self.put(&line))?;
+        copy.pieces.into_iter().try_for_each(|piece| self.people(piece))?;
+        copy.statements.into_iter().map(Line::Statement).try_for_each(|line| self.put(&line))
+    }
+
+    /// Writes a piece of the people of a dataset.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn people(&mut self, piece: PortablePiece) -> io::Result<()> {
+        self.put(&Line::People(piece))
+    }
+
+    /// Writes what tells a whole file from one that was cut.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(mut self) -> io::Result<()> {
+        let trailer = Trailer { lines: self.lines, sha256: to_hex(&self.hash.clone().finalize()) };
+        self.put(&Line::End(trailer))?;
+        self.out.flush()
+    }
+
+    fn put(&mut self, line: &Line) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        self.hash.update(&bytes);
+        self.lines += 1;
+        self.out.write_all(&bytes)
+    }
 }
 
 /// Reads a ledger: all of it, or nothing.
@@ -311,6 +344,14 @@ mod tests {
     use super::super::people::{Mark, People};
     use super::*;
 
+    fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {
+        let mut text = Vec::new();
+        let mut writer = LedgerWriter::begin(&mut text, header)?;
+        writer.copy(copy)?;
+        writer.end()?;
+        Ok(String::from_utf8(text).unwrap())
+    }
+
     fn example() -> String {
         let (id, at) = (Uuid::from_u128(7), DateTime::UNIX_EPOCH);
         let copy = LedgerCopy {
@@ -352,6 +393,7 @@ mod tests {
                 overlaps: vec![],
                 people: Some(People {
                     by: KnownBy::Keys,
+                    folded: true,
                     key: vec![Mark(1)],
                     rows: 3,
                     pieces: 2,

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Overlap, People, Statement, StatementRecord, StoreError};
-use crate::ledger::Identities;
+use super::{Overlap, People, Piece, Statement, StatementRecord, StoreError};
+use crate::ledger::{Contradiction, Identities};
 
 /// A release, without what it published.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -160,6 +160,14 @@ pub struct PortablePiece {
     pub hashes: Vec<u8>,
 }
 
+impl PortableDataset {
+    /// What is kept of its people, piece by piece.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> {
+        let sets = |people: &People| (0..people.pieces).map(Piece::Set);
+        self.people.iter().flat_map(move |people| std::iter::once(Piece::Sample).chain(sets(people)))
+    }
+}
+
 /// What was stated of a series.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -298,7 +306,8 @@ fn conflict(what: String) -> ImportConflict {
 /// Reads the ledger whole, and enters one that was read elsewhere.
 #[async_trait]
 pub trait Ledgers: Send + Sync {
-    /// All that stands in the ledger of a tenant, or of all tenants, at one moment.
+    /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the pieces of people: these are more than
+    /// memory should hold, never change, and are read one after the other (`people_piece`).
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
 
     /// Enters what stands in the ledger of another store, in one transaction: all of it, or nothing. What is there already is
@@ -441,13 +450,13 @@ impl LedgerCopy {
             }
         }
         // of two at once the first one counts, so that each side may have some that contradict what came before
-        let excused: BTreeSet<Uuid> = contradicted(here.copy.statements.iter())?
+        let excused: BTreeSet<(Uuid, Contradiction)> = contradicted(here.copy.statements.iter())?
             .into_iter()
             .chain(contradicted(self.statements.iter())?)
             .collect();
         let together = here.copy.statements.iter().chain(plan.statements.iter().copied());
         match contradicted(together)?.difference(&excused).next() {
-            Some(id) => Err(conflict(format!("the statement {id} is contradicted by one of the other store"))),
+            Some((id, _)) => Err(conflict(format!("the statement {id} is contradicted by one of the other store"))),
             None => Ok(()),
         }
     }
@@ -469,16 +478,17 @@ impl LedgerCopy {
     }
 }
 
-/// Those that contradict what was stated of their series before them.
-fn contradicted<'a>(statements: impl Iterator<Item = &'a PortableStatement>) -> Result<BTreeSet<Uuid>, ImportConflict> {
+/// Those that contradict what was stated of their series before them, and in what.
+fn contradicted<'a>(
+    statements: impl Iterator<Item = &'a PortableStatement>,
+) -> Result<BTreeSet<(Uuid, Contradiction)>, ImportConflict> {
     let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|stated| (stated.id, stated)).collect();
     let mut series: HashMap<(&str, &str), Identities> = HashMap::new();
     let mut contradicted = BTreeSet::new();
     for (id, stated) in in_order {
         let statement = stated.read().ok_or_else(|| conflict(format!("the statement {id} cannot be read")))?;
-        if statement.identify(series.entry((&stated.tenant, &stated.series)).or_default()).is_err() {
-            contradicted.insert(id);
-        }
+        let identities = series.entry((&stated.tenant, &stated.series)).or_default();
+        contradicted.extend(statement.identify(identities).into_iter().map(|contradiction| (id, contradiction)));
     }
     Ok(contradicted)
 }

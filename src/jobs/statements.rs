@@ -65,23 +65,23 @@ impl Statement {
         serde_json::from_value(record.body.clone()).map_err(StoreError::corrupt)
     }
 
-    /// Adds it to what is known. Of two statements at once that contradict each other the first one counts.
+    /// Adds it to what is known. Of two statements at once that contradict each other the first one counts, in what they contradict.
     pub(super) fn enter(&self, earlier: &mut Earlier) {
         for table in &self.tables {
             earlier.disclosures.push((table.id, self.disclosure(table)));
         }
-        if let Err(contradiction) = self.identify(&mut earlier.identities) {
+        for contradiction in self.identify(&mut earlier.identities) {
             tracing::warn!(%contradiction, "a statement contradicts an earlier one");
         }
     }
 
-    /// Adds what it states of names.
-    ///
-    /// # Errors
-    /// [`Contradiction`]
-    pub(super) fn identify(&self, identities: &mut Identities) -> Result<(), Contradiction> {
-        self.aliases.iter().try_for_each(|(name, of)| identities.alias(name, of))?;
-        self.functions.iter().try_for_each(|(name, of)| identities.function(name, of))
+    /// Adds what it states of names, and gives what of it contradicts what is known; the rest counts all the same, as an attribute
+    /// that nobody recognizes is protected by nothing.
+    pub(super) fn identify(&self, identities: &mut Identities) -> Vec<Contradiction> {
+        let aliases = self.aliases.iter().filter_map(|(name, of)| identities.alias(name, of).err());
+        let mut contradictions: Vec<Contradiction> = aliases.collect();
+        contradictions.extend(self.functions.iter().filter_map(|(name, of)| identities.function(name, of).err()));
+        contradictions
     }
 
     /// What the ledger holds of a table.
@@ -129,7 +129,7 @@ impl Desk {
     /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
     ///
     /// # Errors
-    /// `malformed-body`, `not-found` for a dataset, `conflict` when it contradicts an earlier one, or the store's problem.
+    /// `malformed-body`, `not-found` for a dataset, `conflict` with all in which it contradicts earlier ones, or the store's problem.
     pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
         if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
             return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
@@ -149,7 +149,10 @@ impl Desk {
             // two at once may contradict each other: then the first one counts, as when a job is judged
             let _ = before.identify(&mut identities);
         }
-        statement.identify(&mut identities).map_err(|error| Problem::new(Kind::Conflict, error.to_string()))?;
+        let contradictions: Vec<String> = statement.identify(&mut identities).iter().map(ToString::to_string).collect();
+        if !contradictions.is_empty() {
+            return Err(Problem::new(Kind::Conflict, contradictions.join("; ")));
+        }
         for table in &mut statement.tables {
             table.id = Uuid::now_v7();
         }

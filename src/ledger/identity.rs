@@ -10,7 +10,7 @@ pub struct Identities {
 }
 
 /// What is stated contradicts itself, or what was stated before.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum Contradiction {
     /// Another attribute has the name already.
     #[error("{name} was stated to be {of}, and stays so")]

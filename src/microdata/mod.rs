@@ -3,6 +3,7 @@
 
 mod attrs;
 mod axis;
+mod branches;
 mod builder;
 mod calendar;
 mod cell;
@@ -22,6 +23,7 @@ mod value;
 
 pub use attrs::{Attr, AttrSet, MAX_ATTRIBUTES};
 pub use axis::Axis;
+pub use branches::{Branch, branches};
 pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
 pub use cell::{CellShape, Span, parse_set, write_json, write_set, write_span};

@@ -147,7 +147,7 @@ catalogue! {
     ExclusionContradicted, "exclusion-contradicted", 422, "an exclusion is true of rows of the original",
         "leave it out, or state it more narrowly";
     JoinTooDense, "join-too-dense", 422, "too much would have to be told apart on a join",
-        "let fewer attributes stand in x and y, or publish fewer that the releases share";
+        "let fewer attributes stand in x and y, or publish fewer that the releases share; of columns let fewer share attributes";
     RuleImpossible, "rule-impossible", 422, "a dependency that the adversary knows makes a rule impossible",
         "remove the rule, or do not publish the attributes that determine its sensitive one";
     NotGnf, "not-gnf", 422, "the proposed tables break a rule",

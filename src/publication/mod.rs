@@ -25,8 +25,8 @@ pub use table::{
     BreachKind, Cells, Decomposition, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal,
     SlicedDiversity, Standing, TableName, Tellable, kind_of_sealed,
 };
-pub use thresholds::{Thresholds, ThresholdsName};
-pub use unit::Unit;
+pub use thresholds::{NamedThresholds, Thresholds, ThresholdsName};
+pub use unit::{Promised, Unit};
 pub use witness::{TableWitness, Witness};
 
 /// The outcome of a method: the published tables and how each rule stands.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
-use super::thresholds::Thresholds;
+use super::thresholds::NamedThresholds;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
@@ -45,7 +45,7 @@ pub struct StatedThresholds {
     /// The attribute.
     pub attribute: Attr,
     /// How much of a bucket each of its values may take.
-    pub thresholds: Thresholds,
+    pub thresholds: NamedThresholds,
 }
 
 /// Why a rule is among those that are enforced.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -72,8 +73,47 @@ impl Thresholds {
     }
 }
 
+/// Stated thresholds with what guarantees say of them. That is a digest of all values, and is made once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedThresholds {
+    stated: Arc<Thresholds>,
+    name: ThresholdsName,
+    guarantee: Guarantee,
+}
+
+impl From<Thresholds> for NamedThresholds {
+    fn from(stated: Thresholds) -> Self {
+        let guarantee = stated.guarantee();
+        let name = match guarantee {
+            Guarantee::Thresholds { stated: name, .. } => name,
+            _ => stated.name(),
+        };
+        Self { stated: Arc::new(stated), name, guarantee }
+    }
+}
+
+impl NamedThresholds {
+    /// What is stated.
+    #[must_use]
+    pub fn stated(&self) -> &Thresholds {
+        &self.stated
+    }
+
+    /// What guarantees call it.
+    #[must_use]
+    pub const fn name(&self) -> ThresholdsName {
+        self.name
+    }
+
+    /// What a table keeps whose buckets keep these thresholds.
+    #[must_use]
+    pub const fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+}
+
 /// The name of stated thresholds: a guarantee is a small value that is compared and kept everywhere, and names them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThresholdsName([u8; 32]);
 
 impl ThresholdsName {

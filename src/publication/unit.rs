@@ -1,6 +1,7 @@
 //! What one unit of protection is: a row, or a person of whom a table has several.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,10 @@ use utoipa::openapi::schema::OneOfBuilder;
 
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
-use super::thresholds::Thresholds;
+use super::thresholds::{NamedThresholds, Thresholds, ThresholdsName};
+
+/// What units are promised where rows keep thresholds of a name.
+pub type Promised = BTreeMap<ThresholdsName, Guarantee>;
 
 /// What one unit of protection is (`PRIVACY`, the adversary).
 ///
@@ -74,9 +78,20 @@ impl Unit {
         })
     }
 
-    /// What holds of each unit where rows keep `enforced`, that some guarantee came to; thresholds that it names are among `known`.
+    /// What each unit is promised where rows keep one of these.
     #[must_use]
-    pub fn stated<'t>(&self, enforced: Guarantee, known: impl IntoIterator<Item = &'t Thresholds>) -> Guarantee {
+    pub fn promised<'t>(&self, known: impl IntoIterator<Item = &'t NamedThresholds>) -> Promised {
+        let of = self.rows();
+        if of == 1 {
+            return Promised::new();
+        }
+        let promised = |known: &NamedThresholds| Some((known.name(), known.stated().times(of)?.guarantee()));
+        known.into_iter().filter_map(promised).collect()
+    }
+
+    /// What holds of each unit where rows keep `enforced`, that some guarantee came to; thresholds that it names are among `promised`.
+    #[must_use]
+    pub fn stated(&self, enforced: Guarantee, promised: &Promised) -> Guarantee {
         let of = self.rows();
         let persons = |k: u64| k.saturating_sub(1) / of + 1;
         match enforced {
@@ -87,10 +102,7 @@ impl Unit {
                 Guarantee::AlphaK { alpha, k: persons(k) }
             }
             Guarantee::KAnonymity { k } => Guarantee::KAnonymity { k: persons(k) },
-            Guarantee::Thresholds { stated, .. } => {
-                let found = known.into_iter().find(|thresholds| thresholds.name() == stated);
-                found.and_then(|thresholds| thresholds.times(of)).map_or(enforced, |thresholds| thresholds.guarantee())
-            }
+            Guarantee::Thresholds { stated, .. } => promised.get(&stated).copied().unwrap_or(enforced),
             other => other,
         }
     }
@@ -117,7 +129,7 @@ impl Thresholds {
     }
 
     fn scaled(&self, each: impl Fn(Ratio) -> Option<Ratio>, l: impl Fn(u64) -> Option<u64>) -> Option<Self> {
-        let all = |values: &std::collections::BTreeMap<String, Ratio>| {
+        let all = |values: &BTreeMap<String, Ratio>| {
             values.iter().map(|(value, ratio)| Some((value.clone(), each(*ratio)?))).collect::<Option<_>>()
         };
         Some(match self {
@@ -211,9 +223,9 @@ mod tests {
         ];
         for (stated, enforced) in cases {
             assert_eq!(unit.enforced(stated), Some(enforced));
-            assert_eq!(unit.stated(enforced, []), stated);
+            assert_eq!(unit.stated(enforced, &Promised::new()), stated);
             assert_eq!(Unit::Row.enforced(stated), Some(stated));
-            assert_eq!(Unit::Row.stated(stated, []), stated);
+            assert_eq!(Unit::Row.stated(stated, &Promised::new()), stated);
         }
         for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
             assert_eq!(unit.enforced(other), None);
@@ -233,7 +245,8 @@ mod tests {
         ] {
             let stated: Thresholds = serde_json::from_value(stated).unwrap();
             let enforced = stated.divided(7).unwrap();
-            assert_eq!(unit.stated(enforced.guarantee(), [&enforced]), stated.guarantee());
+            let promised = unit.promised([&enforced.clone().into()]);
+            assert_eq!(unit.stated(enforced.guarantee(), &promised), stated.guarantee());
         }
         let small: Thresholds = serde_json::from_value(json!({"explicit": {"HIV": "1/999999999"}})).unwrap();
         assert_eq!(small.divided(7), None);

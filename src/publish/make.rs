@@ -98,7 +98,7 @@ impl Maker<'_> {
             Ok((part, contents))
         });
         let parts = parts.collect::<Result<_, _>>()?;
-        let standing = slicing.diversity.standing(slicing.attributes, slicing.sensitive);
+        let standing = slicing.diversity.standing(slicing.decided(), slicing.sensitive);
         let witness = match boxes.iter().all(Option::is_none) {
             true => TableWitness::Buckets(labels_of_rows),
             false => TableWitness::Boxes {

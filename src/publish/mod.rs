@@ -11,6 +11,7 @@ mod make;
 pub mod partition;
 mod proposed;
 pub mod sequential;
+mod single;
 pub mod slicing;
 pub mod versatile;
 

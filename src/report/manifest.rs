@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedTable, RowMeaning,
-    RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds, Uninformative, Unit,
+    Because, Cells, Guarantee, HeldBy, NamedThresholds, Origin, Part, Particulars, Promised, Protected, Publication,
+    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds,
+    Uninformative, Unit,
 };
 
 /// The manifest of a release.
@@ -393,7 +394,12 @@ pub fn manifest(
         Particulars::Decompose(said) => Some(said.bounded),
         _ => None,
     };
-    let writer = Writer { unit, stated: thresholds, particulars: &publication.particulars, names, achieved, bounded };
+    let of_method = match &publication.particulars {
+        Particulars::Bucketize { thresholds, .. } => Some(NamedThresholds::from(thresholds.clone())),
+        _ => None,
+    };
+    let promised = unit.promised(thresholds.iter().map(|stated| &stated.thresholds).chain(&of_method));
+    let writer = Writer { unit, promised, names, achieved, bounded };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
@@ -430,15 +436,15 @@ pub fn manifest(
 pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
     let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
     for StatedThresholds { attribute, thresholds } in stated {
-        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.clone());
+        of.entry(names[attribute.index()].clone()).or_default().push(thresholds.stated().clone());
     }
     of
 }
 
 struct Writer<'a> {
     unit: &'a Unit,
-    stated: &'a [StatedThresholds],
-    particulars: &'a Particulars,
+    /// What units are promised by the thresholds that rules name.
+    promised: Promised,
     names: &'a [String],
     achieved: &'a dyn Fn(usize) -> Option<Achieved>,
     /// Of a decomposition: the attributes that are bounded.
@@ -446,15 +452,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// All thresholds that rules name.
-    fn thresholds(&self) -> impl Iterator<Item = &Thresholds> {
-        let own = match self.particulars {
-            Particulars::Bucketize { thresholds, .. } => Some(thresholds),
-            _ => None,
-        };
-        self.stated.iter().map(|stated| &stated.thresholds).chain(own)
-    }
-
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
@@ -479,7 +476,7 @@ impl Writer<'_> {
             quasi_identifiers: self.named(rule.known),
             sensitive: self.named(rule.protects.attributes()),
             combination: matches!(rule.protects, Protected::Joint(_)),
-            guarantee: self.unit.stated(rule.guarantee, self.thresholds()),
+            guarantee: self.unit.stated(rule.guarantee, &self.promised),
             enforced: (self.unit.rows() > 1).then_some(rule.guarantee),
             bounded: self.bounded.map(|bounded| rule.protects.attributes().is_subset(bounded)),
             because,

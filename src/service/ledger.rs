@@ -3,13 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{StartError, open_store, vault};
 use crate::clock::Clock;
 use crate::config::{KeyPlace, StoreOptions};
-use crate::jobs::ledger_file::{self, LedgerFileError, LedgerHeader};
-use crate::jobs::{ImportConflict, Imported, StoreError};
+use crate::jobs::ledger_file::{self, LedgerFileError, LedgerHeader, LedgerWriter};
+use crate::jobs::{ImportConflict, Imported, PortablePiece, Store, StoreError};
 
 /// Why a ledger was not carried.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +42,9 @@ pub enum LedgerError {
     /// What the file says contradicts what is here.
     #[error("nothing was imported: {0}")]
     Conflict(#[from] ImportConflict),
-    /// It cannot be written as JSON.
-    #[error("an entry of the ledger cannot be written: {0}")]
-    Entry(#[from] serde_json::Error),
+    /// It cannot be written.
+    #[error("the ledger cannot be written: {0}")]
+    Unwritten(#[from] io::Error),
 }
 
 impl From<StoreError> for LedgerError {
@@ -52,20 +53,51 @@ impl From<StoreError> for LedgerError {
     }
 }
 
-/// The ledger of a tenant, or of all, as a file.
+/// Writes the ledger of a tenant, or of all, as a file.
 ///
 /// # Errors
-/// [`LedgerError`]
-pub async fn export(options: &StoreOptions, data: &Path, tenant: Option<String>) -> Result<String, LedgerError> {
+/// [`LedgerError`]; what was written until then is told from a whole file.
+pub async fn export(
+    options: &StoreOptions,
+    data: &Path,
+    tenant: Option<String>,
+    out: impl Write,
+) -> Result<(), LedgerError> {
     let place = existing_key(options, data)?;
     let store = open_store(options, data).await?;
-    let vault = vault::open(store.shared().as_ref(), &place).await?;
-    let copy = store.shared().copy_ledger(tenant.as_deref()).await?;
-    let wrapped = vault.wrapped_hashing_key().map_err(StartError::from)?;
-    let id = store.id().await?;
-    let header = LedgerHeader::new(id, &vault.hashing_fingerprint(), &wrapped, Clock::system().now(), tenant);
+    let exported = async {
+        let vault = vault::open(store.shared().as_ref(), &place).await?;
+        let wrapped = vault.wrapped_hashing_key().map_err(StartError::from)?;
+        let id = store.id().await?;
+        let header =
+            LedgerHeader::new(id, &vault.hashing_fingerprint(), &wrapped, Clock::system().now(), tenant.clone());
+        written(store.shared().as_ref(), &header, tenant.as_deref(), out).await
+    };
+    let exported = exported.await;
     store.close().await;
-    Ok(ledger_file::write(&header, copy)?)
+    exported
+}
+
+/// The people of datasets are written piece by piece: what is there of a visible dataset never changes.
+async fn written(
+    store: &dyn Store,
+    header: &LedgerHeader,
+    tenant: Option<&str>,
+    out: impl Write,
+) -> Result<(), LedgerError> {
+    let copy = store.copy_ledger(tenant).await?;
+    let people: Vec<_> =
+        copy.datasets.iter().map(|of| (of.tenant.clone(), of.id, of.pieces().collect::<Vec<_>>())).collect();
+    let mut file = LedgerWriter::begin(out, header)?;
+    file.copy(copy)?;
+    for (tenant, dataset, pieces) in people {
+        for piece in pieces {
+            let hashes = store.people_piece(&tenant, dataset, piece).await?;
+            let hashes = hashes.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))?;
+            file.people(PortablePiece { dataset, piece: piece.number(), hashes })?;
+        }
+    }
+    Ok(file.end()?)
 }
 
 /// Enters the ledger that a file holds. A store that was never used takes up the secret by which the file's contents are hashed.

@@ -9,6 +9,7 @@ use super::attributes::{Along, Columns, Stated};
 use super::decompose::DraftDecompose;
 use super::dependencies::DraftDependency;
 use super::document::General;
+use super::guarantee::Named;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use super::normalize::{self, Parts};
 use super::reader::{Faults, child};
@@ -23,7 +24,7 @@ use super::unit::Enforce;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds, Uninformative, Unit,
+    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit,
 };
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
@@ -96,7 +97,7 @@ pub(super) fn resolve(
     let mut named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds.clone(),
         DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
-        _ => Vec::new(),
+        _ => Named::new(),
     };
     let mut method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
@@ -106,14 +107,19 @@ pub(super) fn resolve(
         DraftMethod::Generalize(draft) => MethodSpec::Generalize(draft.resolved(columns, &attrs)),
         DraftMethod::Sequential(draft) => MethodSpec::Sequential(draft.resolved(columns, &attrs)),
         DraftMethod::Slicing(draft) => {
-            if general.entropy == Some(true) {
+            if general.entropy == Some(true) && !draft.has_entropy() {
                 faults.unsupported(
                     "/utility/0",
-                    "the entropy of the model is not stated of sliced tables; leave utility out",
+                    "of sliced tables the entropy of the model is stated where they have two columns at most, which share no attribute \
+                     and are not generalized; leave utility out",
                 );
             }
             if general.internal.kl && draft.column_k.is_some() {
                 let detail = "kl is not measured of columns that are generalized; ask for count_queries";
+                faults.unsupported("/internal/utility", detail);
+            }
+            if general.internal.kl && draft.overlaps() {
+                let detail = "kl is not measured of columns that share attributes; ask for count_queries";
                 faults.unsupported("/internal/utility", detail);
             }
             MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
@@ -282,16 +288,16 @@ fn check_leaves(
 }
 
 /// The thresholds that the guarantees of rules name, with the attributes whose values they are for.
-pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &[Thresholds]) -> Vec<StatedThresholds> {
-    let mut found: Vec<StatedThresholds> = Vec::new();
+pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &Named) -> Vec<StatedThresholds> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for rule in rules {
         let (Guarantee::Thresholds { stated, .. }, Protected::Attribute(attribute)) = (rule.guarantee, rule.protects)
         else {
             continue;
         };
-        let thresholds = named.iter().find(|thresholds| thresholds.name() == stated);
-        let stated = thresholds.map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone() });
-        found.extend(stated.filter(|stated| !found.contains(stated)));
+        if let Some(thresholds) = named.get(&stated).filter(|_| seen.insert((attribute, stated))) {
+            found.push(StatedThresholds { attribute, thresholds: thresholds.clone() });
+        }
     }
     found
 }

@@ -1,11 +1,13 @@
 //! Guarantees as they stand in documents.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::bucketize::read_thresholds;
 use super::reader::{Faults, Members, integer};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Divergence, Ground, Guarantee, Prior, Ratio, RhoMode, Thresholds};
+use crate::publication::{Divergence, Ground, Guarantee, NamedThresholds, Prior, Ratio, RhoMode, ThresholdsName};
 
 /// Guarantees of rules over quasi-identifiers and a sensitive attribute.
 const SUPPORTED: &[&str] = &[
@@ -27,17 +29,20 @@ const ELSEWHERE: &[&str] = &["k_anonymity", "thresholds"];
 const DIVERSITY: &str = "an integer of at least 2";
 const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 
+/// The thresholds that the guarantees of a document name.
+pub(super) type Named = BTreeMap<ThresholdsName, NamedThresholds>;
+
 /// Reads a guarantee; `None` after a fault.
 pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Guarantee> {
     guarantee_among(SUPPORTED, value, pointer, faults)
 }
 
-/// Reads the guarantee of a rule that may put a threshold on each value: then it names the thresholds, which join `stated`; `None`
+/// Reads the guarantee of a rule that may put a threshold on each value: then it names the thresholds, which join `named`; `None`
 /// after a fault.
 pub(super) fn guarantee_of_rule(
     value: &Value,
     pointer: &str,
-    stated: &mut Vec<Thresholds>,
+    named: &mut Named,
     faults: &mut Faults,
 ) -> Option<Guarantee> {
     if value["type"] != THRESHOLDS {
@@ -46,22 +51,22 @@ pub(super) fn guarantee_of_rule(
     }
     let mut members = Members::open(value, pointer, faults)?;
     members.take("type");
-    let thresholds = read_thresholds(members, faults)?;
+    let thresholds = NamedThresholds::from(read_thresholds(members, faults)?);
     let guarantee = thresholds.guarantee();
-    if matches!(guarantee, Guarantee::Thresholds { .. }) && !stated.contains(&thresholds) {
-        stated.push(thresholds);
+    if let Guarantee::Thresholds { stated, .. } = guarantee {
+        named.insert(stated, thresholds);
     }
     Some(guarantee)
 }
 
-/// A guarantee as documents state it; thresholds that it names are among `stated`.
-pub(super) fn written(guarantee: &Guarantee, stated: &[Thresholds]) -> Value {
-    let named = match guarantee {
-        Guarantee::Thresholds { stated: name, .. } => stated.iter().find(|thresholds| thresholds.name() == *name),
+/// A guarantee as documents state it; thresholds that it names are among `named`.
+pub(super) fn written(guarantee: &Guarantee, named: &Named) -> Value {
+    let found = match guarantee {
+        Guarantee::Thresholds { stated, .. } => named.get(stated),
         _ => None,
     };
-    let Some(thresholds) = named else { return json!(guarantee) };
-    let mut written = json!(thresholds);
+    let Some(thresholds) = found else { return json!(guarantee) };
+    let mut written = json!(thresholds.stated());
     written["type"] = THRESHOLDS.into();
     written
 }

@@ -7,7 +7,7 @@ use super::bucketize::{self, DraftBucketize};
 use super::decompose::{self, DraftDecompose};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
-use super::guarantee::guarantee_of_rule;
+use super::guarantee::{Named, guarantee_of_rule};
 use super::reader::{Faults, Members, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::sequential::{self, DraftSequential};
@@ -15,7 +15,7 @@ use super::sides::Sides;
 use super::slicing::{self, DraftSlicing};
 use super::types::{Algorithm, Correlated, Origin, Score};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Thresholds};
+use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
 pub const SUPPORTED: &[&str] =
@@ -48,8 +48,8 @@ pub(super) struct DraftVersatile {
     pub(super) score: Score,
     pub(super) correlated: Correlated,
     pub(super) no_rules: Option<String>,
-    /// The thresholds that guarantees name, each once.
-    pub(super) thresholds: Vec<Thresholds>,
+    /// The thresholds that guarantees name.
+    pub(super) thresholds: Named,
 }
 
 /// Anatomy; what could not be read is `None`.
@@ -60,7 +60,7 @@ pub(super) struct DraftAnatomy {
     pub(super) sensitive: Option<usize>,
     pub(super) guarantee: Option<Guarantee>,
     /// The thresholds that the guarantee names, where it does.
-    pub(super) thresholds: Vec<Thresholds>,
+    pub(super) thresholds: Named,
 }
 
 impl DraftMethod {
@@ -174,7 +174,7 @@ fn versatile(
         Some("multi_sa") => Algorithm::MultiSa,
         _ => Algorithm::Uad,
     };
-    let mut thresholds = Vec::new();
+    let mut thresholds = Named::new();
     let default = match members.take("default_guarantee") {
         None => DefaultGuarantee::Absent,
         Some(value) => guarantee_of_rule(value, &members.at("default_guarantee"), &mut thresholds, faults)
@@ -237,7 +237,7 @@ fn versatile(
 
 fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
     let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
-    let mut thresholds = Vec::new();
+    let mut thresholds = Named::new();
     let guarantee = match members.take("guarantee") {
         Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut thresholds, faults),
         None => {

@@ -1,18 +1,22 @@
 //! Rules, in shorthand or as objects, resolved to columns.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use super::attributes::Columns;
 use super::grammar;
-use super::guarantee::guarantee_of_rule;
+use super::guarantee::{Named, guarantee_of_rule};
 use super::reader::{Faults, Members, child};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Thresholds};
+use crate::publication::{Guarantee, ThresholdsName};
 
 /// How many rules a document may state.
 pub(super) const MAX_RULES: usize = 10_000;
+/// So many values may have thresholds, counted for every attribute of every rule that puts them there: each writes all of them out.
+const MAX_THRESHOLDS: usize = 100_000;
+/// So many different thresholds may be put on the values of one attribute: each is kept for all its values.
+const MAX_DIFFERENT: usize = 16;
 
 /// A rule over columns of the dataset.
 #[derive(Clone, Debug)]
@@ -43,8 +47,8 @@ pub(super) struct RuleReader<'r, 'a> {
     pub(super) mentioned: BTreeSet<usize>,
     /// Columns that a rule which cannot be read seems to name.
     pub(super) guessed: BTreeSet<usize>,
-    /// The thresholds that guarantees name, each once.
-    pub(super) thresholds: Vec<Thresholds>,
+    /// The thresholds that guarantees name.
+    pub(super) thresholds: Named,
 }
 
 /// A name in a rule, with what a fault needs to point at it.
@@ -66,7 +70,36 @@ impl RuleReader<'_, '_> {
             Value::String(text) => self.read_shorthand(text, child(pointer, &index.to_string())),
             _ => self.read_object(rule, child(pointer, &index.to_string())),
         };
-        rules.iter().enumerate().filter_map(read).collect()
+        let read = rules.iter().enumerate().filter_map(read).collect();
+        self.within_volume(read)
+    }
+
+    /// The rules, unless they put too many thresholds on values: then none, so that nothing is made of them.
+    fn within_volume(&mut self, rules: Vec<DraftRule>) -> Vec<DraftRule> {
+        let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsName>>::new());
+        for rule in &rules {
+            let Guarantee::Thresholds { stated, .. } = rule.guarantee else { continue };
+            let of_values =
+                self.thresholds.get(&stated).and_then(|named| named.stated().of_values()).map_or(0, BTreeMap::len);
+            values = values.saturating_add(of_values.saturating_mul(rule.sensitive.len()));
+            let most = rule.sensitive.iter().map(|column| {
+                let of_column = different.entry(*column).or_default();
+                of_column.insert(stated);
+                of_column.len()
+            });
+            let allowed = if most.max().unwrap_or(0) > MAX_DIFFERENT {
+                format!("at most {MAX_DIFFERENT} different thresholds for one attribute")
+            } else if values > MAX_THRESHOLDS {
+                format!(
+                    "thresholds of at most {MAX_THRESHOLDS} values, counted for each attribute of each rule that they are put on"
+                )
+            } else {
+                continue;
+            };
+            self.faults.range(rule.pointer.as_str(), &allowed);
+            return Vec::new();
+        }
+        rules
     }
 
     fn read_shorthand(&mut self, text: &str, pointer: String) -> Option<DraftRule> {

@@ -8,7 +8,7 @@ use super::attributes::{Columns, Stated};
 use super::guarantee::guarantee;
 use super::reader::{Faults, Members, child, integer};
 use super::rules::NAMES;
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, Ratio, SlicedDiversity, SubmittedRule};
 
@@ -42,6 +42,14 @@ impl SlicingSpec {
         // a set of one attribute, by its construction
         self.rule.protects.attributes().iter().next().unwrap_or(Attr(0))
     }
+
+    /// Whether columns are stated of which some share attributes.
+    #[must_use]
+    pub fn overlaps(&self) -> bool {
+        let SlicedColumns::Explicit(columns) = &self.columns else { return false };
+        let all = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
+        columns.iter().map(|column| column.len()).sum::<usize>() > all.len()
+    }
 }
 
 /// Which attributes stand together.
@@ -56,7 +64,7 @@ pub enum SlicedColumns {
         /// Attributes of the sensitive column.
         width: u64,
     },
-    /// These.
+    /// These; they may share attributes.
     Explicit(Vec<AttrSet>),
 }
 
@@ -94,7 +102,26 @@ const COLUMNS: &str = "an object with count, with count and sensitive_width, or 
 const WHOLE: std::ops::RangeInclusive<i128> = 1..=u32::MAX as i128;
 const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 
+/// So many columns may have the sensitive attribute.
+const MOST_SENSITIVE: usize = 4;
+
 impl DraftSlicing {
+    /// Whether columns are stated of which some share attributes.
+    pub(super) fn overlaps(&self) -> bool {
+        let Some(DraftColumns::Explicit(lists)) = &self.columns else { return false };
+        lists.iter().map(BTreeSet::len).sum::<usize>() > self.named.len()
+    }
+
+    /// Whether the entropy of the model has a closed form: of two columns at most, of values as they are, each attribute in one.
+    pub(super) fn has_entropy(&self) -> bool {
+        let few = match &self.columns {
+            Some(DraftColumns::Count(count) | DraftColumns::SensitiveWidth { count, .. }) => *count <= 2,
+            Some(DraftColumns::Explicit(lists)) => lists.len() <= 2,
+            None => true,
+        };
+        few && self.column_k.is_none() && !self.overlaps()
+    }
+
     /// The columns that occur in it.
     pub(super) fn mentioned(&self) -> BTreeSet<usize> {
         self.named.iter().copied().chain(self.sensitive).collect()
@@ -213,6 +240,7 @@ fn read_explicit(
         let mut column = BTreeSet::new();
         let Some(names) = list.as_array() else {
             faults.range(&pointer, NAMES);
+            read.push(column);
             continue;
         };
         if names.is_empty() {
@@ -225,13 +253,26 @@ fn read_explicit(
                 continue;
             };
             let Some(found) = columns.resolve(name, &pointer, faults) else { continue };
-            if named.insert(found) {
-                column.insert(found);
-            } else {
-                bad(faults, &pointer, format!("{name} stands in a column already; each attribute stands in one"));
+            named.insert(found);
+            if !column.insert(found) {
+                bad(faults, &pointer, format!("the column has {name} already"));
             }
         }
         read.push(column);
+    }
+    if read.len() > MAX_ATTRIBUTES {
+        bad(faults, pointer, format!("there are more than {MAX_ATTRIBUTES} columns"));
+    }
+    for (index, column) in read.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+        // of equal ones the first is told
+        let within = |(other, whole): (usize, &BTreeSet<usize>)| {
+            let smaller = column.len() < whole.len() || other < index;
+            (other != index && smaller && column.is_subset(whole)).then_some(other)
+        };
+        if let Some(other) = read.iter().enumerate().find_map(within) {
+            let detail = format!("all that stands in it stands in column {} too, which tells as much", other + 1);
+            bad(faults, &child(pointer, &index.to_string()), detail);
+        }
     }
     read
 }
@@ -298,7 +339,18 @@ pub(super) fn resolve(
         DraftColumns::SensitiveWidth { count, width } => SlicedColumns::SensitiveWidth { count: *count, width: *width },
         DraftColumns::Explicit(lists) => {
             let set = |list: &BTreeSet<usize>| list.iter().map(|column| attrs[column]).collect();
-            SlicedColumns::Explicit(lists.iter().map(set).collect())
+            let sets: Vec<AttrSet> = lists.iter().map(set).collect();
+            if draft.overlaps() && !are_judged(&sets, attrs[&sensitive], draft.diversity) {
+                let detail = format!(
+                    "the columns share attributes in a circle, of which {} cannot tell what they say together: let them form a tree, in \
+                     which what a column shares with those before it stands in one of these, whichever of the columns with the \
+                     sensitive attribute are left out",
+                    draft.diversity.word()
+                );
+                faults.push(Fault::new("/method/columns/explicit", Kind::BadColumns, detail));
+                return None;
+            }
+            SlicedColumns::Explicit(sets)
         }
     };
     let bins = used.iter().filter_map(|&column| {
@@ -320,6 +372,22 @@ pub(super) fn resolve(
         max_attempts: draft.max_attempts,
         column_k: draft.column_k,
         bins: bins.collect(),
+    })
+}
+
+/// Whether it is known what columns that share attributes tell together: a single column with the sensitive attribute tells what its own
+/// rows say, and a mixture is judged by combinations alone; for the rest the columns form a tree, whichever of those with the sensitive
+/// attribute are left out.
+fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) -> bool {
+    let (with, without): (Vec<AttrSet>, Vec<AttrSet>) = columns.iter().partition(|column| column.contains(sensitive));
+    match diversity {
+        SlicedDiversity::Mixture => return true,
+        SlicedDiversity::Bucket if with.len() < 2 => return true,
+        SlicedDiversity::Bucket | SlicedDiversity::MixtureWeighted => {}
+    }
+    (1_u32..1 << with.len().min(MOST_SENSITIVE)).all(|chosen| {
+        let chosen = with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| *column);
+        branches(&without.iter().copied().chain(chosen).collect::<Vec<_>>()).is_some()
     })
 }
 
@@ -354,19 +422,31 @@ fn judge(columns: &Columns<'_>, used: &[usize], draft: &DraftSlicing, faults: &m
                 }
             }
         }
-        Some(DraftColumns::Explicit(_)) => {
+        Some(DraftColumns::Explicit(lists)) => {
             let pointer = "/method/columns/explicit";
+            let with = lists.iter().filter(|list| draft.sensitive.is_some_and(|column| list.contains(&column))).count();
+            if with > MOST_SENSITIVE {
+                bad(pointer, format!("{with} columns have the sensitive attribute; {MOST_SENSITIVE} may"));
+            }
             let missing: Vec<&str> = used
                 .iter()
                 .filter(|column| !draft.named.contains(column))
                 .map(|column| columns.name(*column))
                 .collect();
             if !missing.is_empty() {
-                bad(
-                    pointer,
-                    format!("every published attribute stands in one column; none has {}", missing.join(", ")),
-                );
+                bad(pointer, format!("every published attribute stands in a column; none has {}", missing.join(", ")));
             }
+        }
+    }
+    if draft.overlaps() {
+        if draft.column_k.is_some() {
+            let detail =
+                "columns that share attributes are judged by values as they are; let each attribute stand in one";
+            faults.unsupported("/method/column_k", detail);
+        }
+        if draft.bound.as_ref().is_some_and(|bound| bound.l.is_none()) {
+            let detail = "columns that share attributes bound single values alone: use l_diversity";
+            faults.unsupported("/method/guarantee/type", detail);
         }
     }
     faults.len() == before

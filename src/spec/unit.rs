@@ -1,9 +1,14 @@
 //! What rows must keep so that persons are kept what a document states.
 
+use std::collections::BTreeMap;
+
+use super::guarantee::Named;
 use super::reader::{Faults, child};
 use super::types::MethodSpec;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Requirement, SubmittedRule, Thresholds, Told, Unit, XyMeasure};
+use crate::publication::{
+    Guarantee, NamedThresholds, Requirement, SubmittedRule, ThresholdsName, Told, Unit, XyMeasure,
+};
 
 /// Rows and persons.
 pub(super) struct Enforce<'a> {
@@ -13,7 +18,7 @@ pub(super) struct Enforce<'a> {
 
 impl Enforce<'_> {
     /// Makes a method keep of rows what it states of persons; `named` are the thresholds that its rules name.
-    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut [Thresholds]) {
+    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut Named) {
         if self.unit.rows() == 1 {
             return;
         }
@@ -22,7 +27,12 @@ impl Enforce<'_> {
             MethodSpec::Anatomy(spec) => self.rules(std::slice::from_mut(&mut spec.rule), named),
             MethodSpec::Generalize(spec) => self.rules(&mut spec.rules, named),
             MethodSpec::Bucketize(spec) => {
-                self.rules(std::slice::from_mut(&mut spec.rule), std::slice::from_mut(&mut spec.thresholds));
+                let stated = NamedThresholds::from(spec.thresholds.clone());
+                let mut own = Named::from([(stated.name(), stated)]);
+                self.rules(std::slice::from_mut(&mut spec.rule), &mut own);
+                if let Some(enforced) = own.into_values().next() {
+                    spec.thresholds = enforced.stated().clone();
+                }
                 if spec.counterfeits.is_some() {
                     let detail = "counterfeits hide rows one by one, and a person has several";
                     self.faults.unsupported("/method/counterfeits", detail);
@@ -48,17 +58,17 @@ impl Enforce<'_> {
         }
     }
 
-    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut [Thresholds]) {
+    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut Named) {
         let of = self.unit.rows();
-        let stated: Vec<Thresholds> = named.to_vec();
-        let divided: Vec<Option<Thresholds>> = stated.iter().map(|thresholds| thresholds.divided(of)).collect();
+        let stated = std::mem::take(named);
+        let divided = |(name, stated): (&ThresholdsName, &NamedThresholds)| {
+            Some((*name, NamedThresholds::from(stated.stated().divided(of)?)))
+        };
+        let divided: BTreeMap<ThresholdsName, NamedThresholds> = stated.iter().filter_map(divided).collect();
         let mut told: Vec<String> = Vec::new();
         for rule in rules {
             let enforced = match rule.guarantee {
-                Guarantee::Thresholds { stated: name, .. } => {
-                    let at = stated.iter().position(|thresholds| thresholds.name() == name);
-                    at.and_then(|at| divided[at].as_ref()).map(Thresholds::guarantee)
-                }
+                Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(NamedThresholds::guarantee),
                 other => self.unit.enforced(other),
             };
             let Some(enforced) = enforced else {
@@ -71,11 +81,7 @@ impl Enforce<'_> {
             };
             rule.guarantee = enforced;
         }
-        for (thresholds, divided) in named.iter_mut().zip(divided) {
-            if let Some(divided) = divided {
-                *thresholds = divided;
-            }
-        }
+        *named = divided.into_values().map(|enforced| (enforced.name(), enforced)).collect();
     }
 
     /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is

@@ -10,7 +10,7 @@ use super::attributes::Columns;
 use super::check::stated_thresholds;
 use super::dependencies;
 use super::grammar;
-use super::guarantee::guarantee_of_rule;
+use super::guarantee::{Named, guarantee_of_rule};
 use super::reader::{Faults, Members, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
@@ -331,7 +331,7 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
-    let mut thresholds = Vec::new();
+    let mut thresholds = Named::new();
     let default = match default {
         None => DefaultGuarantee::Absent,
         Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)

@@ -61,6 +61,8 @@ pub fn errors(
     control: &Control,
 ) -> Result<Errors, Cancelled> {
     let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
+    // buckets that are an attribute of the model are none of the original
+    let published = published.intersection(original.attributes());
     let all = Route::Joined(shape.whole_tree());
     let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
     let mut estimate = |query: &Predicates| {

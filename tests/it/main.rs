@@ -12,6 +12,7 @@ mod command_line;
 mod containers;
 mod contract;
 mod correlated;
+mod covers;
 mod decompose;
 mod dependencies;
 mod doors;

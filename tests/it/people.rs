@@ -259,6 +259,10 @@ async fn a_column_under_a_new_name_is_refused_until_it_is_declared() {
     // what was stated stays
     state(json!({"reason": "no", "aliases": {"age": "dx"}})).await.problem(409, "conflict");
     state(json!({"reason": "no", "aliases": {"years": "age"}})).await.problem(409, "conflict");
+    let problem =
+        state(json!({"reason": "no", "aliases": {"age": "dx", "new": "years"}, "functions": {"dx": ["sex"]}}));
+    let problem = problem.await.problem(409, "conflict");
+    assert!(["age was stated", "dx would"].iter().all(|told| text(&problem["detail"]).contains(told)), "{problem:#}");
     state(json!({"reason": "no"})).await.problem(400, "malformed-body");
     state(json!({"reason": "no", "tables": [{"name": "t", "attributes": [], "standing": "plain"}]}))
         .await
@@ -401,6 +405,80 @@ async fn nobody_without_the_scope_publishes_without_proof() {
     assert_eq!(officer.get("/v1/series/s").await.ok(200)["attributes"].to_string().matches("years").count(), 0);
     officer.post("/v1/series/s/disclosures", &alias).await.ok(201);
     guarded.server.stop().await;
+}
+
+/// Whoever is written with a blank, a zero or a capital letter more is no other person; and of one dataset they are two.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_written_differently_are_the_same_people() {
+    let server = Server::start().await;
+    let table = |keys: &[&str]| {
+        let rows = keys.iter().enumerate().map(|(at, key)| format!("{key},{},{}\n", 20 + at % 7, ["f", "m"][at % 2]));
+        "id,age,sex\n".to_owned() + &rows.collect::<String>()
+    };
+    let plain = json!({"unlisted": "drop", "attributes": {"sex": {"publish": true}}, "no_rules": "for a test",
+        "method": {"type": "versatile", "rules": []}});
+    let first = uploaded(&server, "series=s&record_key=id", table(&["7", "17", "jos\u{e9}", "b4", "b5", "b6"])).await;
+    server.publish(&id(&first), plain.clone()).await;
+    for other in ["007", " 17", "17.0", "jose\u{301}", "B4"] {
+        let dataset = uploaded(&server, "series=s&record_key=id", table(&[other, "c1", "c2", "c3"])).await;
+        let problem = refused_at_once(&server, &dataset, plain.clone(), "overlapping-row-sets").await;
+        assert_eq!(
+            (&problem["common"], &problem["added"], &problem["removed"]),
+            (&json!(1), &json!(3), &json!(5)),
+            "{other}"
+        );
+    }
+    // all of them written otherwise are the same people too, of whom nothing is known to be the same
+    let respelled = table(&["07", "017", "JOS\u{c9}", "B4", "B5", "B6"]);
+    let dataset = uploaded(&server, "series=s&record_key=id", respelled).await;
+    refused_at_once(&server, &dataset, plain.clone(), "overlapping-row-sets").await;
+    // others are judged alone
+    let dataset = uploaded(&server, "series=s&record_key=id", table(&["8", "18", "maria"])).await;
+    server.publish(&id(&dataset), plain.clone()).await;
+
+    // two records of one dataset stay two, and what stands in a column of whom is kept apart
+    let two = |one: &str, other: &str| format!("id,age,sex\n7,{one},f\n007,{other},f\n9,30,m\n");
+    let dataset = uploaded(&server, "series=t&same_people=false&reason=test&record_key=id", two("20", "21")).await;
+    server.publish(&id(&dataset), plain.clone()).await;
+    let swapped = uploaded(&server, "series=t&same_people=false&reason=test&record_key=id", two("21", "20")).await;
+    refused_at_once(&server, &swapped, plain.clone(), "overlapping-row-sets").await;
+    // other series are found by the same spelling
+    for (number, other) in ["007", " 17", "17.0", "jose\u{301}", "B4"].into_iter().enumerate() {
+        let csv = table(&[other, &format!("d{number}")]);
+        let elsewhere = uploaded(&server, &format!("series=other{number}&record_key=id"), csv).await;
+        let mut overlaps = elsewhere["overlaps"].as_array().unwrap().iter();
+        let found = overlaps.find(|overlap| overlap["series"] == "s").unwrap();
+        assert_eq!(found["record_keys"], json!({"count": 1, "of": 2}), "{other}");
+    }
+    let twice = "id,age,sex\n7,20,f\n7,21,f\n";
+    server.upload("series=t&record_key=id", twice).await.problem(422, "upload-malformed");
+    server.stop().await;
+}
+
+/// Record keys cannot be held against rows without.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_compared_is_told_at_the_upload() {
+    let server = Server::start().await;
+    let types = |told: &Value| -> Vec<String> {
+        told["warnings"].as_array().into_iter().flatten().map(|warning| text(&warning["type"])).collect()
+    };
+    let keyed = uploaded(&server, "series=one&record_key=id", patients(0..900, HEADER)).await;
+    assert!(types(&keyed).is_empty(), "{keyed:#}");
+    let without = uploaded(&server, "series=two", patients(1000..1900, HEADER)).await;
+    assert_eq!(types(&without), ["people-unknown", "people-uncompared"]);
+    assert!(text(&without["warnings"][1]["detail"]).contains("the series one have one"), "{without:#}");
+    let planned = plan(&server, &without, protected()).await;
+    assert!(types(&planned).contains(&"people-uncompared".to_owned()), "{planned:#}");
+    // of the same series it is said when a job is refused, and whoever states that people are others is not warned
+    let stated = uploaded(&server, &format!("series=three&{OTHERS}"), patients(2000..2900, HEADER)).await;
+    assert_eq!(types(&stated), ["people-unknown"]);
+    // rows are held against rows where there are enough
+    server.delete(&format!("/v1/datasets/{}", id(&without))).await.ok(200);
+    let many = uploaded(&server, "series=four&record_key=id", patients(3000..8000, HEADER)).await;
+    assert_eq!(types(&many), ["people-uncompared"]);
+    let other = uploaded(&server, "series=five", patients(9000..14000, HEADER)).await;
+    assert!(!text(&other["warnings"][0]["detail"]).contains("four"), "{other:#}");
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -50,6 +50,20 @@ fn the_session_of_the_readme_works() {
 }
 
 #[test]
+fn the_first_release_of_the_readme_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let commands = block(&readme, "sh first").replace("examples/", &format!("{}/examples/", root.display()));
+    let commands = commands.replace("guardian ", concat!("'", env!("CARGO_BIN_EXE_guardian"), "' "));
+    let ran = Command::new("bash").args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path()).output();
+    let ran = ran.unwrap();
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), block(&readme, "text first"), "{errors}");
+}
+
+#[test]
 fn the_demo_publishes_both_tables() {
     let folder = tempfile::tempdir().unwrap();
     let ran = guardian()

@@ -421,7 +421,7 @@ async fn what_cannot_be_sliced_is_refused() {
     published["attributes"] = json!({"sex": {"publish": true}});
     refused(published, "/method/columns/explicit", "bad-columns").await;
     refused(
-        ask(explicit(&[&["age", "sex"], &["zip", "disease", "age"]])),
+        ask(explicit(&[&["age", "sex"], &["zip", "disease", "zip"]])),
         "/method/columns/explicit/1/2",
         "bad-columns",
     )
@@ -446,7 +446,7 @@ async fn what_cannot_be_sliced_is_refused() {
     kl["internal"] = json!({"utility": ["kl"]});
     refused(kl, "/internal/utility", "guarantee-unsupported").await;
     refused(with(ask(columns()), "min_bucket", json!(9)), "/method/min_bucket", "parameter-range").await;
-    let mut entropy = ask(columns());
+    let mut entropy = ask(explicit(&[&["age"], &["sex"], &["zip", "disease"]]));
     entropy["utility"] = json!(["entropy"]);
     refused(entropy, "/utility/0", "guarantee-unsupported").await;
     let other = with(ask(columns()), "guarantee", json!({"type": "distinct_l_diversity", "l": 2}));

@@ -258,6 +258,21 @@ fn the_command_line_publishes_and_verifies_persons() {
         fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
         assert_eq!(verify(&[]), Some(1));
     }
+
+    // a person with more rows than the unit says refutes the release; it is no matter of how the command was called
+    fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
+    let answered = |rows: String| {
+        fs::write(path("other.csv"), rows).unwrap();
+        let answer = run(guardian().arg("verify").arg(&out).arg("--json").arg("--original").arg(path("other.csv")));
+        let summary: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        let unit = summary["checks"].as_array().unwrap().iter().find(|check| check["check"] == "unit").unwrap().clone();
+        (answer.status.code(), summary["verified"].clone(), unit["passed"].clone(), unit["detail"].clone())
+    };
+    assert_eq!(answered(visits()), (Some(0), json!(true), json!(true), Value::Null));
+    let crowded = answered(visits().replace("p3,", "p2,"));
+    assert_eq!(crowded, (Some(1), json!(false), json!(false), json!("a subject has more than 3 rows")));
+    let nobody = answered(visits().replace("p3,", ","));
+    assert_eq!(nobody, (Some(1), json!(false), json!(false), json!("a row is of no subject")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -238,6 +238,73 @@ async fn thresholds_of_rules_are_refused_with_their_reason() {
     }
 }
 
+/// Every rule writes its thresholds out, and each column keeps them for all its values: a short document must not become a large one.
+#[tokio::test(flavor = "multi_thread")]
+async fn thresholds_are_bounded_over_all_rules() {
+    let server = Server::start().await;
+    let dataset = server.dataset(patients()).await;
+    let of_values = |values: usize, more: &str| {
+        let mut explicit: BTreeMap<String, &str> = (0..values).map(|value| (format!("v{value}"), "0.5")).collect();
+        explicit.insert(more.to_owned(), "0.4");
+        json!({"type": "thresholds", "explicit": explicit, "otherwise": "0.6"})
+    };
+    let rule =
+        |guarantee: Value| json!({"quasi_identifiers": ["age"], "sensitive": ["disease"], "guarantee": guarantee});
+    let by_default = |values: usize, rules: usize| {
+        let rules = vec!["age -> disease"; rules];
+        json!({"method": {"type": "versatile", "rules": rules, "default_guarantee": of_values(values - 1, "w")}})
+    };
+    let different = |number: usize| versatile((0..number).map(|at| rule(of_values(0, &format!("w{at}")))).collect());
+    let hostile = [
+        (by_default(100_000, 10_000), "/method/rules/1", "100000"),
+        (by_default(20_000, 6), "/method/rules/5", "100000"),
+        (
+            versatile(json!([{"quasi_identifiers": ["age"], "sensitive": ["disease", "doctor"],
+                              "guarantee": of_values(50_000, "w")}])),
+            "/method/rules/0",
+            "100000",
+        ),
+        (different(17), "/method/rules/16", "16 different"),
+        (different(10_000), "/method/rules/16", "16 different"),
+    ];
+    for (mut document, pointer, allowed) in hostile {
+        document["dataset"] = dataset.as_str().into();
+        let problem = server.post("/v1/jobs", &document).await.problem(422, "invalid-specification");
+        let mut faults = problem["errors"].as_array().unwrap().iter();
+        let fault =
+            faults.find(|fault| fault["pointer"] == pointer).unwrap_or_else(|| panic!("{pointer}: {problem:#}"));
+        assert_eq!(kind(fault), "parameter-range");
+        assert!(text(&fault["allowed"]).contains(allowed), "{fault:#}");
+    }
+    for mut document in [by_default(20_000, 5), different(16)] {
+        document["dataset"] = dataset.as_str().into();
+        document["unlisted"] = "drop".into();
+        assert_eq!(server.post("/v1/plans", &document).await.ok(200)["feasible"], true);
+    }
+}
+
+/// A misspelled value leaves the one that was meant with the threshold of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_tells_of_thresholds_that_no_value_has() {
+    let server = Server::start().await;
+    let dataset = server.dataset(patients()).await;
+    let mut document = both();
+    document["dataset"] = dataset.as_str().into();
+    let unused = |planned: &Value| {
+        let mut warnings = planned["warnings"].as_array().unwrap().iter();
+        warnings.find(|warning| warning["type"] == "threshold-unused").cloned()
+    };
+    assert_eq!(unused(&server.post("/v1/plans", &document).await.ok(200)), None);
+    document["method"]["rules"][0]["guarantee"]["explicit"]["HVI"] = "0.01".into();
+    let warning = unused(&server.post("/v1/plans", &document).await.ok(200)).unwrap();
+    assert_eq!(warning["pointer"], "/method/rules/0");
+    assert!(text(&warning["detail"]).starts_with("1 of the values"), "{warning:#}");
+    // a release is for others than those who may know which values there are
+    document.as_object_mut().unwrap().remove("dataset");
+    let release = server.publish(&dataset, document).await;
+    assert_eq!(unused(&release), None);
+}
+
 #[test]
 fn the_command_line_publishes_and_verifies_thresholds() {
     let home = tempfile::tempdir().unwrap();

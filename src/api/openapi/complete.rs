@@ -30,6 +30,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("BrokenClass", "bucket"),
     ("BrokenClass", "class"),
     ("CheckResult", "detail"),
+    ("Dataset", "warnings"),
     ("DeltaGuarantee", "prior"),
     ("DifferentialInferenceDocument", "within"),
     ("Finding", "attribute"),

@@ -1,6 +1,6 @@
 //! Whether two datasets speak of the same people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Store, StoreError};
 use super::{ENOUGH, KnownBy, Overlap, People, PeopleRecord, Piece, Share, unpacked};
@@ -146,6 +146,30 @@ pub(in crate::jobs) async fn overlaps(
         }
     }
     Ok(found.into_values().collect())
+}
+
+/// Whether it can be seen that two datasets speak of the same people. Record keys are compared with record keys; rows with rows, where
+/// there are enough that are like no other and both tables have as many columns.
+pub(in crate::jobs) fn comparable(one: &People, other: &People) -> bool {
+    let rows = one.sampled >= ENOUGH && other.sampled >= ENOUGH && one.columns.len() == other.columns.len();
+    one.by == other.by || rows
+}
+
+/// What is said of other series that could not be compared, to whoever has a record key, or has none.
+pub(in crate::jobs) fn uncompared_in_words(has_key: bool, series: &BTreeSet<&str>) -> String {
+    /// So many are named.
+    const NAMED: usize = 10;
+    let (own, theirs) = if has_key { ("a record key", "none") } else { ("no record key", "one") };
+    let named: Vec<&str> = series.iter().copied().take(NAMED).collect();
+    let more = match series.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "the dataset has {own}, and datasets of the series {}{more} have {theirs}: whether they speak of the same people could not be \
+         compared; upload all with record_key",
+        named.join(", ")
+    )
 }
 
 /// What two datasets have in common of what was compared.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::sketch::{Candidates, sum};
 use super::sorter::Sorter;
+use super::spelling::folded;
 use super::{ENOUGH, KnownBy, Mark, PIECE, People, Piece, cut, hashed, packed};
 use crate::microdata::formats::IngestError;
 use crate::microdata::{Chunk, ChunkColumn};
@@ -22,6 +23,8 @@ pub(in crate::jobs) struct Gatherer {
     /// Per column what stands in it of whom.
     columns: Vec<u128>,
     records: Sorter,
+    /// With a record key: the same records by one spelling of theirs.
+    spelled: Option<Sorter>,
     candidates: Candidates,
 }
 
@@ -41,6 +44,7 @@ impl Gatherer {
         Self {
             template,
             names: names.to_vec(),
+            spelled: key.is_some().then(|| Sorter::new(spool)),
             key,
             rows: 0,
             table: 0,
@@ -56,7 +60,7 @@ impl Gatherer {
     /// `upload-malformed` when a record has no key, or no room for the hashes.
     pub(in crate::jobs) fn add(&mut self, chunk: &Chunk) -> Result<(), Problem> {
         let hashes = cells(&self.template, chunk);
-        let mut bytes = Vec::new();
+        let (mut bytes, mut spelling) = (Vec::new(), Vec::new());
         let mut row_cells = vec![0; hashes.len()];
         for row in 0..chunk.rows as usize {
             fill(&mut row_cells, &hashes, chunk, row);
@@ -69,14 +73,19 @@ impl Gatherer {
                 None => own,
                 Some(key) => {
                     bytes.clear();
+                    spelling.clear();
                     for &column in key {
                         let value = chunk.columns[column].value(row).ok_or_else(|| self.no_key(row as u64, column))?;
-                        bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
-                        bytes.extend_from_slice(value);
+                        append(&mut bytes, value);
+                        append(&mut spelling, &folded(value));
                     }
                     hashed(&self.template, b"record\0", &bytes)
                 }
             };
+            if let Some(spelled) = &mut self.spelled {
+                let same = if spelling == bytes { record } else { hashed(&self.template, b"record\0", &spelling) };
+                spelled.push(same, self.rows + row as u64 + 1).map_err(unspooled)?;
+            }
             for (column, cell) in self.columns.iter_mut().zip(&row_cells) {
                 *column = column.wrapping_add(record.wrapping_mul(*cell));
             }
@@ -115,6 +124,10 @@ impl Gatherer {
             pieces += 1;
             Ok(())
         };
+        let mut take = |record: u128| -> Result<(), Failed> {
+            piece.push(record);
+            if piece.len() == PIECE { keep(&mut piece).map_err(Failed::Put) } else { Ok(()) }
+        };
         let sorted = self.records.finish(|record, row| -> Result<(), Failed> {
             if by == KnownBy::Keys
                 && let Some((_, first)) = before.filter(|(other, _)| *other == record)
@@ -123,17 +136,16 @@ impl Gatherer {
                 twice = Some((first, row));
             }
             before = Some((record, row));
-            piece.push(record);
-            if piece.len() == PIECE { keep(&mut piece).map_err(Failed::Put) } else { Ok(()) }
+            if by == KnownBy::Rows { take(record) } else { Ok(()) }
         });
-        sorted.map_err(|failed| match failed {
-            Failed::Spool(error) => unspooled(error),
-            Failed::Put(problem) => problem,
-        })?;
+        sorted.map_err(Problem::from)?;
         if let Some((first, second)) = twice {
             let detail = format!("rows {first} and {second} have one record key; every record needs one of its own");
             let problem = Problem::new(Kind::UploadMalformed, detail);
             return Err(problem.with("row", second).with("rows", vec![first, second]));
+        }
+        if let Some(spelled) = self.spelled {
+            spelled.finish(|record, _| take(record)).map_err(Problem::from)?;
         }
         if !piece.is_empty() {
             keep(&mut piece)?;
@@ -157,6 +169,7 @@ impl Gatherer {
         let name = |name: &String| Mark::of_name(&self.template, name);
         Ok(People {
             by,
+            folded: by == KnownBy::Keys,
             key: self.key.iter().flatten().map(|&column| name(&self.names[column])).collect(),
             rows: self.rows,
             pieces,
@@ -183,6 +196,21 @@ impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
         Self::Spool(error)
     }
+}
+
+impl From<Failed> for Problem {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Spool(error) => unspooled(error),
+            Failed::Put(problem) => problem,
+        }
+    }
+}
+
+/// One value of a record key behind those before it.
+fn append(bytes: &mut Vec<u8>, value: &[u8]) {
+    bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(value);
 }
 
 fn unspooled(error: io::Error) -> Problem {

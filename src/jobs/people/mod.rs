@@ -4,11 +4,15 @@
 //! A record's hash is that of its record key, where the upload names one, and of its cells otherwise; a cell's hash knows neither
 //! the name nor the place of its column, so that a renamed or moved column hides nobody. Of each column a sum over all records says
 //! what stands in it *of whom*: equal sums over the same records are the same attribute, whatever it is called.
+//!
+//! Whether two datasets have records in common is looked for in one spelling of their keys, so that nobody is hidden by a blank, a zero
+//! or a capital letter; which records of a dataset are two, and what stands in its columns of whom, goes by keys as they are written.
 
 mod compare;
 mod gather;
 mod sketch;
 mod sorter;
+mod spelling;
 
 use std::fmt;
 
@@ -19,7 +23,7 @@ use uuid::Uuid;
 use super::StoreError;
 use crate::vault::ContentHasher;
 
-pub(super) use compare::{Counts, Newcomer, overlaps, set_counts};
+pub(super) use compare::{Counts, Newcomer, comparable, overlaps, set_counts, uncompared_in_words};
 pub(super) use gather::Gatherer;
 
 /// So many hashes are kept together.
@@ -72,6 +76,9 @@ pub enum KnownBy {
 pub struct People {
     /// What the set is of.
     pub by: KnownBy,
+    /// Whether it is of record keys in one spelling; of an upload from before there was one it is of keys as they are written.
+    #[serde(default)]
+    pub folded: bool,
     /// The names of the columns of the record key, in order.
     pub key: Vec<Mark>,
     /// Records.

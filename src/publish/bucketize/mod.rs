@@ -20,7 +20,7 @@ pub(super) use capped::capped;
 pub use flow::fill;
 pub use multi::{Filled, Multi, Order};
 pub use place::place;
-pub use share::{Kind as ValueKind, Share, kinds, shares};
+pub use share::{Kind as ValueKind, Share, kinds, shares, strangers};
 pub use sizes::{Class, Pairs, Pruning, Two, loss, one_size, two_are_valid, two_sizes};
 
 use std::collections::BTreeMap;

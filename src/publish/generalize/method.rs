@@ -1,20 +1,18 @@
 //! The method `generalize`: one table of one part, its quasi-identifiers in cells that the rows of a class share.
 
-use std::sync::Arc;
-
 use super::cells::Order;
 use super::{Generalization, NoClasses, intervals, nodes, sets};
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, BoundTaxonomy, Codes, Column, Domain, Interner, Table};
+use crate::microdata::{Attr, AttrSet, Axis, BoundTaxonomy, Column, Interner, Table};
 use crate::microdata::{write_set, write_span};
 use crate::privacy::{self, Demand};
 use crate::publication::{
-    Cells, Contents, Guarantee, Part, PartContents, Particulars, Protected, Publication, PublishedColumn,
-    PublishedTable, RowMeaning, Seal, Standing, TableName, TableWitness, Witness,
+    Cells, Contents, Guarantee, PartContents, Particulars, Protected, Publication, PublishedColumn, PublishedTable,
+    Seal, Standing, TableName, TableWitness, Witness,
 };
 use crate::publish::assign::Assignment;
 use crate::publish::partition::Split;
+use crate::publish::single::{column_of_texts, of_one_part};
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Generalized, Input, Method, Published, Unplanned};
 use crate::random::Streams;
 use crate::spec::{CellKind, GeneralizeSpec, Halving};
@@ -153,33 +151,11 @@ fn make(
         };
         described.push(PublishedColumn { attribute, name, cells });
     }
-    let order = canonical(&columns, table.rows(), control)?;
-    let columns: Vec<Column> = columns
-        .into_iter()
-        .map(|column| Column { codes: column.codes.gather(&order), domain: column.domain })
-        .collect();
-    let mut places = vec![0; order.len()];
-    for (&row, place) in order.iter().zip(0..) {
-        places[row as usize] = place;
-    }
-    control.advance(table.rows() as u64)?;
-    let part = Part {
-        name: "rows".to_owned(),
-        columns: described,
-        rows: RowMeaning::Tuples,
-        bucketed: false,
-        len: table.rows() as u64,
-        null: match &columns[..] {
-            [only] if only.domain.has_missing() => Some(null_marker(&only.domain)),
-            _ => None,
-        },
-    };
     let standing = match generalized.sealed {
         true => Standing::Sealed(generalized.keeps.clone()),
         false => Standing::Unsealed,
     };
-    let contents = PartContents { buckets: None, columns };
-    Ok((PublishedTable { name, parts: vec![part], standing }, contents, TableWitness::Rows(places)))
+    of_one_part((name, standing), (described, columns), table.rows(), control)
 }
 
 /// The interval of the class of each row, as text.
@@ -223,30 +199,5 @@ fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, 
             })
             .collect(),
     };
-    let missing = numbers.contains(&None);
-    let (domain, ranks): (Arc<Domain>, Vec<u32>) = Domain::sort(AttributeType::Text, missing, &texts.take());
-    let of_class: Vec<u32> = numbers.iter().map(|number| number.map_or(0, |number| ranks[number as usize])).collect();
-    let rows = classes.bucket_of.iter().map(|&class| of_class[class as usize]);
-    Column { codes: Codes::collect(domain.len(), rows), domain }
-}
-
-/// The rows in canonical order: by their cells from left to right. One stable pass for each column, the last one first.
-pub(in crate::publish) fn canonical(columns: &[Column], rows: usize, control: &Control) -> Result<Vec<u32>, Cancelled> {
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    let mut next = vec![0; rows];
-    for column in columns.iter().rev() {
-        control.check()?;
-        let mut starts = vec![0_usize; column.domain.len() + 1];
-        column.codes.iter().for_each(|code| starts[code as usize + 1] += 1);
-        for code in 1..starts.len() {
-            starts[code] += starts[code - 1];
-        }
-        for &row in &order {
-            let place = &mut starts[column.codes.get(row as usize) as usize];
-            next[*place] = row;
-            *place += 1;
-        }
-        std::mem::swap(&mut order, &mut next);
-    }
-    Ok(order)
+    column_of_texts(texts, &numbers, classes.bucket_of.iter().copied())
 }

@@ -10,7 +10,7 @@ mod method;
 
 pub use cells::{Covering, Interval, intervals, nodes, sets};
 pub use method::Generalize;
-pub(in crate::publish) use method::{canonical, interval_cells};
+pub(in crate::publish) use method::interval_cells;
 
 use super::assign::Assignment;
 use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated};

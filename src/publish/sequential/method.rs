@@ -6,14 +6,13 @@ use super::share::Share;
 use super::world::World;
 use super::{Cut, Sequel, Unsequenced};
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::csv::null_marker;
-use crate::microdata::{Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner, Table, write_span};
+use crate::microdata::{Attr, AttrSet, Column, Interner, Table, write_span};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Beside, Cells, Contents, OnJoin, Part, PartContents, Particulars, Publication, PublishedColumn, PublishedTable,
-    RowMeaning, Sequence, Standing, TableName, TableWitness, Witness,
+    Beside, Cells, Contents, OnJoin, PartContents, Particulars, Publication, PublishedColumn, PublishedTable, Sequence,
+    Standing, TableName, TableWitness, Witness,
 };
-use crate::publish::generalize::canonical;
+use crate::publish::single::{column_of_texts, of_one_part};
 use crate::publish::{Decision, Design, DesignedTable, Input, Method, Published, Refusal, Unplanned};
 use crate::random::Streams;
 use crate::spec::SequentialSpec;
@@ -246,34 +245,12 @@ impl Sequenced {
             columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));
             described.push(PublishedColumn { attribute, name, cells });
         }
-        let order = canonical(&columns, table.rows(), control)?;
-        let columns: Vec<Column> = columns
-            .into_iter()
-            .map(|column| Column { codes: column.codes.gather(&order), domain: column.domain })
-            .collect();
-        let mut places = vec![0; order.len()];
-        for (&row, place) in order.iter().zip(0..) {
-            places[row as usize] = place;
-        }
-        control.advance(table.rows() as u64)?;
-        let part = Part {
-            name: "rows".to_owned(),
-            columns: described,
-            rows: RowMeaning::Tuples,
-            bucketed: false,
-            len: table.rows() as u64,
-            null: match &columns[..] {
-                [only] if only.domain.has_missing() => Some(null_marker(&only.domain)),
-                _ => None,
-            },
-        };
-        let published = PublishedTable { name, parts: vec![part], standing: Standing::Unsealed };
-        Ok((published, PartContents { buckets: None, columns }, TableWitness::Rows(places)))
+        of_one_part((name, Standing::Unsealed), (described, columns), table.rows(), control)
     }
 }
 
 impl Labelled {
-    /// The column with the labels in place of its values; labels of no row are not among its texts.
+    /// The column with the labels in place of its values.
     fn cells(&self, column: &Column) -> Column {
         let mut texts = Interner::default();
         let numbers: Vec<Option<u32>> = self
@@ -281,11 +258,7 @@ impl Labelled {
             .iter()
             .map(|&label| self.labels[label as usize].as_ref().map(|text| texts.intern(text)))
             .collect();
-        let missing = numbers.contains(&None);
-        let (domain, ranks): (Arc<Domain>, Vec<u32>) = Domain::sort(AttributeType::Text, missing, &texts.take());
-        let of_code: Vec<u32> =
-            numbers.iter().map(|number| number.map_or(0, |number| ranks[number as usize])).collect();
-        let rows: Vec<u32> = column.codes.iter().map(|code| of_code[code as usize]).collect();
-        Column { codes: Codes::collect(domain.len(), rows.into_iter()), domain }
+        // labels of no row are not among the texts
+        column_of_texts(texts, &numbers, (0..column.codes.len()).map(|row| column.codes.get(row)))
     }
 }

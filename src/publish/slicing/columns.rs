@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::medoids;
+use super::{cover, medoids};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Associations, Attr, AttrSet, BINS, Coarse, Table, phi_squared};
 
@@ -73,9 +73,18 @@ pub enum ColumnsError {
     /// An explicit column names attributes that are not to be published.
     #[error("column {0} names attributes that are not published")]
     Unknown(usize, AttrSet),
-    /// Two explicit columns share attributes.
-    #[error("attributes stand in columns {0} and {1}")]
-    Overlapping(usize, usize, AttrSet),
+    /// The attributes of an explicit column all stand in another.
+    #[error("the attributes of column {0} all stand in column {1}")]
+    Contained(usize, usize),
+    /// Too many explicit columns have the sensitive attribute.
+    #[error("{0} columns have the sensitive attribute")]
+    TooManySensitive(usize),
+    /// Explicit columns that share attributes form no tree: what their rows tell together is not known.
+    #[error("columns share attributes in a circle")]
+    Circle,
+    /// Explicit columns that share attributes cannot be generalized.
+    #[error("columns that share attributes are not generalized")]
+    Generalized,
     /// Explicit columns leave attributes out.
     #[error("attributes stand in no column")]
     NotCovered(AttrSet),
@@ -120,11 +129,11 @@ impl Columns {
                     others => Err(ColumnsError::BadColumnCount { count: others.unwrap_or(0), attributes: left }),
                 }
             }
-            Self::Explicit(columns) => check_explicit(columns, attributes),
+            Self::Explicit(columns) => check_explicit(columns, attributes, sensitive),
         }
     }
 
-    /// Puts `attributes` of `table` into columns, the sensitive one last. Looks at the data unless columns are explicit: numbers
+    /// Puts `attributes` of `table` into columns, those with the sensitive attribute last. Looks at the data unless columns are explicit: numbers
     /// of many values are cut into `bins` to see what they go with.
     ///
     /// # Errors
@@ -155,7 +164,7 @@ impl Columns {
     }
 }
 
-fn check_explicit(columns: &[AttrSet], attributes: AttrSet) -> Result<(), ColumnsError> {
+fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> Result<(), ColumnsError> {
     for (index, &column) in columns.iter().enumerate() {
         if column.is_empty() {
             return Err(ColumnsError::Empty(index));
@@ -163,9 +172,14 @@ fn check_explicit(columns: &[AttrSet], attributes: AttrSet) -> Result<(), Column
         if !column.is_subset(attributes) {
             return Err(ColumnsError::Unknown(index, column.minus(attributes)));
         }
-        if let Some(other) = columns[..index].iter().position(|other| other.meets(column)) {
-            return Err(ColumnsError::Overlapping(other, index, column.intersection(columns[other])));
+        let within = |(other, whole): (usize, &AttrSet)| (other != index && column.is_subset(*whole)).then_some(other);
+        if let Some(other) = columns.iter().enumerate().find_map(within) {
+            return Err(ColumnsError::Contained(index, other));
         }
+    }
+    let with = columns.iter().filter(|column| column.contains(sensitive)).count();
+    if with > cover::MOST_SENSITIVE {
+        return Err(ColumnsError::TooManySensitive(with));
     }
     let covered = columns.iter().fold(AttrSet::EMPTY, |all, &column| all.union(column));
     if covered == attributes { Ok(()) } else { Err(ColumnsError::NotCovered(attributes.minus(covered))) }
@@ -243,7 +257,15 @@ mod tests {
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4]]), None);
         assert_eq!(explicit(&[&[0, 1, 2, 3, 4], &[]]), Some(ColumnsError::Empty(1)));
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4, 5]]), Some(ColumnsError::Unknown(1, set(&[5]))));
-        assert_eq!(explicit(&[&[0, 1, 2], &[2, 3, 4]]), Some(ColumnsError::Overlapping(0, 1, set(&[2]))));
+        assert_eq!(explicit(&[&[0, 1, 2], &[2, 3, 4]]), None);
+        assert_eq!(explicit(&[&[0, 1, 2], &[3, 4], &[4]]), Some(ColumnsError::Contained(2, 1)));
+        assert_eq!(explicit(&[&[0, 1, 2], &[3, 4], &[4, 3]]), Some(ColumnsError::Contained(1, 2)));
+        let many = |count: u8| {
+            let column = |other: u8| [Attr(other), Attr(9)].into_iter().collect();
+            Columns::Explicit((0..count).map(column).collect())
+                .check(AttrSet::first(usize::from(count)).with(Attr(9)), Attr(9))
+        };
+        assert_eq!((many(4), many(5)), (Ok(()), Err(ColumnsError::TooManySensitive(5))));
         assert_eq!(explicit(&[&[0, 1], &[3]]), Some(ColumnsError::NotCovered(set(&[2, 4]))));
         assert_eq!(Columns::Count(1).check(set(&[0, 1]), Attr(4)), Err(ColumnsError::NoSensitive));
     }

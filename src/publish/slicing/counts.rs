@@ -46,6 +46,12 @@ struct Occurring {
 }
 
 impl Occurring {
+    /// Values have other numbers from now on.
+    fn renumber(&mut self, numbers: &[u32]) {
+        self.rows.get_mut().iter_mut().for_each(|(value, _)| *value = numbers[*value as usize]);
+        self.rising.set(false);
+    }
+
     fn rows_with(&self, value: u32) -> u64 {
         if !self.rising.replace(true) {
             self.rows.borrow_mut().sort_unstable();
@@ -103,16 +109,26 @@ impl Trial {
         }
     }
 
-    /// Counts `rows` in place of what was counted before.
-    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
-        self.size = rows.len() as u64;
-        for ((counts, (occurring, present)), Groups { of_row, .. }) in
-            self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
-        {
+    /// Forgets what was counted.
+    pub(super) fn clear(&mut self) {
+        self.size = 0;
+        for (counts, (occurring, present)) in self.rows_with.iter_mut().zip(&mut self.occurring) {
             for value in occurring.drain(..) {
                 counts[value as usize] = 0;
                 present.remove(value);
             }
+        }
+        self.sides.drain(..).for_each(|side| self.side_of[side.beside as usize] = 0);
+        self.sensitive.clear();
+    }
+
+    /// Counts `rows` in place of what was counted before.
+    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
+        self.clear();
+        self.size = rows.len() as u64;
+        for ((counts, (occurring, present)), Groups { of_row, .. }) in
+            self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
+        {
             for &row in rows {
                 let value = of_row[row as usize];
                 let count = &mut counts[value as usize];
@@ -123,8 +139,6 @@ impl Trial {
                 *count += 1;
             }
         }
-        self.sides.drain(..).for_each(|side| self.side_of[side.beside as usize] = 0);
-        self.sensitive.clear();
         let Self { side_of, sides, sensitive, tally, .. } = self;
         tally.groups(rows, Some(&keys.beside), codes, values, |beside, counts| {
             sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
@@ -164,6 +178,13 @@ impl Trial {
             sides: self.sides.as_slice().into(),
             sensitive: self.sensitive.as_slice().into(),
         }
+    }
+}
+
+impl Kept {
+    /// The values of columns have other numbers from now on, column by column.
+    pub(super) fn renumber(&mut self, numbers: &[Vec<u32>]) {
+        self.rows_with.iter_mut().zip(numbers).for_each(|(occurring, numbers)| occurring.renumber(numbers));
     }
 }
 

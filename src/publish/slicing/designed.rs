@@ -18,19 +18,26 @@ pub struct Whole {
     pub most: u64,
     /// The rows among which they are.
     pub of: u64,
+    /// Whether that is what is concluded from several columns together: weights of combinations then, and no rows.
+    pub together: bool,
 }
 
 impl Whole {
     /// Why nothing can be sliced, with the proof; `names` are those of the attributes.
     pub(in crate::publish) fn fault(&self, names: &[String]) -> Fault {
-        let Self { beside, sensitive, most, of } = *self;
+        let Self { beside, sensitive, most, of, together } = *self;
         let sensitive = names[sensitive.index()].as_str();
         let beside: Vec<&str> = beside.iter().map(|attr| names[attr.index()].as_str()).collect();
         let among = if beside.is_empty() { String::new() } else { format!(" that are alike in {}", beside.join(", ")) };
         let largest = of / most.max(1);
-        let detail = format!(
-            "not even the whole table as one bucket holds: of {of} rows{among} {most} have one value of {sensitive}, so that l is at most {largest}"
-        );
+        let found = match together {
+            false => format!("of {of} rows{among} {most} have one value of {sensitive}"),
+            true => format!(
+                "whoever knows {} and puts the columns together finds one value of {sensitive} with the probability {most}/{of}",
+                beside.join(", ")
+            ),
+        };
+        let detail = format!("not even the whole table as one bucket holds: {found}, so that l is at most {largest}");
         let proof = serde_json::json!({
             "quasi_identifiers": beside, "sensitive": [sensitive], "posterior": {"count": most, "of": of}, "largest_l": largest,
         });

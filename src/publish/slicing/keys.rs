@@ -23,6 +23,31 @@ impl Keys {
         let others = self.others.iter().map(|other| other.gather(order)).collect();
         Self { others, beside: self.beside.gather(order) }
     }
+
+    /// Numbers the rows as an adversary knows them.
+    pub(super) fn together(&self, control: &Control) -> Result<Groups, Cancelled> {
+        let columns = std::iter::once(&self.beside).chain(&self.others);
+        let columns = columns.map(|groups| (groups.count, groups.of_row.iter().copied()));
+        combined(self.beside.of_row.len(), columns, control)
+    }
+}
+
+/// Numbers groups in the order of their first rows. The new number of each; groups without rows come last.
+pub(super) fn renumber(groups: &mut Groups) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; groups.count as usize];
+    let mut next = 0;
+    let mut number = |number: &mut u32| {
+        if *number == u32::MAX {
+            *number = next;
+            next += 1;
+        }
+        *number
+    };
+    groups.of_row.iter_mut().for_each(|group| *group = number(&mut numbers[*group as usize]));
+    numbers.iter_mut().for_each(|group| {
+        number(group);
+    });
+    numbers
 }
 
 /// Numbers the values of `attributes` that occur together. All rows have the same value of no attributes.
@@ -70,39 +95,4 @@ fn number(keys: &mut [u64], control: &Control) -> Result<u32, Cancelled> {
         }
     }
     Ok(numbers.len() as u32)
-}
-
-/// The distinct rows of a table as an adversary knows them.
-pub(super) struct Identities {
-    /// The values of each identity, column by column, the sensitive column last; one identity behind the other.
-    values: Vec<u32>,
-    width: usize,
-}
-
-impl Identities {
-    pub(super) fn of(keys: &Keys, control: &Control) -> Result<Self, Cancelled> {
-        let columns = std::iter::once(&keys.beside).chain(&keys.others);
-        let columns = columns.map(|groups| (groups.count, groups.of_row.iter().copied()));
-        let groups = combined(keys.beside.of_row.len(), columns, control)?;
-        let width = keys.others.len() + 1;
-        let mut values = Vec::with_capacity(groups.count as usize * width);
-        let mut seen = vec![false; groups.count as usize];
-        for (row, &group) in groups.of_row.iter().enumerate() {
-            if !std::mem::replace(&mut seen[group as usize], true) {
-                values.extend(keys.others.iter().map(|other| other.of_row[row]));
-                values.push(keys.beside.of_row[row]);
-            }
-        }
-        Ok(Self { values, width })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len() / self.width
-    }
-
-    /// The values of an identity in every column but the sensitive one, and beside the sensitive attribute.
-    pub(super) fn get(&self, identity: u32) -> (&[u32], u32) {
-        let values = &self.values[identity as usize * self.width..][..self.width];
-        (&values[..self.width - 1], values[self.width - 1])
-    }
 }

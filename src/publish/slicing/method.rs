@@ -101,7 +101,7 @@ impl Method for SlicingMethod {
         // what a column by itself cannot keep no column beside it can
         if rule.ineligible.take().is_some() {
             let (most, of) = (input.counts.largest(sensitive), input.counts.rows());
-            decision = Decision::NotDiverse(Whole { beside: AttrSet::EMPTY, sensitive, most, of });
+            decision = Decision::NotDiverse(Whole { beside: AttrSet::EMPTY, sensitive, most, of, together: false });
         }
         let columns = match (&slicing.columns, input.rows) {
             _ if matches!(decision, Decision::NotDiverse(_)) => None,
@@ -126,15 +126,20 @@ impl Method for SlicingMethod {
                     let last = columns.last().copied().unwrap_or_default();
                     let beside = last.without(sensitive);
                     rule.largest_l = rule.largest_l.min(of / most.max(1));
-                    decision = Decision::NotDiverse(Whole { beside, sensitive, most, of });
+                    decision = Decision::NotDiverse(Whole { beside, sensitive, most, of, together: false });
+                }
+                Err(Unsliced::NotDiverseTogether { beside, most, of }) => {
+                    rule.largest_l = rule.largest_l.min(of / most.max(1));
+                    decision = Decision::NotDiverse(Whole { beside, sensitive, most, of, together: true });
                 }
                 Err(other) => return Err(unplanned(other)),
             }
         }
         let mut table = DesignedTable::of(attributes, None);
         let last = columns.last().copied().unwrap_or_default();
+        let standing = slicing.diversity.standing(&columns, sensitive);
         slicing.columns = Columns::Explicit(columns);
-        let seals = match slicing.diversity.standing(attributes, sensitive) {
+        let seals = match standing {
             Standing::Sealed(seals) => seals,
             Standing::Plain | Standing::Unsealed => Vec::new(),
         };
@@ -187,6 +192,10 @@ fn check_floor(spec: &SlicingSpec, input: &Input<'_>) -> Result<(), Refusal> {
 fn unplanned(unsliced: Unsliced) -> Unplanned {
     match unsliced {
         Unsliced::Cancelled(cancelled) => Unplanned::Cancelled(cancelled),
+        Unsliced::TooDense => {
+            let fault = Fault::new("/method/columns", Kind::JoinTooDense, unsliced.to_string());
+            Unplanned::Refused(Refusal(vec![fault]))
+        }
         other => {
             let fault = Fault::new("/method/columns", Kind::BadColumns, other.to_string());
             Unplanned::Refused(Refusal(vec![fault]))

@@ -4,14 +4,18 @@
 //! Of the buckets that a row matches an adversary sees a mixture. When a bucket is split, only identities that match it are
 //! concerned, and each half matches some of these; a mixture is bad only if one of its buckets is bad alone, so that most
 //! identities need no arithmetic. A check costs the rows of the bucket times the columns, and the identities that match it.
+//!
+//! Nearly all identities match one bucket. They are written out with their values where its identities stand, so that a check reads
+//! memory from front to back; only what several buckets need to know of an identity is elsewhere.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use smallvec::SmallVec;
 
-use super::counts::{Bound, Counts, Kept, Trial};
-use super::keys::{Identities, Keys};
-use super::posterior::{Judge, Weights};
+use super::counts::{Bound, Kept, Trial};
+use super::keys::{self, Keys};
+use super::posterior::{Judge, Weighed, Weights, weight};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 use crate::publish::partition;
@@ -19,14 +23,11 @@ use crate::publish::partition;
 /// Allows the splits after which every identity holds l-diversity over all buckets that it matches.
 pub(super) struct Mixture<'a> {
     keys: Cow<'a, Keys>,
-    identities: Identities,
     codes: Cow<'a, Codes>,
     values: usize,
     judge: Judge,
-    /// Per identity, the buckets that it matches.
-    matched: Vec<SmallVec<[u32; 4]>>,
-    /// Per identity, how many of these are bad for it alone.
-    bad_in: Vec<u32>,
+    /// The identities that have matched several buckets at once, behind one that is none.
+    shared: Vec<Shared>,
     /// Per bucket made; none when it was split.
     buckets: Vec<Option<Bucket>>,
     left: Trial,
@@ -39,15 +40,67 @@ pub(super) struct Mixture<'a> {
 struct Bucket {
     counts: Kept,
     /// The identities that match it; none when it is closed.
-    matching: Vec<u32>,
+    matching: Matching,
+}
+
+/// Distinct rows of the table as an adversary knows them.
+struct Matching {
+    identities: Vec<Identity>,
+    /// Their values in every column but the sensitive one, one identity behind the other.
+    others: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Identity {
+    /// What it has beside the sensitive attribute.
+    beside: u32,
+    /// Its place among those that have matched several buckets at once.
+    shared: Option<NonZeroU32>,
+}
+
+/// What an identity matches.
+#[derive(Default)]
+struct Shared {
+    /// Buckets, with the weight that each has for it.
+    buckets: SmallVec<[(u32, f64); 3]>,
+    /// How many of these are bad for it alone.
+    bad_in: u32,
 }
 
 /// What a split would mean for an identity.
 struct Change {
-    identity: u32,
     in_left: bool,
     in_right: bool,
     bad_in: u32,
+}
+
+impl Matching {
+    fn of(keys: &Keys, control: &Control) -> Result<Self, Cancelled> {
+        let groups = keys.together(control)?;
+        let mut matching = Self::empty();
+        let mut seen = vec![false; groups.count as usize];
+        for (row, &number) in groups.of_row.iter().enumerate() {
+            if !std::mem::replace(&mut seen[number as usize], true) {
+                matching.identities.push(Identity { beside: keys.beside.of_row[row], shared: None });
+                matching.others.extend(keys.others.iter().map(|other| other.of_row[row]));
+            }
+        }
+        Ok(matching)
+    }
+
+    const fn empty() -> Self {
+        Self { identities: Vec::new(), others: Vec::new() }
+    }
+
+    fn push(&mut self, identity: Identity, others: &[u32]) {
+        self.identities.push(identity);
+        self.others.extend_from_slice(others);
+    }
+
+    /// Every identity with its values in `width` columns.
+    fn iter(&self, width: usize) -> impl Iterator<Item = (Identity, &[u32])> {
+        self.identities.iter().enumerate().map(move |(at, &identity)| (identity, &self.others[at * width..][..width]))
+    }
 }
 
 impl<'a> Mixture<'a> {
@@ -59,7 +112,6 @@ impl<'a> Mixture<'a> {
         weights: Weights,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
-        let identities = Identities::of(keys, control)?;
         let all: Vec<u32> = (0..sensitive.codes.len() as u32).collect();
         let values = sensitive.domain.len();
         let mut left = Trial::new(keys);
@@ -67,15 +119,13 @@ impl<'a> Mixture<'a> {
         if left.has_bad() {
             return Ok(None);
         }
-        let whole = Bucket { counts: left.kept(), matching: (0..identities.len() as u32).collect() };
+        let whole = Bucket { counts: left.kept(), matching: Matching::of(keys, control)? };
         Ok(Some(Self {
             keys: Cow::Borrowed(keys),
             codes: Cow::Borrowed(&sensitive.codes),
             values,
             judge: Judge::new(bound, weights, values),
-            matched: vec![SmallVec::from_slice(&[0]); identities.len()],
-            bad_in: vec![0; identities.len()],
-            identities,
+            shared: vec![Shared::default()],
             buckets: vec![Some(whole)],
             left,
             right: Trial::new(keys),
@@ -87,50 +137,60 @@ impl<'a> Mixture<'a> {
     /// Plans the split of `bucket` into what `left` and `right` counted; false when an identity would not be diverse.
     fn is_allowed(&mut self, bucket: u32, split: &Bucket) -> bool {
         self.plan.clear();
-        for &identity in &split.matching {
-            let (others, beside) = self.identities.get(identity);
+        for (identity, others) in split.matching.iter(self.keys.others.len()) {
+            let beside = identity.beside;
             let in_left = self.left.matches(others, beside);
             let in_right = self.right.matches(others, beside);
-            let bad_in = self.bad_in[identity as usize] - u32::from(self.bad_before[beside as usize])
+            let shared = identity.shared.map(|at| &self.shared[at.get() as usize]);
+            let elsewhere = shared.map_or(0, |shared| shared.bad_in - u32::from(self.bad_before[beside as usize]));
+            let bad_in = elsewhere
                 + u32::from(in_left && self.left.is_bad(beside))
                 + u32::from(in_right && self.right.is_bad(beside));
             if bad_in > 0 {
-                let other = self.matched[identity as usize].iter().filter(|other| **other != bucket);
-                let mut mixed: SmallVec<[&dyn Counts; 8]> = other
-                    .filter_map(|&other| self.buckets[other as usize].as_ref())
-                    .map(|other| &other.counts as &dyn Counts)
+                let other = shared.iter().flat_map(|shared| &shared.buckets).filter(|(other, _)| *other != bucket);
+                let mut mixed: SmallVec<[Weighed<'_>; 8]> = other
+                    .filter_map(|&(other, weight)| Some((self.buckets[other as usize].as_ref()?, weight)))
+                    .map(|(other, weight)| Weighed::known(weight, &other.counts))
                     .collect();
                 if in_left {
-                    mixed.push(&self.left);
+                    mixed.push(Weighed::of(others, &self.left));
                 }
                 if in_right {
-                    mixed.push(&self.right);
+                    mixed.push(Weighed::of(others, &self.right));
                 }
                 // what is bad in its only bucket is bad
                 if mixed.len() == 1 || !self.judge.holds(others, beside, &mixed) {
                     return false;
                 }
             }
-            self.plan.push(Change { identity, in_left, in_right, bad_in });
+            self.plan.push(Change { in_left, in_right, bad_in });
         }
         true
     }
 
     /// Replaces `bucket` by both halves.
-    fn split(&mut self, bucket: u32) {
+    fn split(&mut self, bucket: u32, split: &Bucket) {
         let (left, right) = (self.buckets.len() as u32, self.buckets.len() as u32 + 1);
-        let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
-        for Change { identity, in_left, in_right, bad_in } in self.plan.drain(..) {
-            self.bad_in[identity as usize] = bad_in;
-            let matched = &mut self.matched[identity as usize];
-            matched.retain(|other| *other != bucket);
+        let (mut of_left, mut of_right) = (Matching::empty(), Matching::empty());
+        let matching = split.matching.iter(self.keys.others.len());
+        for ((mut identity, others), Change { in_left, in_right, bad_in }) in matching.zip(self.plan.drain(..)) {
+            if in_left && in_right && identity.shared.is_none() {
+                identity.shared = NonZeroU32::new(self.shared.len() as u32);
+                self.shared.push(Shared::default());
+            }
+            if let Some(shared) = identity.shared {
+                let shared = &mut self.shared[shared.get() as usize];
+                shared.bad_in = bad_in;
+                shared.buckets.retain(|(other, _)| *other != bucket);
+                let halves = [(in_left, left, &self.left), (in_right, right, &self.right)];
+                let matched = halves.into_iter().filter(|(matches, ..)| *matches);
+                shared.buckets.extend(matched.map(|(_, half, trial)| (half, weight(others, trial))));
+            }
             if in_left {
-                matched.push(left);
-                of_left.push(identity);
+                of_left.push(identity, others);
             }
             if in_right {
-                matched.push(right);
-                of_right.push(identity);
+                of_right.push(identity, others);
             }
         }
         self.buckets.push(Some(Bucket { counts: self.left.kept(), matching: of_left }));
@@ -149,7 +209,7 @@ impl partition::Judge for Mixture<'_> {
         let allowed = self.is_allowed(bucket, &split);
         bad_sides().for_each(|beside| self.bad_before[beside] = false);
         if allowed {
-            self.split(bucket);
+            self.split(bucket, &split);
         } else {
             self.buckets[bucket as usize] = Some(split);
         }
@@ -159,12 +219,35 @@ impl partition::Judge for Mixture<'_> {
     fn closed(&mut self, bucket: u32) {
         // its counts are still part of mixtures
         if let Some(bucket) = &mut self.buckets[bucket as usize] {
-            bucket.matching = Vec::new();
+            bucket.matching = Matching::empty();
         }
     }
 
+    /// Values and shared identities are renumbered with the rows, so that those of a bucket are near each other.
     fn reorder(&mut self, order: &[u32]) {
-        self.keys = Cow::Owned(self.keys.gather(order));
         self.codes = Cow::Owned(self.codes.gather(order));
+        let mut keys = self.keys.gather(order);
+        let numbers: Vec<Vec<u32>> = keys.others.iter_mut().map(keys::renumber).collect();
+        // whatever only closed buckets share is not asked for again
+        let mut shared = vec![Shared::default()];
+        let mut moved: Vec<Option<NonZeroU32>> = vec![None; self.shared.len()];
+        for Bucket { counts, matching } in self.buckets.iter_mut().flatten() {
+            counts.renumber(&numbers);
+            for at in matching.identities.iter_mut().filter_map(|identity| identity.shared.as_mut()) {
+                let place = &mut moved[at.get() as usize];
+                if place.is_none() {
+                    *place = NonZeroU32::new(shared.len() as u32);
+                    shared.push(std::mem::take(&mut self.shared[at.get() as usize]));
+                }
+                *at = place.unwrap_or(*at);
+            }
+            for others in matching.others.chunks_mut(numbers.len().max(1)) {
+                others.iter_mut().zip(&numbers).for_each(|(value, numbers)| *value = numbers[*value as usize]);
+            }
+        }
+        self.shared = shared;
+        self.left.clear();
+        self.right.clear();
+        self.keys = Cow::Owned(keys);
     }
 }

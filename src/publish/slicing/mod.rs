@@ -8,9 +8,12 @@
 //!
 //! With two columns, one of them the sensitive attribute alone, this is bucketization; with one attribute in every column
 //! each bucket holds the multisets of its values; a single bucket gives independent marginals.
+//!
+//! Columns may share attributes; what is then asked of buckets is in `cover`.
 
 mod columns;
 mod counts;
+mod cover;
 mod designed;
 mod keys;
 mod medoids;
@@ -19,6 +22,7 @@ mod mixture;
 mod posterior;
 
 pub use columns::{Bins, Columns, ColumnsError, NoColumns};
+pub use cover::is_cover;
 pub use designed::Whole;
 pub use keys::Keys;
 pub use method::SlicingMethod;
@@ -57,10 +61,13 @@ impl Diversity {
         }
     }
 
-    /// What the sliced table is worth beside others: a seal where every bucket holds alone.
+    /// What the sliced table is worth beside others: a seal where every bucket holds alone, and no attribute stands in several of
+    /// `columns`, as another table may tie the rows of these.
     #[must_use]
-    pub fn standing(&self, attributes: AttrSet, sensitive: Attr) -> Standing {
+    pub fn standing(&self, columns: &[AttrSet], sensitive: Attr) -> Standing {
+        let attributes = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
         match self {
+            _ if is_cover(columns) => Standing::Unsealed,
             Self::Bucket(guarantees) => Standing::Sealed(vec![Seal {
                 known: attributes.without(sensitive),
                 protects: Protected::Attribute(sensitive),
@@ -132,6 +139,23 @@ pub enum Unsliced {
         /// The rows among which they are.
         of: u64,
     },
+    /// Not even the table as one bucket holds, where columns share attributes: whoever knows `beside` and puts the columns together gives a
+    /// sensitive value the probability `most / of`. Rounded, where that has too many digits.
+    #[error("in the whole table a sensitive value has the probability {most} of {of} for who puts columns together")]
+    NotDiverseTogether {
+        /// The attributes that are known.
+        beside: AttrSet,
+        /// The numerator.
+        most: u64,
+        /// The denominator.
+        of: u64,
+    },
+    /// Columns that share attributes have too many combinations of rows.
+    #[error("the columns have too many combinations of rows that agree on what they share")]
+    TooDense,
+    /// Columns that share attributes bound the share of single values alone.
+    #[error("columns that share attributes hold no other guarantee than a bound on single values")]
+    NotOfShares,
     /// It was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -161,6 +185,11 @@ impl Slicing {
             return Err(Unsliced::Empty);
         }
         let columns = self.columns.divide(table, self.attributes, self.sensitive, &self.bins, control)?;
+        if is_cover(&columns) {
+            let buckets = self.cover(table, &columns, stated, control)?;
+            let boxes = columns.iter().map(|_| None).collect();
+            return Ok(Sliced { columns, boxes, buckets });
+        }
         let boxes = self.boxes(table, &columns, stated, control)?;
         let buckets = self.buckets(table, &columns, &boxes, stated, control)?;
         Ok(Sliced { columns, boxes, buckets })
@@ -189,6 +218,17 @@ impl Slicing {
         columns.iter().map(of_column).collect()
     }
 
+    /// Along what rows are split.
+    fn space(&self, table: &Table, stated: &dyn Stated) -> Space {
+        Space::of(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
+    }
+
+    /// How far rows are split.
+    fn limits(&self) -> Limits {
+        let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
+        Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) }
+    }
+
     /// The tuple partition.
     fn buckets(
         &self,
@@ -198,10 +238,8 @@ impl Slicing {
         stated: &dyn Stated,
         control: &Control,
     ) -> Result<Assignment, Unsliced> {
-        let dimensions = self.dimensions.unwrap_or(self.attributes.without(self.sensitive));
-        let space = || Space::of(table, dimensions, stated);
-        let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
-        let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) };
+        let space = || self.space(table, stated);
+        let limits = self.limits();
         let sensitive = table.column(self.sensitive);
         let mixture = |l, weights| -> Result<Assignment, Unsliced> {
             let bound = Bound { l, terrain: stated.terrain(self.sensitive) };
@@ -231,7 +269,7 @@ impl Slicing {
     /// Whether the whole table, as one bucket in these columns, holds: without that no slicing does.
     ///
     /// # Errors
-    /// [`Unsliced::NotDiverse`] where it does not, or when told to stop.
+    /// [`Unsliced::NotDiverse`] or [`Unsliced::NotDiverseTogether`] where it does not, or when told to stop.
     pub fn check_whole(
         &self,
         table: &Table,
@@ -239,6 +277,9 @@ impl Slicing {
         stated: &dyn Stated,
         control: &Control,
     ) -> Result<(), Unsliced> {
+        if is_cover(columns) {
+            return self.check_cover(table, columns, stated, control);
+        }
         let boxes = self.boxes(table, columns, stated, control)?;
         let beside = beside_of(table, columns, &boxes, self.sensitive, control)?;
         let sensitive = table.column(self.sensitive);

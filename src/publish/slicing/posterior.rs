@@ -25,6 +25,32 @@ pub(super) enum Weights {
     SharesAndSizes,
 }
 
+/// A bucket that an identity matches.
+#[derive(Clone, Copy)]
+pub(super) struct Weighed<'a> {
+    weight: f64,
+    counts: &'a dyn Counts,
+}
+
+impl<'a> Weighed<'a> {
+    /// A bucket for a row with these values.
+    pub(super) fn of(others: &[u32], counts: &'a dyn Counts) -> Self {
+        Self { weight: weight(others, counts), counts }
+    }
+
+    /// The same, where the [`weight`] is known.
+    pub(super) fn known(weight: f64, counts: &'a dyn Counts) -> Self {
+        Self { weight, counts }
+    }
+}
+
+/// `n_1 ... n_(c-1) / size^c`: what one row with a sensitive value in a bucket weighs.
+pub(super) fn weight(others: &[u32], counts: &dyn Counts) -> f64 {
+    let size = counts.size() as f64;
+    let share = |(at, &value): (usize, &u32)| counts.rows_with(at, value) as f64 / size;
+    others.iter().enumerate().map(share).product::<f64>() / size
+}
+
 /// Judges mixtures, one after another, in the same memory.
 pub(super) struct Judge {
     bound: Bound,
@@ -45,17 +71,15 @@ impl Judge {
     }
 
     /// Whether no sensitive value is likelier than 1/l for a row with these values, which matches exactly `buckets`.
-    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> bool {
-        self.clearly_holds(others, beside, buckets).unwrap_or_else(|| self.exactly_holds(others, beside, buckets))
+    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[Weighed<'_>]) -> bool {
+        self.clearly_holds(beside, buckets).unwrap_or_else(|| self.exactly_holds(others, beside, buckets))
     }
 
     /// By floats; `None` where these cannot say.
-    fn clearly_holds(&mut self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> Option<bool> {
+    fn clearly_holds(&mut self, beside: u32, buckets: &[Weighed<'_>]) -> Option<bool> {
         self.occurring.drain(..).for_each(|value| self.sums[value as usize] = [0.0; 2]);
-        for bucket in buckets {
+        for &Weighed { weight, counts: bucket } in buckets {
             let size = bucket.size() as f64;
-            let share = |(at, &value): (usize, &u32)| bucket.rows_with(at, value) as f64 / size;
-            let weight: f64 = others.iter().enumerate().map(share).product::<f64>() / size;
             if weight < SMALL {
                 return None;
             }
@@ -97,15 +121,16 @@ impl Judge {
     }
 
     /// In integers, over the common denominator of all buckets.
-    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[&dyn Counts]) -> bool {
+    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[Weighed<'_>]) -> bool {
         let columns = others.len() as u32 + 1;
-        let common = buckets.iter().fold(BigUint::from(1u32), |common, bucket| {
+        let buckets = || buckets.iter().map(|bucket| bucket.counts);
+        let common = buckets().fold(BigUint::from(1u32), |common, bucket| {
             let size = bucket.size();
             &common * (size / gcd(&common, size))
         });
         (0..self.weights.kinds()).all(|kind| {
             let mut sums: BTreeMap<u32, BigUint> = BTreeMap::new();
-            for bucket in buckets {
+            for bucket in buckets() {
                 let mut weight = (&common / bucket.size()).pow(columns);
                 others.iter().enumerate().for_each(|(at, &value)| weight *= bucket.rows_with(at, value));
                 if kind == 1 {
@@ -186,11 +211,11 @@ mod tests {
 
     fn judged_without(aside: &[u32], l: &str, weights: Weights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
-        let buckets: Vec<&dyn Counts> = buckets.iter().map(|bucket| bucket as _).collect();
+        let buckets: Vec<Weighed<'_>> = buckets.iter().map(|bucket| Weighed::of(&others, bucket)).collect();
         let bound = Bound { l: ratio(l), terrain: Terrain::without(aside.to_vec()) };
         let mut judge = Judge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);
-        assert!(judge.clearly_holds(&others, 0, &buckets).is_none_or(|clear| clear == exact));
+        assert!(judge.clearly_holds(0, &buckets).is_none_or(|clear| clear == exact));
         judge.holds(&others, 0, &buckets)
     }
 

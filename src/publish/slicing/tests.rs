@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::counts::{Counts, Trial};
-use super::posterior::Judge;
+use super::counts::Trial;
+use super::posterior::{Judge, Weighed};
 use super::*;
 use crate::audit::{self, GivenPart, GivenTable, Tuples};
 use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, Terrain, phi_squared};
@@ -23,16 +23,22 @@ fn column(values: &[u32]) -> Column {
     Column { domain: Arc::new(Domain::from_sorted(AttributeType::Integer, false, arena)), codes }
 }
 
-fn table(rows: &[Vec<u32>]) -> Table {
+pub(super) fn table(rows: &[Vec<u32>]) -> Table {
     let columns = (0..rows[0].len()).map(|at| column(&rows.iter().map(|row| row[at]).collect::<Vec<_>>()));
     Table::new((0..rows[0].len()).map(|at| format!("a{at}")).collect(), columns.collect())
 }
 
-fn sets(columns: &[Vec<u8>]) -> Vec<AttrSet> {
+pub(super) fn sets(columns: &[Vec<u8>]) -> Vec<AttrSet> {
     columns.iter().map(|column| column.iter().map(|&attr| Attr(attr)).collect()).collect()
 }
 
-fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversity, split: Split) -> Slicing {
+pub(super) fn slicing(
+    table: &Table,
+    columns: &[Vec<u8>],
+    sensitive: u8,
+    diversity: Diversity,
+    split: Split,
+) -> Slicing {
     Slicing {
         attributes: table.attributes(),
         sensitive: Attr(sensitive),
@@ -47,11 +53,11 @@ fn slicing(table: &Table, columns: &[Vec<u8>], sensitive: u8, diversity: Diversi
     }
 }
 
-fn slice(slicing: &Slicing, table: &Table) -> Result<Sliced, Unsliced> {
+pub(super) fn slice(slicing: &Slicing, table: &Table) -> Result<Sliced, Unsliced> {
     slicing.slice(table, &Unstated, &Control::default())
 }
 
-fn ratio(numerator: u64, denominator: u64) -> Ratio {
+pub(super) fn ratio(numerator: u64, denominator: u64) -> Ratio {
     Ratio::new(numerator, denominator).unwrap()
 }
 
@@ -69,17 +75,17 @@ fn published(table: &Table, sliced: &Sliced) -> GivenTable {
 }
 
 /// The rows of each bucket.
-fn members(buckets: &Assignment) -> Vec<Vec<u32>> {
+pub(super) fn members(buckets: &Assignment) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); buckets.buckets as usize];
     (0..).zip(&buckets.bucket_of).for_each(|(row, &bucket)| members[bucket as usize].push(row));
     members
 }
 
 /// What each row is known by, and its sensitive value: all that the definition looks at.
-struct Known {
-    others: Vec<Vec<u32>>,
-    beside: Vec<u32>,
-    sensitive: Vec<u32>,
+pub(super) struct Known {
+    pub(super) others: Vec<Vec<u32>>,
+    pub(super) beside: Vec<u32>,
+    pub(super) sensitive: Vec<u32>,
 }
 
 impl Known {
@@ -127,7 +133,7 @@ impl Known {
 }
 
 /// The algorithm of the paper with the whole definition after every split.
-fn naive(
+pub(super) fn naive(
     known: &Known,
     space: &Space,
     split: Split,
@@ -286,8 +292,8 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
             (0..8).all(|row: usize| {
                 let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
                 let beside = keys.beside.of_row[row];
-                let matching: Vec<&dyn Counts> =
-                    counted.iter().filter(|bucket| bucket.matches(&others, beside)).map(|bucket| bucket as _).collect();
+                let matching = counted.iter().filter(|bucket| bucket.matches(&others, beside));
+                let matching: Vec<Weighed<'_>> = matching.map(|bucket| Weighed::of(&others, bucket)).collect();
                 judge.holds(&others, beside, &matching)
             })
         };
@@ -335,17 +341,20 @@ fn below_one_free(table: &Table) -> Slicing {
 #[test]
 fn what_holds_in_every_bucket_is_sealed() {
     let guarantee = Guarantee::LDiversity { l: 2 };
-    let standing = |diversity: Diversity| diversity.standing(AttrSet::first(4), Attr(3));
+    let columns = sets(&[vec![0, 1], vec![2, 3]]);
+    let standing = |diversity: Diversity| diversity.standing(&columns, Attr(3));
     let seal = Seal { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
     assert_eq!(standing(Diversity::Bucket(vec![guarantee])), Standing::Sealed(vec![seal]));
     assert_eq!(standing(Diversity::Mixture(ratio(2, 1))), Standing::Unsealed);
     assert_eq!(standing(Diversity::MixtureWeighted(ratio(2, 1))), Standing::Unsealed);
+    let shared = sets(&[vec![0, 1, 2], vec![2, 3]]);
+    assert_eq!(Diversity::Bucket(vec![guarantee]).standing(&shared, Attr(3)), Standing::Unsealed);
     assert_eq!(Diversity::Mixture(ratio(5, 2)).least_rows(), 3);
     assert_eq!(Diversity::Bucket(vec![guarantee]).least_rows(), 2);
 }
 
 /// These values of the sensitive attribute can be ruled out.
-struct Aside(Vec<u32>);
+pub(super) struct Aside(pub(super) Vec<u32>);
 
 impl Stated for Aside {
     fn terrain(&self, _: Attr) -> Terrain {

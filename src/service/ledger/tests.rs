@@ -22,6 +22,13 @@ struct Line {
     config: Config,
 }
 
+/// The ledger of a store as a file.
+async fn exported(from: &Config, tenant: Option<&str>) -> String {
+    let mut file = Vec::new();
+    export(&from.store, &from.data, tenant.map(str::to_owned), &mut file).await.unwrap();
+    String::from_utf8(file).unwrap()
+}
+
 /// A store of its own, with the master key of the first.
 fn config(data: &Path, store: &str, key: &Path) -> Config {
     let line = ["guardian", "--store", store, "--grace-seconds", "1"];
@@ -91,7 +98,7 @@ async fn carried(from: &Config, to: &Config) {
     assert_eq!(status, 200);
     service.shutdown().await;
 
-    let file = export(&from.store, &from.data, None).await.unwrap();
+    let file = exported(&from, None).await;
     assert!(file.contains(&home.to_string()));
     // cut, or of another key: refused before there is a store
     let cut = &file[..file.len() / 2];
@@ -110,14 +117,14 @@ async fn carried(from: &Config, to: &Config) {
     assert_eq!((done.releases, done.advanced), (2, 0));
     assert!(done.disclosures >= 3 && done.rules == 3, "{done:?}");
     assert_eq!(import(&to.store, &to.data, &file).await.unwrap(), Imported::default());
-    let again = export(&to.store, &to.data, None).await.unwrap();
+    let again = exported(&to, None).await;
     let entries = |file: &str| {
         let mut lines: Vec<String> = file.lines().skip(1).map(str::to_owned).collect();
         lines.pop();
         lines
     };
     assert_eq!(entries(&again), entries(&file), "it can be carried on");
-    assert_eq!(entries(&export(&to.store, &to.data, Some("none".into())).await.unwrap()), [] as [String; 0]);
+    assert_eq!(entries(&exported(&to, Some("none")).await), [] as [String; 0]);
 
     let service = Service::start(to).await.unwrap();
     assert_ne!(service.store_id(), home);

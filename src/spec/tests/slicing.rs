@@ -75,8 +75,42 @@ fn one_spelling_for_what_means_the_same() {
     assert_eq!((again.normalized, again.method), (specification.normalized, specification.method));
 }
 
+const CIRCLE: &[(&str, Kind)] = &[("/method/columns/explicit", BadColumns)];
+
 /// Where a value is replaced, by what, and the faults that follow.
 type Case<'a> = (&'a str, Value, &'a [(&'a str, Kind)]);
+
+/// Columns may share attributes; what is not known of such columns is refused.
+#[test]
+fn columns_may_share_attributes() {
+    let names = ["a", "b", "c", "d", "s"];
+    let covered = |lists: Value| with(document(), "/method/columns/explicit", lists);
+    let shared = covered(json!([["s", "b"], ["c", "a"], ["s", "c"]]));
+    let spec = of(&shared);
+    assert_eq!(spec.columns, SlicedColumns::Explicit(vec![set(&[1, 3]), set(&[0, 2]), set(&[2, 3])]));
+    assert!(spec.overlaps() && !of(&document()).overlaps());
+    let stated = accepted(&shared, &columns(&names)).normalized["method"]["columns"].clone();
+    assert_eq!(stated, json!({"explicit": [["b", "s"], ["a", "c"], ["c", "s"]]}));
+    let refused = |document: &Value| read_on(document, &columns(&names)).faults;
+    let told = |document: &Value, pointer: &str| assert_eq!(kinds(&refused(document)), [(pointer, Unsupported)]);
+    told(&with(shared.clone(), "/method/column_k", json!(2)), "/method/column_k");
+    let distinct = json!({"type": "distinct_l_diversity", "l": 2});
+    told(&with(shared.clone(), "/method/guarantee", distinct), "/method/guarantee/type");
+    told(&with(shared.clone(), "/internal", json!({"utility": ["kl"]})), "/internal/utility");
+    told(&with(shared, "/utility", json!(["entropy"])), "/utility/0");
+    let three = with(document(), "/method/columns/explicit", json!([["s"], ["b"], ["c", "a"]]));
+    told(&with(three, "/utility", json!(["entropy"])), "/utility/0");
+    let boxed = with(document(), "/method/column_k", json!(2));
+    told(&with(boxed, "/utility", json!(["entropy"])), "/utility/0");
+    assert!(accepted(&with(document(), "/utility", json!(["entropy"])), &columns(&names)).entropy);
+    // a circle is no matter where one column has the sensitive attribute, or combinations alone count
+    let circle = covered(json!([["a", "b"], ["b", "c"], ["a", "c", "s"]]));
+    assert!(refused(&circle).is_empty());
+    assert_eq!(kinds(&refused(&with(circle, "/method/diversity", json!("mixture_weighted")))), CIRCLE);
+    let several = covered(json!([["a", "b"], ["b", "s"], ["a", "c", "s"]]));
+    assert_eq!(kinds(&refused(&several)), CIRCLE);
+    assert!(refused(&with(several, "/method/diversity", json!("mixture"))).is_empty());
+}
 
 #[test]
 fn every_fault_is_pointed_at() {
@@ -124,16 +158,33 @@ fn every_fault_is_pointed_at() {
             json!([["s", "b"], ["c", "s", 3], "a", []]),
             &[
                 ("/method/columns/explicit", BadColumns),
-                ("/method/columns/explicit/1/1", BadColumns),
                 ("/method/columns/explicit/1/2", Range),
                 ("/method/columns/explicit/2", Range),
                 ("/method/columns/explicit/3", BadColumns),
             ],
         ),
+        (
+            "/method/columns/explicit",
+            json!([["s", "b"], ["c", "a", "c"], ["b", "s"], ["a"]]),
+            &[
+                ("/method/columns/explicit/1/2", BadColumns),
+                ("/method/columns/explicit/2", BadColumns),
+                ("/method/columns/explicit/3", BadColumns),
+            ],
+        ),
+        (
+            "/method/columns/explicit",
+            json!([["s", "a"], ["s", "b"], ["s", "c"], ["s", "d"], ["s", "e"]]),
+            &[("/method/columns/explicit", BadColumns)],
+        ),
+        // in a circle, with the sensitive attribute and without
+        ("/method/columns/explicit", json!([["a", "b"], ["a", "s"], ["b", "s"], ["c", "s"]]), CIRCLE),
+        ("/method/columns/explicit", json!([["a", "b"], ["b", "c"], ["a", "c"], ["c", "s"], ["s", "d"]]), CIRCLE),
+        ("/method/columns/explicit", json!([["a", "b", "s"], ["b", "c", "s"], ["a", "c", "s"]]), CIRCLE),
     ];
     for (pointer, value, expected) in cases {
         let changed = with(document(), pointer, value.clone());
-        let found = read_on(&changed, &columns(&["a", "b", "c", "d", "s"])).faults;
+        let found = read_on(&changed, &columns(&["a", "b", "c", "d", "e", "s"])).faults;
         assert_eq!(kinds(&found), *expected, "{changed}");
     }
     let alone = json!({"dataset": super::ID, "unlisted": "drop", "method": {"type": "slicing", "sensitive": "s",

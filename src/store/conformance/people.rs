@@ -18,6 +18,7 @@ fn mark(digit: char) -> Mark {
 pub(super) fn people(uploads: i64) -> NewPeople {
     let people = People {
         by: KnownBy::Keys,
+        folded: true,
         key: vec![mark('1')],
         rows: 6,
         pieces: 1,

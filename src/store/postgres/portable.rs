@@ -12,12 +12,11 @@ use super::pool::retried;
 use super::releases::{BEGIN_LEDGER, LOCK_LEDGER};
 use super::{Document, Fault, PostgresStore, failed};
 use crate::jobs::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, PortablePiece,
-    StoreError,
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, StoreError,
 };
 use crate::store::rows::{
-    PortableDatasetRow, PortableDisclosureRow, PortablePieceRow, PortableReleaseRow, PortableRuleRow,
-    PortableStatementRow, PortableVersionRow, here, stored,
+    PortableDatasetRow, PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow,
+    PortableVersionRow, here, stored,
 };
 use crate::store::sql::{datasets, disclosures, people, portable as sql};
 
@@ -27,11 +26,7 @@ impl Ledgers for PostgresStore {
         // a transaction, so that all reads are of one moment
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
         let mut tx = self.pool.begin_with(begin).await.map_err(failed)?;
-        let mut copy = read(&mut tx, tenant).await?.copy;
-        let pieces: Vec<PortablePieceRow> =
-            sqlx::query_as(sql::ALL_PIECES).bind(tenant).fetch_all(&mut *tx).await.map_err(failed)?;
-        copy.pieces = pieces.into_iter().map(PortablePiece::from).collect();
-        Ok(copy)
+        Ok(read(&mut tx, tenant).await?.copy)
     }
 
     async fn import_ledger(

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{DatasetRow, hash};
 use crate::jobs::{
-    DatasetRecord, People, PeopleRecord, PortableDataset, PortablePiece, PortableStatement, StatementRecord, StoreError,
+    DatasetRecord, People, PeopleRecord, PortableDataset, PortableStatement, StatementRecord, StoreError,
 };
 
 #[derive(FromRow)]
@@ -73,19 +73,6 @@ impl TryFrom<PortableDatasetRow> for PortableDataset {
             overlaps: dataset.overlaps,
             people: row.people,
         })
-    }
-}
-
-#[derive(FromRow)]
-pub(in crate::store) struct PortablePieceRow {
-    dataset_id: Uuid,
-    piece_no: i64,
-    hashes: Vec<u8>,
-}
-
-impl From<PortablePieceRow> for PortablePiece {
-    fn from(row: PortablePieceRow) -> Self {
-        Self { dataset: row.dataset_id, piece: row.piece_no, hashes: row.hashes }
     }
 }
 

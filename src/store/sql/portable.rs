@@ -29,12 +29,6 @@ pub(crate) const ALL_VERSIONS: &str = "\
 SELECT tenant, series, content_hash, version FROM ledgers WHERE $1 IS NULL OR tenant = $1
 ORDER BY tenant, series, content_hash";
 
-pub(crate) const ALL_PIECES: &str = "\
--- all_pieces
-SELECT s.dataset_id, s.piece_no, s.hashes FROM people_pieces AS s JOIN dataset_people AS p ON p.dataset_id = s.dataset_id
-    JOIN datasets AS d ON d.id = s.dataset_id
-WHERE $1 IS NULL OR d.tenant = $1 ORDER BY s.dataset_id, s.piece_no";
-
 pub(crate) const ALL_STATEMENTS: &str = "\
 -- all_statements
 SELECT id, tenant, series, body, recorded_at FROM series_statements WHERE $1 IS NULL OR tenant = $1

@@ -8,12 +8,11 @@ use uuid::Uuid;
 
 use super::{SqliteStore, failed};
 use crate::jobs::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, PortablePiece,
-    StoreError,
+    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, StoreError,
 };
 use crate::store::rows::{
-    PortableDatasetRow, PortableDisclosureRow, PortablePieceRow, PortableReleaseRow, PortableRuleRow,
-    PortableStatementRow, PortableVersionRow, here, stored,
+    PortableDatasetRow, PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow,
+    PortableVersionRow, here, stored,
 };
 use crate::store::sql::{datasets, disclosures, people, portable as sql};
 
@@ -22,11 +21,7 @@ impl Ledgers for SqliteStore {
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError> {
         // a transaction, so that all reads are of one moment
         let mut tx = self.reader.begin().await.map_err(failed)?;
-        let mut copy = read(&mut tx, tenant).await?.copy;
-        let pieces: Vec<PortablePieceRow> =
-            sqlx::query_as(sql::ALL_PIECES).bind(tenant).fetch_all(&mut *tx).await.map_err(failed)?;
-        copy.pieces = pieces.into_iter().map(PortablePiece::from).collect();
-        Ok(copy)
+        Ok(read(&mut tx, tenant).await?.copy)
     }
 
     async fn import_ledger(

@@ -1,0 +1,523 @@
+//! Columns that share attributes, a cover in place of a partition (slicing, section 8), literally, from what the parts show.
+//!
+//! Of a bucket all combinations of one row per column are made that agree on what columns share; of those that agree in all attributes but
+//! the sensitive one, no value may have more than 1/l. Where several columns have the sensitive attribute, the same is asked of the rows that
+//! are expected when each row of a column is put beside one row of the others, at random: of the rows that agree on what is shared,
+//! each is as likely, so that a combination counts the less the more of them there are. And all of it for every choice of the columns
+//! with the sensitive attribute, as whoever looks may leave others aside.
+//!
+//! Over all buckets together it is asked of the rows of the original, each bucket weighed by how many combinations it has.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use ahash::{AHashMap, AHashSet};
+use num_bigint::BigUint;
+
+use super::part::ReadPart;
+use super::slicing::Claim;
+use super::tables::posteriors;
+use super::{AuditStopped, CheckName, Evidence, Findings, TableFigures};
+use crate::control::Control;
+use crate::microdata::{Attr, AttrSet, Table};
+use crate::publication::{Ratio, SlicedDiversity};
+
+/// More columns with the sensitive attribute are not looked at.
+const SENSITIVE: usize = 4;
+/// So many combinations of a bucket are looked at.
+const COMBINATIONS: usize = 10_000_000;
+/// Shares that are so near to the bound, relatively, are computed without rounding.
+const NEAR: f64 = 1e-9;
+
+/// The values of each attribute, numbered over all parts and the original.
+#[derive(Default)]
+struct Numbers(AHashMap<(Attr, Option<Vec<u8>>), u32>);
+
+impl Numbers {
+    fn of(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry((attr, value.map(<[u8]>::to_vec))).or_insert(next)
+    }
+}
+
+/// How often each tuple occurs.
+type Tuples = BTreeMap<Vec<u32>, u64>;
+
+/// A bucket, column by column.
+struct Bucket {
+    rows: u64,
+    columns: Vec<Tuples>,
+    /// How many combinations some of its columns have.
+    joins: RefCell<AHashMap<Vec<usize>, BigUint>>,
+    /// Tuples of some attributes.
+    margins: RefCell<AHashMap<AttrSet, AHashMap<Vec<u32>, u64>>>,
+}
+
+/// A sliced table in columns that share attributes.
+struct Covered {
+    sensitive: Attr,
+    /// The attributes of each column in the order of its tuples, the sensitive one last.
+    columns: Vec<Vec<Attr>>,
+    buckets: BTreeMap<u32, Bucket>,
+    ruled_out: AHashSet<u32>,
+}
+
+/// A sensitive value, and what it weighs: a product of counts, divided by another.
+type Weight = (u32, BigUint, BigUint);
+
+fn set(attrs: &[Attr]) -> AttrSet {
+    attrs.iter().copied().collect()
+}
+
+impl Covered {
+    fn of(read: &[ReadPart], sensitive: Attr, numbers: &mut Numbers) -> Option<Self> {
+        let mut covered = Self { sensitive, columns: Vec::new(), buckets: BTreeMap::new(), ruled_out: AHashSet::new() };
+        for (at, part) in read.iter().enumerate() {
+            let mut columns: Vec<_> = part.columns.iter().collect();
+            columns.sort_by_key(|column| column.attribute == sensitive);
+            let mut known = Vec::with_capacity(columns.len());
+            for column in &columns {
+                let cells = column.cells.as_ref()?.iter();
+                known.push(cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect::<Vec<u32>>());
+            }
+            if let Some((column, known)) = columns.iter().zip(&known).find(|(column, _)| column.attribute == sensitive)
+            {
+                covered.ruled_out.extend(column.stated.ruled_out.iter().map(|&code| known[code as usize]));
+            }
+            for (row, &label) in part.labels.as_ref()?.iter().enumerate() {
+                let tuple = columns.iter().zip(&known).map(|(column, known)| known[column.codes.get(row) as usize]);
+                let bucket = covered.buckets.entry(label).or_insert_with(|| Bucket {
+                    rows: 0,
+                    columns: vec![Tuples::new(); read.len()],
+                    joins: RefCell::default(),
+                    margins: RefCell::default(),
+                });
+                bucket.rows += u64::from(at == 0);
+                *bucket.columns[at].entry(tuple.collect()).or_default() += 1;
+            }
+            covered.columns.push(columns.iter().map(|column| column.attribute).collect());
+        }
+        Some(covered)
+    }
+
+    /// The columns with the sensitive attribute, and the others.
+    fn sides(&self) -> (Vec<usize>, Vec<usize>) {
+        (0..self.columns.len()).partition(|&at| self.columns[at].contains(&self.sensitive))
+    }
+
+    /// Every choice of the columns with the sensitive attribute.
+    fn choices(&self) -> Vec<Vec<usize>> {
+        let (with, _) = self.sides();
+        let with = &with[..with.len().min(SENSITIVE)];
+        let chosen = |mask: u32| with.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1).map(|(_, of)| *of);
+        (1..1_u32 << with.len()).map(|mask| chosen(mask).collect()).collect()
+    }
+
+    /// Columns in an order in which what each shares with those before stands in one of these, with what that is: always the next that
+    /// shares most (maximum cardinality search); `None` when that is no such order, as then there is none.
+    fn order(&self, columns: &[usize]) -> Option<Vec<(usize, AttrSet)>> {
+        let (mut left, mut marked, mut order) = (columns.to_vec(), AttrSet::EMPTY, Vec::<(usize, AttrSet)>::new());
+        while let Some(place) =
+            (0..left.len()).max_by_key(|&at| set(&self.columns[left[at]]).intersection(marked).len())
+        {
+            let column = left.remove(place);
+            let here = set(&self.columns[column]);
+            let shared = here.intersection(marked);
+            if !order.is_empty() && !order.iter().any(|(before, _)| shared.is_subset(set(&self.columns[*before]))) {
+                return None;
+            }
+            marked = marked.union(here);
+            order.push((column, shared));
+        }
+        Some(order)
+    }
+
+    /// What stands in some attributes of a tuple, these rising.
+    fn within(&self, column: usize, tuple: &[u32], attrs: AttrSet) -> Vec<u32> {
+        let value = |attr: Attr| self.columns[column].iter().position(|of| *of == attr).map(|at| tuple[at]);
+        attrs.iter().filter_map(value).collect()
+    }
+
+    /// How often what is in some attributes of a column occurs in a bucket.
+    fn margin(&self, bucket: &Bucket, column: usize, attrs: AttrSet, values: &[u32]) -> u64 {
+        let mut margins = bucket.margins.borrow_mut();
+        let margin = margins.entry(attrs).or_insert_with(|| {
+            let mut margin = AHashMap::new();
+            for (tuple, rows) in &bucket.columns[column] {
+                *margin.entry(self.within(column, tuple, attrs)).or_default() += rows;
+            }
+            margin
+        });
+        margin.get(values).copied().unwrap_or(0)
+    }
+
+    /// Columns of a bucket agree on what they share.
+    fn agree(&self, bucket: &Bucket) -> bool {
+        let projected = |column: usize, shared: AttrSet| {
+            let mut tuples = Tuples::new();
+            for (tuple, rows) in &bucket.columns[column] {
+                *tuples.entry(self.within(column, tuple, shared)).or_default() += rows;
+            }
+            tuples
+        };
+        (0..self.columns.len()).all(|a| {
+            (0..a).all(|b| {
+                let shared = set(&self.columns[a]).intersection(set(&self.columns[b]));
+                shared.is_empty() || projected(a, shared) == projected(b, shared)
+            })
+        })
+    }
+
+    /// All that can be known of the columns of a choice in a bucket, with the weights of sensitive values: as products, and what these are
+    /// divided by. `None` where there is too much of it.
+    fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)]) -> Option<BTreeMap<Vec<u32>, Vec<(u32, u128, u128)>>> {
+        // attributes known so far, in the order in which they came, with the weight of each combination
+        let (mut attrs, mut rows): (Vec<Attr>, Vec<(Vec<u32>, u128, u128)>) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
+        for &(column, shared) in order {
+            let mut agreeing: AHashMap<Vec<u32>, Vec<(&Vec<u32>, u64)>> = AHashMap::new();
+            for (tuple, count) in &bucket.columns[column] {
+                agreeing.entry(self.within(column, tuple, shared)).or_default().push((tuple, *count));
+            }
+            let places: Vec<usize> = shared.iter().filter_map(|attr| attrs.iter().position(|of| *of == attr)).collect();
+            let fresh: Vec<usize> =
+                (0..self.columns[column].len()).filter(|&at| !shared.contains(self.columns[column][at])).collect();
+            let is_first = attrs.is_empty();
+            let mut joined = Vec::new();
+            for (known, times, over) in &rows {
+                let wanted: Vec<u32> = places.iter().map(|&at| known[at]).collect();
+                let Some(beside) = agreeing.get(&wanted) else { continue };
+                let all: u64 = beside.iter().map(|(_, count)| count).sum();
+                if joined.len() + beside.len() > COMBINATIONS {
+                    return None;
+                }
+                for (tuple, count) in beside {
+                    let more = fresh.iter().map(|&at| tuple[at]);
+                    let of_all = if is_first { 1 } else { u128::from(all) };
+                    let known = known.iter().copied().chain(more).collect();
+                    joined.push((known, times.checked_mul(u128::from(*count))?, over.checked_mul(of_all)?));
+                }
+            }
+            attrs.extend(fresh.iter().map(|&at| self.columns[column][at]));
+            rows = joined;
+        }
+        let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
+        let mut known: BTreeMap<Vec<u32>, Vec<(u32, u128, u128)>> = BTreeMap::new();
+        for (mut tuple, times, over) in rows {
+            let value = tuple.remove(sensitive);
+            known.entry(tuple).or_default().push((value, times, over));
+        }
+        Some(known)
+    }
+
+    /// How many combinations columns have in a bucket: column after column, of what is still asked for.
+    fn join(&self, bucket: &Bucket, columns: &[usize]) -> BigUint {
+        if let Some(known) = bucket.joins.borrow().get(columns) {
+            return known.clone();
+        }
+        let mut open: Vec<Attr> = Vec::new();
+        let mut sums: AHashMap<Vec<u32>, BigUint> = AHashMap::new();
+        sums.insert(Vec::new(), 1_u32.into());
+        for (at, &column) in columns.iter().enumerate() {
+            let of =
+                |columns: &[usize]| columns.iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
+            let (before, after) = (of(&columns[..at]), of(&columns[at + 1..]));
+            let here = set(&self.columns[column]);
+            let used = here.intersection(before.union(after));
+            let mut projected = Tuples::new();
+            for (tuple, rows) in &bucket.columns[column] {
+                *projected.entry(self.within(column, tuple, used)).or_default() += rows;
+            }
+            let used: Vec<Attr> = used.iter().collect();
+            let kept: Vec<Attr> = before.union(here).intersection(after).iter().collect();
+            let mut by_open: AHashMap<Vec<u32>, Vec<(&Vec<u32>, &BigUint)>> = AHashMap::new();
+            let shared: Vec<usize> = (0..open.len()).filter(|&at| here.contains(open[at])).collect();
+            for (key, ways) in &sums {
+                by_open.entry(shared.iter().map(|&at| key[at]).collect()).or_default().push((key, ways));
+            }
+            let mut next: AHashMap<Vec<u32>, BigUint> = AHashMap::new();
+            for (tuple, rows) in &projected {
+                let value = |attr: Attr| used.iter().position(|of| *of == attr).map(|at| tuple[at]);
+                let wanted: Vec<u32> = shared.iter().filter_map(|&at| value(open[at])).collect();
+                for (key, ways) in by_open.get(&wanted).into_iter().flatten() {
+                    let old = |attr: Attr| open.iter().position(|of| *of == attr).map(|at| key[at]);
+                    let of_kept = kept.iter().filter_map(|&attr| old(attr).or_else(|| value(attr))).collect();
+                    *next.entry(of_kept).or_default() += *ways * *rows;
+                }
+            }
+            (open, sums) = (kept, next);
+        }
+        let all: BigUint = sums.into_values().sum();
+        bucket.joins.borrow_mut().insert(columns.to_vec(), all.clone());
+        all
+    }
+
+    /// Whether no value has more than 1/l of all weights; values that can be ruled out are held against all, others against what is left.
+    fn keeps(&self, l: Ratio, weights: &[Weight]) -> bool {
+        let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
+        let logarithms: Vec<f64> = weights.iter().map(|(_, times, over)| ln(times) - ln(over)).collect();
+        let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        weights
+            .iter()
+            .zip(logarithms)
+            .for_each(|((value, ..), ln)| *sums.entry(*value).or_default() += (ln - largest).exp());
+        let all: f64 = sums.values().sum();
+        let left: f64 = sums.iter().filter(|(value, _)| !self.ruled_out.contains(value)).map(|(_, sum)| sum).sum();
+        let gap = |(value, sum): (&u32, &f64)| {
+            l.to_f64().mul_add(-sum, if self.ruled_out.contains(value) { all } else { left })
+        };
+        if left > NEAR * all && sums.iter().all(|sum| gap(sum).abs() > NEAR * all) {
+            return sums.iter().all(|sum| gap(sum) > 0.0);
+        }
+        let (sums, all, left) = self.exact(weights);
+        left > BigUint::ZERO
+            && sums.iter().all(|(value, sum)| {
+                let among = if self.ruled_out.contains(value) { &all } else { &left };
+                sum * l.numerator() <= among * l.denominator()
+            })
+    }
+
+    /// The weights of values, of all, and of those that cannot be ruled out, in one unit.
+    fn exact(&self, weights: &[Weight]) -> (BTreeMap<u32, BigUint>, BigUint, BigUint) {
+        let divisors: std::collections::BTreeSet<&BigUint> = weights.iter().map(|(.., over)| over).collect();
+        let unit: BigUint = divisors.into_iter().product();
+        let mut sums: BTreeMap<u32, BigUint> = BTreeMap::new();
+        for (value, times, over) in weights {
+            *sums.entry(*value).or_default() += times * (&unit / over);
+        }
+        let all = sums.values().sum();
+        let left = sums.iter().filter(|(value, _)| !self.ruled_out.contains(value)).map(|(_, sum)| sum).sum();
+        (sums, all, left)
+    }
+
+    /// The largest share of a value, in lowest terms; what does not fit is rounded.
+    fn largest(&self, weights: &[Weight]) -> (u64, u64) {
+        let (sums, all, left) = self.exact(weights);
+        let shares = sums.iter().map(|(value, sum)| (sum, if self.ruled_out.contains(value) { &all } else { &left }));
+        let largest = shares.reduce(|a, b| if b.0 * a.1 > a.0 * b.1 { b } else { a });
+        let Some((most, of)) = largest else { return (0, 1) };
+        let (mut a, mut b) = (most.clone(), of.clone());
+        while b > BigUint::ZERO {
+            (a, b) = (b.clone(), a % b);
+        }
+        let (most, of) = (most / &a, of / &a);
+        let shift = most.bits().max(of.bits()).saturating_sub(63);
+        let number = |big: BigUint| (big >> shift).iter_u64_digits().next().unwrap_or(0);
+        (number(most), number(of).max(1))
+    }
+}
+
+/// The natural logarithm of a number that is not 0.
+fn ln(number: &BigUint) -> f64 {
+    let shift = number.bits().saturating_sub(64);
+    let digits = (number >> shift).iter_u64_digits().next().unwrap_or(0);
+    (digits as f64).ln() + shift as f64 * std::f64::consts::LN_2
+}
+
+/// Checks what a table of columns that share attributes claims, from all its parts.
+pub(super) fn check(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    read: &[ReadPart],
+    control: &Control,
+    figures: &mut TableFigures,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let mut numbers = Numbers::default();
+    let whole = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
+    let covered = Covered::of(read, claim.sensitive, &mut numbers).filter(|_| whole);
+    let Some(covered) = covered else {
+        findings.fail(CheckName::Guarantee, "a sliced table could not be read whole");
+        return Ok(());
+    };
+    if !covered.buckets.values().all(|bucket| covered.agree(bucket)) {
+        findings.fail(CheckName::Buckets, "columns do not agree on the attributes that they share");
+    }
+    let (with, without) = covered.sides();
+    let tree = |chosen: &Vec<usize>| covered.order(&[&without[..], chosen].concat());
+    let trees: Option<Vec<_>> = covered.choices().iter().map(tree).collect();
+    let needed = match claim.diversity {
+        SlicedDiversity::Bucket => with.len() > 1,
+        SlicedDiversity::Mixture => false,
+        SlicedDiversity::MixtureWeighted => true,
+    };
+    if with.len() > SENSITIVE || (needed && trees.is_none()) {
+        findings.fail(CheckName::Guarantee, "what the columns say together is not known");
+        return Ok(());
+    }
+    alone(&covered, claim, control, figures, findings)?;
+    if let (Some(original), true) = (evidence.original, claim.diversity != SlicedDiversity::Bucket) {
+        let trees = trees.filter(|_| needed);
+        mixed(&covered, claim, original, &mut numbers, trees.as_deref(), control, findings)?;
+    }
+    Ok(())
+}
+
+/// What every bucket shows, and whether it keeps what is claimed of it.
+fn alone(
+    covered: &Covered,
+    claim: &Claim,
+    control: &Control,
+    figures: &mut TableFigures,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let (mut tallies, mut broken, mut smallest) = (AHashMap::new(), 0_u64, u64::MAX);
+    let choices = covered.choices();
+    for bucket in covered.buckets.values() {
+        smallest = smallest.min(bucket.rows);
+        let mut kept = true;
+        for chosen in &choices {
+            // where there is no order, combinations alone are looked at
+            let order = covered.order(chosen);
+            let divided = order.is_some() && chosen.len() > 1;
+            let order = order.unwrap_or_else(|| covered.as_they_stand(chosen));
+            let Some(known) = covered.known(bucket, &order) else {
+                findings.fail(CheckName::Guarantee, "a bucket has too many combinations of rows to be looked at");
+                return Ok(());
+            };
+            for (looked, weighed) in known.values().enumerate() {
+                if looked % 256 == 0 {
+                    control.check()?;
+                }
+                for way in if divided { &[false, true][..] } else { &[false] } {
+                    let weight = |&(value, times, over): &(u32, u128, u128)| -> Weight {
+                        (value, times.into(), if *way { over.into() } else { 1_u32.into() })
+                    };
+                    let weights: Vec<Weight> = weighed.iter().map(weight).collect();
+                    *tallies.entry(covered.largest(&weights)).or_default() += 1;
+                    kept &= covered.keeps(claim.l, &weights);
+                }
+            }
+        }
+        broken += u64::from(!kept);
+    }
+    if broken > 0 && claim.diversity == SlicedDiversity::Bucket {
+        let detail = format!("{broken} buckets do not keep l for whoever puts columns together");
+        findings.fail(CheckName::Guarantee, detail);
+    }
+    if let Some(found) = posteriors(tallies, smallest) {
+        figures.posteriors.insert(claim.sensitive, found);
+    }
+    Ok(())
+}
+
+impl Covered {
+    /// Columns in their order, with what each shares with those before.
+    fn as_they_stand(&self, columns: &[usize]) -> Vec<(usize, AttrSet)> {
+        let before =
+            |at: usize| columns[..at].iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
+        columns.iter().enumerate().map(|(at, &of)| (of, set(&self.columns[of]).intersection(before(at)))).collect()
+    }
+
+    /// The weights of a row in a bucket, by the columns of a choice and those without the sensitive attribute, and by what it is divided by.
+    fn weigh(
+        &self,
+        known: &AHashMap<Attr, u32>,
+        bucket: &Bucket,
+        columns: &[usize],
+        tree: Option<&[(usize, AttrSet)]>,
+        out: &mut Vec<Weight>,
+    ) {
+        let tuple = |column: usize| -> Vec<u32> {
+            self.columns[column].iter().filter_map(|attr| known.get(attr).copied()).collect()
+        };
+        let Some(&first) = columns.iter().find(|&&column| self.columns[column].contains(&self.sensitive)) else {
+            return;
+        };
+        let (low, high) = ([&tuple(first)[..], &[0]].concat(), [&tuple(first)[..], &[u32::MAX]].concat());
+        for values in bucket.columns[first].range(low..=high).map(|(values, _)| values) {
+            let Some(&value) = values.last() else { continue };
+            let (mut times, mut over) = (BigUint::from(1_u32), BigUint::from(1_u32));
+            for &column in columns {
+                let mut whole = tuple(column);
+                if self.columns[column].contains(&self.sensitive) {
+                    whole.push(value);
+                }
+                times *= bucket.columns[column].get(&whole).copied().unwrap_or(0);
+            }
+            if times == BigUint::ZERO {
+                continue;
+            }
+            match tree {
+                None => over = self.join(bucket, columns),
+                Some(tree) => {
+                    for &(column, shared) in &tree[1..] {
+                        let of =
+                            |attr: Attr| if attr == self.sensitive { Some(value) } else { known.get(&attr).copied() };
+                        let values: Vec<u32> = shared.iter().filter_map(of).collect();
+                        over *= self.margin(bucket, column, shared, &values);
+                    }
+                }
+            }
+            out.push((value, times, over));
+        }
+    }
+}
+
+/// Holds the claim against the rows of the original, over all buckets that they may stand in.
+fn mixed(
+    covered: &Covered,
+    claim: &Claim,
+    original: &Table,
+    numbers: &mut Numbers,
+    trees: Option<&[Vec<(usize, AttrSet)>]>,
+    control: &Control,
+    findings: &mut Findings,
+) -> Result<(), AuditStopped> {
+    let (_, without) = covered.sides();
+    let attrs: Vec<Attr> = claim.attributes().without(claim.sensitive).iter().collect();
+    let domains: Vec<Vec<u32>> = attrs
+        .iter()
+        .map(|&attr| original.column(attr).domain.iter().map(|value| numbers.of(attr, value)).collect())
+        .collect();
+    // the buckets of each tuple of a column, the sensitive attribute apart
+    let mut places: Vec<AHashMap<Vec<u32>, Vec<u32>>> = covered.columns.iter().map(|_| AHashMap::new()).collect();
+    for (&label, bucket) in &covered.buckets {
+        for ((column, tuples), places) in covered.columns.iter().zip(&bucket.columns).zip(&mut places) {
+            let width = column.len() - usize::from(column.contains(&covered.sensitive));
+            for tuple in tuples.keys() {
+                let labels = places.entry(tuple[..width].to_vec()).or_default();
+                if labels.last() != Some(&label) {
+                    labels.push(label);
+                }
+            }
+        }
+    }
+    let (mut seen, mut broken) = (AHashSet::new(), 0_u64);
+    for row in 0..original.rows() {
+        if row % 256 == 0 {
+            control.check()?;
+        }
+        let codes =
+            attrs.iter().zip(&domains).map(|(&attr, domain)| domain[original.column(attr).codes.get(row) as usize]);
+        let identity: Vec<u32> = codes.collect();
+        let known: AHashMap<Attr, u32> = attrs.iter().copied().zip(identity.iter().copied()).collect();
+        if !seen.insert(identity) {
+            continue;
+        }
+        let mut kept = true;
+        for (number, chosen) in covered.choices().into_iter().enumerate() {
+            let columns = [&without[..], &chosen].concat();
+            let buckets = |column: usize| {
+                let tuple: Vec<u32> =
+                    covered.columns[column].iter().filter_map(|attr| known.get(attr).copied()).collect();
+                places[column].get(&tuple).map_or(&[][..], |labels| &labels[..])
+            };
+            let fewest =
+                columns.iter().map(|&column| buckets(column)).min_by_key(|labels| labels.len()).unwrap_or_default();
+            // combinations as shares of their bucket, and expected rows
+            for tree in std::iter::once(None).chain(trees.map(|trees| Some(&trees[number][..]))) {
+                let mut weights: Vec<Weight> = Vec::new();
+                for bucket in fewest.iter().filter_map(|label| covered.buckets.get(label)) {
+                    covered.weigh(&known, bucket, &columns, tree, &mut weights);
+                }
+                kept &= covered.keeps(claim.l, &weights);
+            }
+        }
+        broken += u64::from(!kept);
+    }
+    if broken > 0 {
+        let detail = format!("{broken} kinds of rows do not keep l over the buckets that they may stand in");
+        findings.fail(CheckName::Guarantee, detail);
+    }
+    Ok(())
+}

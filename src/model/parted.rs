@@ -1,0 +1,27 @@
+//! Tables whose parts share attributes, as a model of plain tables.
+
+use crate::microdata::Attr;
+use crate::publication::{Cells, Part, Publication, PublishedColumn, PublishedTable, Standing};
+
+/// The same publication with each part of a table whose parts share attributes as a plain table of its own, in which the bucket is one more
+/// attribute, `label`: what the parts share and the bucket tie them to each other, as any tables are tied by what they share. `None` where no
+/// parts share attributes.
+#[must_use]
+pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
+    let shares = |table: &PublishedTable| {
+        table.parts.iter().map(|part| part.columns.len()).sum::<usize>() > table.attributes().len()
+    };
+    publication.tables.iter().any(shares).then(|| {
+        let alone = |table: &PublishedTable, part: &Part| {
+            let bucket = PublishedColumn { attribute: label, name: "bucket".to_owned(), cells: Cells::Exact };
+            let columns = std::iter::once(bucket).chain(part.columns.iter().cloned()).collect();
+            let parts = vec![Part { columns, bucketed: false, ..part.clone() }];
+            PublishedTable { name: table.name.clone(), parts, standing: Standing::Unsealed }
+        };
+        let tables = publication.tables.iter().flat_map(|table| match shares(table) {
+            true => table.parts.iter().map(|part| alone(table, part)).collect(),
+            false => vec![table.clone()],
+        });
+        Publication { tables: tables.collect(), ..publication.clone() }
+    })
+}

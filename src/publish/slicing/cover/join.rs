@@ -1,0 +1,102 @@
+//! How many combinations of one row per column agree on what columns share: the size of the natural join of a bucket's columns.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::TooDense;
+use super::margins::{Counts, Margins};
+use crate::microdata::{Attr, AttrSet};
+
+/// How the columns of a table are joined, worked out once.
+pub(super) struct Join(Vec<Part>);
+
+/// Columns that hang together; parts share no attribute with each other.
+enum Part {
+    /// One column: as many as there are rows.
+    Alone,
+    /// Several, in the order in which they are joined, each with the attributes that are asked for later.
+    Several(Vec<(usize, Vec<Attr>)>),
+}
+
+impl Join {
+    /// Of columns, by their margins.
+    pub(super) fn of(margins: &Margins<'_>, columns: &[usize]) -> Self {
+        let mut left: Vec<usize> = columns.to_vec();
+        let mut parts = Vec::new();
+        while let Some(first) = left.pop() {
+            let (mut part, mut attributes) = (vec![first], margins.attributes(first));
+            while let Some(next) = left.iter().position(|&column| margins.attributes(column).meets(attributes)) {
+                let column = left.remove(next);
+                attributes = attributes.union(margins.attributes(column));
+                part.push(column);
+            }
+            if part.len() == 1 {
+                parts.push(Part::Alone);
+                continue;
+            }
+            let later = |from: usize| part[from..].iter().map(|&column| margins.attributes(column));
+            let asked = |from: usize| later(from).fold(AttrSet::EMPTY, AttrSet::union);
+            let before = |to: usize| {
+                let before = part[..to].iter().map(|&column| margins.attributes(column));
+                before.fold(AttrSet::EMPTY, AttrSet::union)
+            };
+            let step = |at: usize| (part[at], before(at + 1).intersection(asked(at + 1)).iter().collect());
+            parts.push(Part::Several((0..part.len()).map(step).collect()));
+        }
+        Self(parts)
+    }
+
+    /// The sizes of what hangs together, in a bucket of so many rows: their product is that of the join.
+    pub(super) fn sizes(&self, margins: &Margins<'_>, counts: &Counts, rows: u64) -> Result<Vec<u128>, TooDense> {
+        let size = |part: &Part| match part {
+            Part::Alone => Ok(u128::from(rows)),
+            Part::Several(steps) => several(margins, counts, steps),
+        };
+        self.0.iter().map(size).collect()
+    }
+}
+
+/// Column by column: how often each value of what is still asked for occurs in the join of those so far.
+fn several(margins: &Margins<'_>, counts: &Counts, steps: &[(usize, Vec<Attr>)]) -> Result<u128, TooDense> {
+    type Sums = HashMap<Vec<u32>, u128, RandomState>;
+    let mut known: Vec<Attr> = Vec::new();
+    let mut sums: Sums = std::iter::once((Vec::new(), 1)).collect();
+    let mut steps_taken = 0;
+    for (column, asked) in steps {
+        let attributes = margins.attributes(*column);
+        let shared: Vec<usize> = (0..known.len()).filter(|&at| attributes.contains(known[at])).collect();
+        let mut by_shared: HashMap<Vec<u32>, Vec<(&[u32], u128)>, RandomState> = HashMap::default();
+        for (key, sum) in &sums {
+            let of_shared = shared.iter().map(|&at| key[at]).collect();
+            by_shared.entry(of_shared).or_default().push((key, *sum));
+        }
+        let mut next = Sums::default();
+        let mut wanted: Vec<u32> = Vec::new();
+        let counted = &counts[*column];
+        for place in 0..counted.len() {
+            let (value, beside) = counted.at(place);
+            for &(sensitive, rows) in beside {
+                let code = |attr: Attr| margins.code(*column, (value, sensitive), attr);
+                wanted.clear();
+                wanted.extend(shared.iter().map(|&at| code(known[at])));
+                for (key, sum) in by_shared.get(&wanted).into_iter().flatten() {
+                    steps_taken += 1;
+                    if steps_taken > TooDense::LIMIT {
+                        return Err(TooDense);
+                    }
+                    let of = |attr: &Attr| match known.iter().position(|known| known == attr) {
+                        Some(at) => key[at],
+                        None => code(*attr),
+                    };
+                    let more = sum.checked_mul(u128::from(rows)).ok_or(TooDense)?;
+                    let slot = next.entry(asked.iter().map(of).collect()).or_default();
+                    *slot = slot.checked_add(more).ok_or(TooDense)?;
+                }
+            }
+        }
+        (known, sums) = (asked.clone(), next);
+    }
+    // nothing is asked for behind the last
+    Ok(sums.values().sum())
+}

@@ -1,0 +1,285 @@
+//! Columns that share attributes over all buckets together: what a row may conclude from every bucket that it may stand in (slicing,
+//! section 8), after each split.
+//!
+//! In a bucket B, a row q has the sensitive value s with the weight `n_1(q,s) ... n_c(q,s) / N_B`, `N_B` being the size of the natural join
+//! of the columns of B: the share of the combinations that are q and s. The weights of all buckets are added up. Where sizes count, the
+//! same must hold of the rows of B that are expected to be q and s when all ways to match the rows of its columns are equally
+//! likely, which is `n_1(q,s) ... n_c(q,s)` divided by what columns share, as in `alone`; without shared attributes that is the weight above times
+//! the size of B. Both hold for each choice of the columns with the sensitive attribute.
+//!
+//! Only rows that may stand in a bucket are concerned by its split, and each half takes some of these. A sum keeps the bound when each of its
+//! summands does, so that only rows with a bad bucket are added up.
+
+use smallvec::SmallVec;
+
+use super::join::Join;
+use super::margins::{Counts, Margins, rows_of};
+use super::weights::{self, Fraction, Ln, Weight, Worst};
+use super::{Halves, TooDense};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{AttrSet, branches};
+use crate::publish::slicing::counts::Bound;
+use crate::publish::slicing::posterior::Weights;
+
+/// Allows the splits after which every row keeps the bound over all buckets that it may stand in.
+pub(super) struct Mixed<'a> {
+    margins: Margins<'a>,
+    /// The columns without the sensitive attribute.
+    others: Vec<usize>,
+    choices: Vec<Choice>,
+    bound: Bound,
+    control: &'a Control,
+    /// A row of each identity.
+    identities: Vec<u32>,
+    /// Per identity, the buckets that it matches, and in how many of them a value is too frequent.
+    matched: Vec<SmallVec<[u32; 4]>>,
+    bad_in: Vec<u32>,
+    /// Per bucket made; none when it was split.
+    buckets: Vec<Option<Bucket>>,
+}
+
+/// Some of the columns with the sensitive attribute.
+struct Choice {
+    attributes: AttrSet,
+    sensitive: Vec<usize>,
+    /// The join of these and the others.
+    join: Join,
+    /// What they share, each with the column it hangs on, where that counts.
+    shared: Option<Vec<usize>>,
+}
+
+struct Bucket {
+    counts: Counts,
+    /// Per choice, the sizes of the join.
+    sizes: Vec<Vec<u128>>,
+    /// The identities that match it, each with whether a value is too frequent in it alone; none when it is closed.
+    matching: Vec<(u32, bool)>,
+}
+
+/// How the weights of a bucket are made.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// As a share of its combinations.
+    OfJoin,
+    /// As expected rows.
+    OfMatchings,
+}
+
+impl<'a> Mixed<'a> {
+    /// Begins with the whole table as one bucket; the largest share that it shows, where that is too large.
+    #[expect(clippy::type_complexity)]
+    pub(super) fn begin(
+        mut margins: Margins<'a>,
+        columns: &[AttrSet],
+        sensitive: usize,
+        bound: Bound,
+        weights: Weights,
+        control: &'a Control,
+    ) -> Result<Result<(Self, Option<Worst>), TooDense>, Cancelled> {
+        let (without, with) = columns.split_at(columns.len() - sensitive);
+        let others: Vec<usize> = without.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
+        let mut choices = Vec::new();
+        for chosen in super::choices(with) {
+            let sensitive: Vec<usize> =
+                chosen.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
+            let all = [without, &chosen].concat();
+            let shared = match weights {
+                Weights::Shares => None,
+                Weights::SharesAndSizes => {
+                    let hung = branches(&all).unwrap_or_default().into_iter().skip(1);
+                    Some(hung.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
+                }
+            };
+            let join = Join::of(&margins, &[&others[..], &sensitive].concat());
+            let attributes = all.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+            choices.push(Choice { attributes, sensitive, join, shared });
+        }
+        let all = columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+        let identities = margins.representatives(all, control)?;
+        let mut judge = Self {
+            margins,
+            others,
+            choices,
+            bound,
+            control,
+            matched: vec![SmallVec::from_slice(&[0]); identities.len()],
+            bad_in: vec![0; identities.len()],
+            identities,
+            buckets: Vec::new(),
+        };
+        let rows: Vec<u32> = (0..judge.margins.rows() as u32).collect();
+        let mut whole = match judge.bucket(&rows) {
+            Ok(whole) => whole,
+            Err(dense) => return Ok(Err(dense)),
+        };
+        let mut worst = Worst::none();
+        let mut broken = false;
+        for (number, &row) in judge.identities.iter().enumerate() {
+            if number % Control::STRIDE == 0 {
+                control.check()?;
+            }
+            broken |= !judge.keeps(row, &[&whole], Some(&mut worst));
+        }
+        whole.matching = (0..judge.identities.len() as u32).map(|identity| (identity, false)).collect();
+        judge.buckets.push(Some(whole));
+        Ok(Ok((judge, broken.then_some(worst))))
+    }
+
+    fn bucket(&self, rows: &[u32]) -> Result<Bucket, TooDense> {
+        let counts = self.margins.count(rows);
+        let size = |choice: &Choice| choice.join.sizes(&self.margins, &counts, rows.len() as u64);
+        let sizes = self.choices.iter().map(size).collect::<Result<_, _>>()?;
+        Ok(Bucket { counts, sizes, matching: Vec::new() })
+    }
+
+    /// Whether a row may stand in a bucket, as far as some choice of columns tells.
+    fn matches(&self, row: u32, bucket: &Bucket) -> bool {
+        let occurs = |&column: &usize| !bucket.counts[column].beside(self.margins.value(column, row)).is_empty();
+        self.others.iter().all(occurs) && self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
+    }
+
+    /// Adds the weights of the sensitive values that a row has in a bucket.
+    fn weigh<W: Weight>(&self, row: u32, bucket: &Bucket, choice: usize, kind: Kind, out: &mut Vec<(u32, W)>) {
+        let value = |column: usize| self.margins.value(column, row);
+        let (of, counts) = (&self.choices[choice], &bucket.counts);
+        let mut common = W::one();
+        for &column in &self.others {
+            match counts[column].rows(value(column)) {
+                0 => return,
+                rows => common.times(u128::from(rows)),
+            }
+        }
+        let shared = match kind {
+            Kind::OfJoin => {
+                bucket.sizes[choice].iter().for_each(|size| common.over(*size));
+                &[][..]
+            }
+            Kind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
+        };
+        let Some((&first, more)) = of.sensitive.split_first() else { return };
+        'values: for &(sensitive, rows) in counts[first].beside(value(first)) {
+            let mut weight = common.clone();
+            weight.times(u128::from(rows));
+            for &column in more {
+                match rows_of(counts[column].beside(value(column)), sensitive) {
+                    0 => continue 'values,
+                    rows => weight.times(u128::from(rows)),
+                }
+            }
+            for &margin in shared {
+                // whoever agrees in a column agrees in what it shares: there are some
+                weight.over(u128::from(self.margins.rows_with(margin, &counts[margin], row, sensitive)));
+            }
+            out.push((sensitive, weight));
+        }
+    }
+
+    /// Whether a row keeps the bound over buckets of which it matches some.
+    fn keeps(&self, row: u32, buckets: &[&Bucket], mut worst: Option<&mut Worst>) -> bool {
+        let mut floats: Vec<(u32, Ln)> = Vec::new();
+        let mut kept = true;
+        for (choice, of) in self.choices.iter().enumerate() {
+            let kinds = if of.shared.is_some() { &[Kind::OfJoin, Kind::OfMatchings][..] } else { &[Kind::OfJoin] };
+            for &kind in kinds {
+                floats.clear();
+                buckets.iter().for_each(|bucket| self.weigh(row, bucket, choice, kind, &mut floats));
+                if floats.is_empty() {
+                    // these columns rule the buckets out
+                    continue;
+                }
+                let exactly = || {
+                    let mut exact: Vec<(u32, Fraction)> = Vec::new();
+                    buckets.iter().for_each(|bucket| self.weigh(row, bucket, choice, kind, &mut exact));
+                    exact
+                };
+                kept &= weights::holds(&self.bound, &mut floats, exactly);
+                match &mut worst {
+                    Some(worst) => worst.see(&self.bound, of.attributes, &mut floats, exactly),
+                    None if !kept => return false,
+                    None => {}
+                }
+            }
+        }
+        kept
+    }
+
+    /// Plans the split of a bucket into halves, and says which identities match them; `None` when one would not keep the bound.
+    fn plan(&self, bucket: u32, split: &Bucket, halves: [&Bucket; 2]) -> Option<Vec<Change>> {
+        let mut plan = Vec::with_capacity(split.matching.len());
+        for (number, &(identity, bad)) in split.matching.iter().enumerate() {
+            if number % Control::STRIDE == 0 && self.control.check().is_err() {
+                return None;
+            }
+            let row = self.identities[identity as usize];
+            let mut bad_in = self.bad_in[identity as usize] - u32::from(bad);
+            let into = halves.map(|half| {
+                self.matches(row, half).then(|| {
+                    let bad = !self.keeps(row, &[half], None);
+                    bad_in += u32::from(bad);
+                    bad
+                })
+            });
+            if bad_in > 0 {
+                let other = self.matched[identity as usize].iter().filter(|other| **other != bucket);
+                let mut all: SmallVec<[&Bucket; 8]> =
+                    other.filter_map(|&other| self.buckets[other as usize].as_ref()).collect();
+                all.extend(halves.into_iter().zip(into).filter(|(_, into)| into.is_some()).map(|(half, _)| half));
+                if !self.keeps(row, &all, None) {
+                    return None;
+                }
+            }
+            plan.push(Change { identity, into, bad_in });
+        }
+        Some(plan)
+    }
+
+    /// Replaces a bucket by its halves.
+    fn split(&mut self, bucket: u32, halves: [Bucket; 2], plan: Vec<Change>) {
+        let first = self.buckets.len() as u32;
+        self.buckets.extend(halves.into_iter().map(Some));
+        for Change { identity, into, bad_in } in plan {
+            self.bad_in[identity as usize] = bad_in;
+            let matched = &mut self.matched[identity as usize];
+            matched.retain(|other| *other != bucket);
+            for (half, into) in (first..).zip(into) {
+                let (Some(bad), Some(of)) = (into, &mut self.buckets[half as usize]) else { continue };
+                matched.push(half);
+                of.matching.push((identity, bad));
+            }
+        }
+    }
+}
+
+/// What a split would mean for an identity.
+struct Change {
+    identity: u32,
+    /// Per half, where it matches it: whether a value is too frequent in it alone.
+    into: [Option<bool>; 2],
+    bad_in: u32,
+}
+
+impl Halves for Mixed<'_> {
+    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
+        // what would take too long is not allowed; halves take no longer than the whole
+        let (Ok(left), Ok(right)) = (self.bucket(left), self.bucket(right)) else { return false };
+        // taken out while it is tried: the sums of its identities are without it
+        let Some(split) = self.buckets[bucket as usize].take() else { return false };
+        match self.plan(bucket, &split, [&left, &right]) {
+            Some(plan) => {
+                self.split(bucket, [left, right], plan);
+                true
+            }
+            None => {
+                self.buckets[bucket as usize] = Some(split);
+                false
+            }
+        }
+    }
+
+    fn closed(&mut self, bucket: u32) {
+        // its counts are still part of sums
+        if let Some(bucket) = &mut self.buckets[bucket as usize] {
+            bucket.matching = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Weights of sensitive values: products and quotients of counts, as logarithms where that is enough, else exactly.
+
+use num_bigint::BigUint;
+
+use crate::microdata::AttrSet;
+use crate::publish::slicing::counts::Bound;
+
+/// Shares that are so near to the bound, relatively, are computed exactly. Logarithms of a hundred factors are far nearer.
+const NEAR: f64 = 1e-9;
+
+/// A product of counts.
+pub(super) trait Weight: Clone {
+    /// Of no counts.
+    fn one() -> Self;
+    /// The weight so many times.
+    fn times(&mut self, count: u128);
+    /// The weight divided by a number that is not 0.
+    fn over(&mut self, number: u128);
+}
+
+/// The natural logarithm.
+#[derive(Clone, Copy)]
+pub(super) struct Ln(pub(super) f64);
+
+impl Weight for Ln {
+    fn one() -> Self {
+        Self(0.0)
+    }
+
+    fn times(&mut self, count: u128) {
+        self.0 += (count as f64).ln();
+    }
+
+    fn over(&mut self, number: u128) {
+        self.0 -= (number as f64).ln();
+    }
+}
+
+/// A fraction, not in lowest terms.
+#[derive(Clone)]
+pub(super) struct Fraction {
+    numerator: BigUint,
+    denominator: BigUint,
+}
+
+impl Weight for Fraction {
+    fn one() -> Self {
+        Self { numerator: 1u32.into(), denominator: 1u32.into() }
+    }
+
+    fn times(&mut self, count: u128) {
+        self.numerator *= count;
+    }
+
+    fn over(&mut self, number: u128) {
+        self.denominator *= number;
+    }
+}
+
+/// What a sensitive value has of all weights that it is held against, as `most` of `of`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::publish::slicing) struct Share {
+    pub(in crate::publish::slicing) most: u64,
+    pub(in crate::publish::slicing) of: u64,
+}
+
+impl Share {
+    /// Whether it is larger.
+    fn exceeds(self, other: Self) -> bool {
+        u128::from(self.most) * u128::from(other.of) > u128::from(other.most) * u128::from(self.of)
+    }
+}
+
+/// Whether no sensitive value has more than the bound allows. A value may be listed several times, and then has all of its weights. Where
+/// logarithms do not tell, the same weights exactly.
+pub(super) fn holds(bound: &Bound, weights: &mut [(u32, Ln)], exactly: impl FnOnce() -> Vec<(u32, Fraction)>) -> bool {
+    clearly(bound, weights).unwrap_or_else(|| {
+        let sums = Sums::of(&exactly());
+        let (l, of) = (bound.l.numerator(), bound.l.denominator());
+        let (all, informative) = sums.totals(bound);
+        informative > BigUint::ZERO
+            && sums.0.iter().all(|(value, sum)| {
+                sum * l <= (if bound.terrain.is_uninformative(*value) { &all } else { &informative }) * of
+            })
+    })
+}
+
+/// By floats; `None` where these cannot say.
+fn clearly(bound: &Bound, weights: &mut [(u32, Ln)]) -> Option<bool> {
+    weights.sort_unstable_by_key(|(value, _)| *value);
+    let (sums, all, informative) = floats(bound, weights);
+    let l = bound.l.to_f64();
+    let mut kept = true;
+    for (value, sum) in sums {
+        let among = if bound.terrain.is_uninformative(value) { all } else { informative };
+        if (l * sum - among).abs() <= NEAR * all {
+            return None;
+        }
+        kept &= l * sum < among;
+    }
+    // what is left of nothing is asked exactly
+    (informative > NEAR * all).then_some(kept)
+}
+
+/// The weights of values over a common denominator, values rising.
+struct Sums(Vec<(u32, BigUint)>);
+
+impl Sums {
+    fn of(weights: &[(u32, Fraction)]) -> Self {
+        let mut denominators: Vec<&BigUint> = weights.iter().map(|(_, weight)| &weight.denominator).collect();
+        denominators.sort_unstable();
+        denominators.dedup();
+        let common: BigUint = denominators.into_iter().product();
+        let mut sums: Vec<(u32, BigUint)> = Vec::new();
+        for (value, weight) in weights {
+            let more = &weight.numerator * (&common / &weight.denominator);
+            match sums.binary_search_by_key(value, |(value, _)| *value) {
+                Ok(at) => sums[at].1 += more,
+                Err(at) => sums.insert(at, (*value, more)),
+            }
+        }
+        Self(sums)
+    }
+
+    /// All weights, and those of values that nobody can rule out.
+    fn totals(&self, bound: &Bound) -> (BigUint, BigUint) {
+        let all = self.0.iter().map(|(_, sum)| sum).sum();
+        let informative = self.0.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
+        (all, informative.map(|(_, sum)| sum).sum())
+    }
+}
+
+/// The largest share that a value has of the weights it is held against, and what is known where it has it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::publish::slicing) struct Worst {
+    pub(in crate::publish::slicing) share: Share,
+    pub(in crate::publish::slicing) attributes: AttrSet,
+    about: f64,
+}
+
+impl Worst {
+    /// Of nothing that was looked at.
+    pub(super) const fn none() -> Self {
+        Self { share: Share { most: 0, of: 1 }, attributes: AttrSet::EMPTY, about: 0.0 }
+    }
+
+    /// Takes weights into account; they are computed exactly where they may be worse than what was seen before.
+    pub(super) fn see(
+        &mut self,
+        bound: &Bound,
+        attributes: AttrSet,
+        weights: &mut [(u32, Ln)],
+        exactly: impl FnOnce() -> Vec<(u32, Fraction)>,
+    ) {
+        weights.sort_unstable_by_key(|(value, _)| *value);
+        let (sums, all, informative) = floats(bound, weights);
+        let share =
+            |&(value, sum): &(u32, f64)| sum / if bound.terrain.is_uninformative(value) { all } else { informative };
+        let about = sums.iter().map(share).fold(0.0, f64::max);
+        if about < self.about * (1.0 + NEAR) {
+            return;
+        }
+        if let Some(share) = largest(bound, &exactly()).filter(|share| share.exceeds(self.share)) {
+            *self = Self { share, attributes, about };
+        }
+    }
+}
+
+/// The weight of each value, relative to the largest that is listed; all of them, and those that nobody can rule out. Values rise.
+fn floats(bound: &Bound, weights: &[(u32, Ln)]) -> (Vec<(u32, f64)>, f64, f64) {
+    let largest = weights.iter().map(|(_, weight)| weight.0).fold(f64::NEG_INFINITY, f64::max);
+    let sum = |run: &[(u32, Ln)]| (run[0].0, run.iter().map(|(_, weight)| (weight.0 - largest).exp()).sum::<f64>());
+    let sums: Vec<(u32, f64)> = weights.chunk_by(|a, b| a.0 == b.0).map(sum).collect();
+    let all = sums.iter().map(|(_, sum)| sum).sum();
+    let informative = sums.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
+    let informative = informative.map(|(_, sum)| sum).sum();
+    (sums, all, informative)
+}
+
+fn largest(bound: &Bound, weights: &[(u32, Fraction)]) -> Option<Share> {
+    let sums = Sums::of(weights);
+    let (all, informative) = sums.totals(bound);
+    let share = |(value, sum): &(u32, BigUint)| {
+        let among = if bound.terrain.is_uninformative(*value) { &all } else { &informative };
+        lowest(sum.clone(), among.clone())
+    };
+    sums.0.iter().map(share).reduce(|a, b| if b.exceeds(a) { b } else { a })
+}
+
+/// In lowest terms; what does not fit is rounded.
+fn lowest(most: BigUint, of: BigUint) -> Share {
+    let (mut a, mut b) = (most.clone(), of.clone());
+    while b > BigUint::ZERO {
+        (a, b) = (b.clone(), a % b);
+    }
+    let divisor = if a == BigUint::ZERO { 1u32.into() } else { a };
+    let (most, of) = (most / &divisor, of / &divisor);
+    let shift = most.bits().max(of.bits()).saturating_sub(63);
+    let number = |big: BigUint| (big >> shift).to_u64_digits().first().copied().unwrap_or(0);
+    Share { most: number(most), of: number(of).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::Terrain;
+
+    fn bound(l: &str, aside: &[u32]) -> Bound {
+        Bound { l: l.parse().unwrap(), terrain: Terrain::without(aside.to_vec()) }
+    }
+
+    fn kept(l: &str, aside: &[u32], weights: &[(u32, u128, u128)]) -> bool {
+        fn made<W: Weight>(weights: &[(u32, u128, u128)]) -> Vec<(u32, W)> {
+            let weight = |&(value, times, over): &(u32, u128, u128)| {
+                let mut weight = W::one();
+                weight.times(times);
+                weight.over(over);
+                (value, weight)
+            };
+            weights.iter().map(weight).collect()
+        }
+        holds(&bound(l, aside), &mut made(weights), || made(weights))
+    }
+
+    #[test]
+    fn the_bound_itself_is_kept_exactly() {
+        // 1/3 + 1/6 of 1, whatever the order
+        let even = [(0, 1, 3), (1, 1, 2), (0, 1, 6)];
+        assert!(kept("2", &[], &even) && !kept("2.0000001", &[], &even) && !kept("3", &[], &even));
+        assert!(!kept("2", &[], &[(0, 1, 3), (1, 1, 2), (0, 100_001, 600_000)]));
+        // of what can be ruled out nothing protects
+        assert!(!kept("2", &[1], &even) && kept("1", &[1], &even) && !kept("1", &[0, 1], &even));
+        assert!(kept("4", &[9], &[(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]));
+        let share = |weights: &[(u32, u128, u128)], aside: &[u32]| {
+            let weights = weights
+                .iter()
+                .map(|&(value, times, over)| (value, Fraction { numerator: times.into(), denominator: over.into() }));
+            largest(&bound("2", aside), &weights.collect::<Vec<_>>())
+        };
+        assert_eq!(share(&even, &[]), Some(Share { most: 1, of: 2 }));
+        assert_eq!(share(&[(0, 10, 1), (1, 1, 1)], &[]), Some(Share { most: 10, of: 11 }));
+        assert_eq!(share(&[(0, 1, 1), (1, 1, 1)], &[1]), Some(Share { most: 1, of: 1 }));
+        let huge = share(&[(0, u128::MAX, 1), (0, u128::MAX, 1), (1, u128::MAX - 1, 1)], &[]).unwrap();
+        assert!((huge.most as f64 / huge.of as f64 - 2.0 / 3.0).abs() < 1e-9);
+    }
+}
