@@ -345,8 +345,17 @@ proptest! {
             shown.primary.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |value| (at, *value))).collect();
         let mut at_place = vec![vec![BTreeSet::new(); 2]; places.len()];
         let mut any = false;
+        let mut alike = vec![[0_u64; 2]; 2];
         worlds(&shown, &places, &mut Vec::new(), &mut |world| {
             any = true;
+            for (bucket, of) in alike.iter_mut().enumerate() {
+                for (at, most) in of.iter_mut().enumerate() {
+                    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+                    let here = places.iter().zip(world).filter(|((of, _), _)| *of == bucket);
+                    here.for_each(|(_, &row)| *counts.entry(shown.joint[row].1[at]).or_default() += 1);
+                    *most = counts.into_values().max().unwrap_or(0).max(*most);
+                }
+            }
             for (of, &row) in at_place.iter_mut().zip(world) {
                 (0..2).for_each(|at| { of[at].insert(shown.joint[row].1[at]); });
             }
@@ -360,6 +369,12 @@ proptest! {
             return Ok(());
         }
         let Ok(possible) = possible else { return Err(TestCaseError::fail("worlds are possible")) };
+        // no row is likelier to have a value than that, and so the bounds that are verified hold
+        for (bucket, of) in alike.iter().enumerate() {
+            for (at, most) in of.iter().enumerate() {
+                prop_assert!(*most <= shown.alike(&possible, bucket, at));
+            }
+        }
         let chains = possible.chains(2, 2);
         let exclusions = possible.exclusions((2, 2), 2, u64::MAX, &Control::default()).expect("an answer").expect("few choices");
         let forced = possible.forced(&[2, 2]);

@@ -1,5 +1,7 @@
 //! The answer to a dry run: which tables would come out, which rule holds why, and what stands in the way.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -7,7 +9,7 @@ use utoipa::ToSchema;
 use super::terrain::pointer_of;
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{Guarantee, NamedThresholds, Particulars, Protected, StatedThresholds, TableName};
+use crate::publication::{BreachKind, Guarantee, NamedThresholds, Particulars, Protected, StatedThresholds, TableName};
 use crate::publish::bucketize::{PlannedBuckets, strangers};
 use crate::publish::{Decision, Design, DesignedRule};
 use crate::report::{Dependencies, HeldByText, Notice, particulars};
@@ -285,7 +287,8 @@ fn unused(strangers: usize, pointer: &str) -> Option<Notice> {
     })
 }
 
-/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, and what bounds them.
+/// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
+/// concluded, and what is better there.
 pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
     let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
     let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
@@ -300,7 +303,45 @@ pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Not
             ),
         }
     };
-    design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect()
+    let mut notices: Vec<Notice> = design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect();
+    notices.extend(concluded_in_words(design, names));
+    notices
+}
+
+/// Of which attributes a value can be concluded, by whom, and what keeps it from them.
+fn concluded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
+    let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref());
+    let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
+        return Vec::new();
+    };
+    let primary = &names[decomposed.primary.index()];
+    let mut notices = Vec::new();
+    for (at, attr) in decomposed.others().enumerate() {
+        let told: BTreeSet<BreachKind> =
+            drawn.breaches.iter().filter(|told| told.attribute == at).map(|told| told.kind).collect();
+        if told.is_empty() {
+            continue;
+        }
+        let who: Vec<String> = told
+            .into_iter()
+            .map(|kind| match kind {
+                BreachKind::Chain => format!("who knows {primary} of somebody"),
+                BreachKind::Exclusion => format!("who rules out a value of {primary}"),
+                BreachKind::Forced => "who reads both tables".to_owned(),
+            })
+            .collect();
+        let name = &names[attr.index()];
+        let rule = design.rules.iter().find(|rule| rule.rule.sensitive == attr);
+        notices.push(Notice {
+            r#type: "can-be-concluded".to_owned(),
+            pointer: rule.and_then(|rule| rule.pointer.clone()),
+            detail: format!(
+                "{} may conclude {name}; versatile, with a rule from the quasi-identifiers and {primary} to {name}, keeps it from them",
+                who.join(" or ")
+            ),
+        });
+    }
+    notices
 }
 
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
