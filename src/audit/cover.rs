@@ -64,6 +64,11 @@ struct Covered {
 
 /// A sensitive value, and what it weighs: a product of counts, divided by another.
 type Weight = (u32, BigUint, BigUint);
+/// The same in small numbers, and of whatever is known.
+type Weighed = (u32, u128, u128);
+type Known = BTreeMap<Vec<u32>, Vec<Weighed>>;
+/// What is known of some attributes, and what it weighs.
+type Joined = Vec<(Vec<u32>, u128, u128)>;
 
 fn set(attrs: &[Attr]) -> AttrSet {
     attrs.iter().copied().collect()
@@ -170,9 +175,9 @@ impl Covered {
 
     /// All that can be known of the columns of a choice in a bucket, with the weights of sensitive values: as products, and what these are
     /// divided by. `None` where there is too much of it.
-    fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)]) -> Option<BTreeMap<Vec<u32>, Vec<(u32, u128, u128)>>> {
+    fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)]) -> Option<Known> {
         // attributes known so far, in the order in which they came, with the weight of each combination
-        let (mut attrs, mut rows): (Vec<Attr>, Vec<(Vec<u32>, u128, u128)>) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
+        let (mut attrs, mut rows): (Vec<Attr>, Joined) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {
             let mut agreeing: AHashMap<Vec<u32>, Vec<(&Vec<u32>, u64)>> = AHashMap::new();
             for (tuple, count) in &bucket.columns[column] {
@@ -201,7 +206,7 @@ impl Covered {
             rows = joined;
         }
         let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
-        let mut known: BTreeMap<Vec<u32>, Vec<(u32, u128, u128)>> = BTreeMap::new();
+        let mut known = Known::new();
         for (mut tuple, times, over) in rows {
             let value = tuple.remove(sensitive);
             known.entry(tuple).or_default().push((value, times, over));
@@ -379,7 +384,7 @@ fn alone(
                     control.check()?;
                 }
                 for way in if divided { &[false, true][..] } else { &[false] } {
-                    let weight = |&(value, times, over): &(u32, u128, u128)| -> Weight {
+                    let weight = |&(value, times, over): &Weighed| -> Weight {
                         (value, times.into(), if *way { over.into() } else { 1_u32.into() })
                     };
                     let weights: Vec<Weight> = weighed.iter().map(weight).collect();

@@ -187,6 +187,9 @@ fn columns_of_which_nothing_is_known_are_not_verified() {
     assert!(failed(&[&[0, 1, 2], &[0, 3], &[3]], SlicedDiversity::Bucket).contains(&Columns));
 }
 
+/// The values of a person.
+type Person = BTreeMap<u8, u32>;
+
 /// What is known of a person, and how often each sensitive value goes with it.
 type Seen = BTreeMap<Vec<u32>, BTreeMap<u32, u128>>;
 
@@ -209,9 +212,9 @@ fn give(
     rows: &[[u32; 4]],
     columns: &[&[u8]],
     left: &mut Vec<Vec<usize>>,
-    (picked, people): (&mut Vec<usize>, &mut Vec<BTreeMap<u8, u32>>),
+    (picked, people): (&mut Vec<usize>, &mut Vec<Person>),
     each: bool,
-    visit: &mut dyn FnMut(&[BTreeMap<u8, u32>]),
+    visit: &mut dyn FnMut(&[Person]),
 ) {
     let at = picked.len();
     if at == 0 && (left[0].is_empty() || !each && !people.is_empty()) {

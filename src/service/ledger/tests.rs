@@ -98,7 +98,7 @@ async fn carried(from: &Config, to: &Config) {
     assert_eq!(status, 200);
     service.shutdown().await;
 
-    let file = exported(&from, None).await;
+    let file = exported(from, None).await;
     assert!(file.contains(&home.to_string()));
     // cut, or of another key: refused before there is a store
     let cut = &file[..file.len() / 2];
@@ -117,14 +117,14 @@ async fn carried(from: &Config, to: &Config) {
     assert_eq!((done.releases, done.advanced), (2, 0));
     assert!(done.disclosures >= 3 && done.rules == 3, "{done:?}");
     assert_eq!(import(&to.store, &to.data, &file).await.unwrap(), Imported::default());
-    let again = exported(&to, None).await;
+    let again = exported(to, None).await;
     let entries = |file: &str| {
         let mut lines: Vec<String> = file.lines().skip(1).map(str::to_owned).collect();
         lines.pop();
         lines
     };
     assert_eq!(entries(&again), entries(&file), "it can be carried on");
-    assert_eq!(entries(&exported(&to, Some("none")).await), [] as [String; 0]);
+    assert_eq!(entries(&exported(to, Some("none")).await), [] as [String; 0]);
 
     let service = Service::start(to).await.unwrap();
     assert_ne!(service.store_id(), home);

@@ -60,13 +60,14 @@ impl Join {
 /// Column by column: how often each value of what is still asked for occurs in the join of those so far.
 fn several(margins: &Margins<'_>, counts: &Counts, steps: &[(usize, Vec<Attr>)]) -> Result<u128, TooDense> {
     type Sums = HashMap<Vec<u32>, u128, RandomState>;
+    type Shared<'a> = HashMap<Vec<u32>, Vec<(&'a [u32], u128)>, RandomState>;
     let mut known: Vec<Attr> = Vec::new();
     let mut sums: Sums = std::iter::once((Vec::new(), 1)).collect();
     let mut steps_taken = 0;
     for (column, asked) in steps {
         let attributes = margins.attributes(*column);
         let shared: Vec<usize> = (0..known.len()).filter(|&at| attributes.contains(known[at])).collect();
-        let mut by_shared: HashMap<Vec<u32>, Vec<(&[u32], u128)>, RandomState> = HashMap::default();
+        let mut by_shared = Shared::default();
         for (key, sum) in &sums {
             let of_shared = shared.iter().map(|&at| key[at]).collect();
             by_shared.entry(of_shared).or_default().push((key, *sum));

@@ -67,7 +67,6 @@ enum Kind {
 
 impl<'a> Mixed<'a> {
     /// Begins with the whole table as one bucket; the largest share that it shows, where that is too large.
-    #[expect(clippy::type_complexity)]
     pub(super) fn begin(
         mut margins: Margins<'a>,
         columns: &[AttrSet],

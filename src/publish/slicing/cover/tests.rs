@@ -96,7 +96,7 @@ fn what_cannot_be_said_of_columns_is_refused() {
 
 #[test]
 fn too_many_combinations_are_refused() {
-    let rows: Vec<Vec<u32>> = (0..600).map(|row| vec![row / 2, (row + 1) / 2 % 300, row % 2]).collect();
+    let rows: Vec<Vec<u32>> = (0..600_u32).map(|row| vec![row / 2, row.div_ceil(2) % 300, row % 2]).collect();
     let table = table(&rows);
     let [alone, mixture, _] = diversities(ratio(2, 1));
     let check = |columns: &[Vec<u8>], diversity| {
@@ -135,6 +135,9 @@ fn rows_keep_their_names() {
 
 /// Codes of each row.
 type Rows = Vec<Vec<u32>>;
+
+/// The codes of a person.
+type Person = BTreeMap<u8, u32>;
 
 /// What is known of a person, and how often each sensitive value goes with it.
 type Seen = BTreeMap<Vec<u32>, BTreeMap<u32, u128>>;
@@ -221,9 +224,9 @@ impl Definition<'_> {
         &self,
         left: &mut Vec<Vec<u32>>,
         picked: &mut Vec<u32>,
-        people: &mut Vec<BTreeMap<u8, u32>>,
+        people: &mut Vec<Person>,
         columns: &[Vec<u8>],
-        visit: &mut dyn FnMut(&[BTreeMap<u8, u32>]),
+        visit: &mut dyn FnMut(&[Person]),
     ) {
         if left[0].is_empty() && picked.is_empty() {
             return visit(people);
