@@ -345,7 +345,7 @@ proptest! {
             shown.primary.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |value| (at, *value))).collect();
         let mut at_place = vec![vec![BTreeSet::new(); 2]; places.len()];
         let mut any = false;
-        let mut alike = vec![[0_u64; 2]; 2];
+        let mut alike = [[0_u64; 2]; 2];
         worlds(&shown, &places, &mut Vec::new(), &mut |world| {
             any = true;
             for (bucket, of) in alike.iter_mut().enumerate() {

@@ -139,9 +139,9 @@ fn draw(
         left_out = chained(&chains, &sensitive, &groups, &left_out);
     }
     let mut candidates = told(&left_out)?.covering(&sets, &exact, control)?;
-    while spec.suppress_chain {
+    loop {
         let more = chained(&breaches(&candidates, &l, FEWEST), &sensitive, &groups, &left_out);
-        if more.is_empty() {
+        if !spec.suppress_chain || more.is_empty() {
             break;
         }
         left_out.extend(more);
