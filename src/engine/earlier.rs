@@ -11,12 +11,15 @@ use super::verify::taxonomies_of;
 use super::{ReadFile, Stopped};
 use crate::audit::{Join, Joined, Shown, Unjoined};
 use crate::control::Control;
-use crate::microdata::{AttributeType, CellShape, Column};
+use crate::ledger::{Union, told_by};
+use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
+use crate::privacy::Dependency;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    EarlierColumn, EarlierRelease, Particulars, Reference, Requirement, RowMeaning, Sequence, Standing, XyMeasure,
+    Beside, EarlierColumn, EarlierRelease, Particulars, Reference, Requirement, RowMeaning, Sequence, Standing, XyMeasure,
     reference_text,
 };
+use crate::publish::Refusal;
 use crate::report::{Manifest, ManifestPart, Ratio, publication_of};
 use crate::spec::Attack;
 
@@ -200,6 +203,73 @@ impl Joinable {
             joins: Some(joins),
         })
     }
+}
+
+/// A release of a join: its attributes, and those of them that it has as they are.
+struct Member {
+    all: AttrSet,
+    exact: AttrSet,
+}
+
+/// That releases are joined by the attributes they share is all that requirements on their join reckon with. Where a dependency lets one
+/// tell of its rows what another one shows of its own, whoever knows it leaves out tuples that the join has.
+///
+/// # Errors
+/// The refusal, which names the dependency.
+pub(super) fn joined_by_names(
+    generalized: AttrSet,
+    own: AttrSet,
+    joined: &Beside,
+    union: &Union,
+    known: &[Dependency],
+) -> Result<(), Refusal> {
+    let named = |columns: &mut dyn Iterator<Item = &EarlierColumn>| -> AttrSet {
+        columns.filter_map(|column| union.attribute(&column.name)).collect()
+    };
+    let earlier = joined.releases.iter().map(|release| {
+        let is_exact = |column: &&EarlierColumn| column.shape == CellShape::Exact && !column.nodes;
+        Member { all: named(&mut release.columns.iter()), exact: named(&mut release.columns.iter().filter(is_exact)) }
+    });
+    let members: Vec<Member> =
+        std::iter::once(Member { all: own, exact: own.minus(generalized) }).chain(earlier).collect();
+    for (at, one) in members.iter().enumerate() {
+        for (before, other) in members[..at].iter().enumerate() {
+            let telling = |&&dependency: &&Dependency| {
+                tells_more(dependency, one, other, known) || tells_more(dependency, other, one, known)
+            };
+            if let Some(found) = known.iter().find(telling) {
+                let name = |attr: Attr| union.names()[attr.index()].as_str();
+                let determinant: Vec<&str> = found.determinant.iter().map(name).collect();
+                let (determinant, dependent) = (determinant.join(" and "), name(found.dependent));
+                let with = if before == 0 { "the new one" } else { "another one" };
+                let detail = format!(
+                    "{determinant} determines {dependent}, by which the release and {with} would be joined beyond the attributes that                      they share: publish both as they are where one of them is published, or neither"
+                );
+                let pointer = format!("/method/against/{}", at - 1);
+                return Err(Refusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether what a dependency lets one release tell says more of another one's rows than the attributes that both have.
+fn tells_more(dependency: Dependency, one: &Member, other: &Member, known: &[Dependency]) -> bool {
+    let Dependency { determinant, dependent } = dependency;
+    let told = |attributes: AttrSet| told_by(attributes, known);
+    if !determinant.is_subset(told(one.all)) || !told(other.all).contains(dependent) {
+        return false;
+    }
+    // what follows is the same in rows that are, on what it follows from, the same
+    let same = determinant.is_subset(told(one.exact.intersection(other.exact)));
+    // what one of them has as it is agrees with all that follows from it
+    let agrees = |exact: &Member, with: &Member| {
+        determinant.is_subset(told(exact.exact.intersection(with.all)))
+            && (!with.all.contains(dependent) || exact.exact.contains(dependent))
+    };
+    // and says itself what would follow
+    let says = determinant.is_subset(told(one.exact)) && one.exact.contains(dependent) && other.all.contains(dependent);
+    !(same || says || agrees(one, other) || agrees(other, one))
 }
 
 type Stated = (Requirement, Vec<crate::publication::OnJoin>);

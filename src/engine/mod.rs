@@ -179,6 +179,10 @@ fn prepare(
 ) -> Result<Prepared, Unplanned> {
     let beyond = wide.map_or(Ok(Vec::new()), |wide| wide.dependencies(specification, &dependencies, control))?;
     union.assume(&dependencies.all, &beyond);
+    if let MethodSpec::Sequential(spec) = &specification.method {
+        let (own, known) = (AttrSet::first(specification.names.len()), [dependencies.all.as_slice(), &beyond].concat());
+        earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
+    }
     let (earlier, standing_rules) = beside(specification, &union);
     let input = Input {
         counts,

@@ -112,7 +112,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         let mut names: Vec<String> = Vec::new();
         for (second, (_, disclosure)) in earlier.disclosures.iter().enumerate() {
             for (first, (_, before)) in earlier.disclosures[..second].iter().enumerate() {
-                let shared = ledger::shared(before, disclosure);
+                let shared = ledger::shared(identities, before, disclosure);
                 if !shared.is_empty() {
                     let (a, b) = (ids[first], ids[second]);
                     series.graph.push(SharedAttributes { a, b, shared });

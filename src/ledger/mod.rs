@@ -6,6 +6,7 @@
 
 mod aside;
 mod identity;
+mod meeting;
 mod overview;
 mod union;
 
@@ -21,6 +22,7 @@ use crate::publication::{
 };
 
 pub use identity::{Contradiction, Identities};
+pub use meeting::told_by;
 pub use overview::{refused_pairs, shared};
 pub use union::Union;
 
@@ -332,9 +334,42 @@ mod tests {
     }
 
     #[test]
+    fn what_was_joined_with_an_unsealed_table_tolerates_no_other() {
+        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "name job") };
+        let mut earlier = earlier(&[plain("t1", "job disease"), plain("t1", "town"), unsealed], &[]);
+        for (at, (release, _)) in earlier.disclosures.iter_mut().enumerate() {
+            *release = Uuid::from_u128(at as u128);
+        }
+        let union = Union::new(&names("disease town year"), &earlier).unwrap();
+        // whoever joins the first two joins the new one, too
+        let violations = union.check(&[raw(&[0, 2])], &[], &[]).unwrap_err();
+        assert_eq!(violations[0].release, Uuid::from_u128(0));
+        assert_eq!(union.check(&[raw(&[1, 2])], &[], &[]), Ok(()));
+        // nothing was proved of what was published without proof
+        earlier.disclosures[2].1.unproven = Some("for a test".to_owned());
+        let union = Union::new(&names("disease town year"), &earlier).unwrap();
+        assert_eq!(union.check(&[raw(&[0, 2])], &[], &[]), Ok(()));
+    }
+
+    #[test]
+    fn an_unsealed_table_tolerates_none_that_tells_what_it_has() {
+        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "age ward") };
+        let mut union = Union::new(&names("room sex ward"), &earlier(&[unsealed], &[])).unwrap();
+        assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
+        let room = crate::privacy::Dependency { determinant: AttrSet::one(Attr(0)), dependent: Attr(2) };
+        union.assume(&[], &[room]);
+        assert!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err()[0].detail.contains("by dependencies"));
+        assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
+        assert!(union.check(&[raw(&[1])], &[(0, "would be unsealed")], &[]).is_ok());
+    }
+
+    #[test]
     fn an_overview_names_the_pairs_that_would_be_refused() {
         let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
-        assert_eq!(shared(&t1, &t2), names("ward"));
+        let mut identities = Identities::default();
+        assert_eq!(shared(&identities, &t1, &t2), names("ward"));
+        identities.alias("sex", "age").unwrap();
+        assert_eq!(shared(&identities, &t1, &t2), names("age ward"));
         let all = names("age ward disease sex town");
         let refused = refused_pairs(&all, &earlier(&[t1, t2], &[rule("age", "disease")])).unwrap();
         // whatever leads around the buckets: age - ward - sex, then disease; a town tells of neither yet

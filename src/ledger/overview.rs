@@ -1,13 +1,18 @@
 //! What a series looks like: which of its tables share attributes, and what may not be published beside them.
 
-use super::{Disclosure, Earlier, TooManyAttributes, Union};
+use std::collections::BTreeSet;
+
+use super::{Disclosure, Earlier, Identities, TooManyAttributes, Union};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Schema;
 
-/// The attributes that two disclosed tables share, as the first lists them.
+/// The attributes that two disclosed tables share, as the first lists them; also under other names, and where one is computed from what
+/// the other has.
 #[must_use]
-pub fn shared(a: &Disclosure, b: &Disclosure) -> Vec<String> {
-    a.attributes.iter().filter(|name| b.attributes.contains(name)).cloned().collect()
+pub fn shared(identities: &Identities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
+    let roots: BTreeSet<&str> = b.attributes.iter().flat_map(|name| identities.roots(name)).collect();
+    let counts = |name: &&String| identities.roots(name).iter().any(|root| roots.contains(root));
+    a.attributes.iter().filter(counts).cloned().collect()
 }
 
 /// The pairs of `names` whose exact values, published side by side, would not be admitted beside everything earlier: they would break

@@ -5,12 +5,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::aside::{Aside, Values};
+use super::meeting::{reached, told_by};
 use super::{
     Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::privacy::{self, Demand, Dependency, Expansion, Guard, Rule, Schema, Status, TooManyRules};
 use crate::publication::{Guarantee, Protected, StatedTaxonomy, Uninformative};
+
+/// Why nothing stands beside a table that a sequential release was made against.
+const BOUND: &str = "was joined with an unsealed one, of whose join something was promised,";
 
 /// So many rules may follow from a rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -90,6 +94,8 @@ struct EarlierTable {
     alone: Option<&'static str>,
     /// What its buckets or classes protect, and whatever counts as that.
     bucketized: AttrSet,
+    /// Whether it keeps what it promises as long as nothing else is joined with it, over others neither.
+    on_join: bool,
 }
 
 /// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own. Equal disclosures
@@ -112,6 +118,8 @@ pub struct Union {
     unfollowed: Vec<(Uuid, Option<String>)>,
     /// Dependencies on attributes that the new release does not have.
     beyond: Vec<Dependency>,
+    /// All dependencies that are taken to be known: tables are joined by what their attributes tell, too.
+    known: Vec<Dependency>,
     /// The earlier releases that the new one is joined with, whose requirements speak for tables that share attributes.
     joined: BTreeSet<Uuid>,
     /// Sensitive attributes, of an earlier and of the new release, of which one tells the other.
@@ -136,7 +144,8 @@ impl Union {
             let attributes = union.places.set(&disclosure.attributes);
             // of two tables that are alike, one may be joined and the other not
             let joined = union.joined.contains(release).then_some(release);
-            if seen.insert((attributes, &disclosure.standing, disclosure.partial, joined)) {
+            let unproven = disclosure.unproven.is_some();
+            if seen.insert((attributes, &disclosure.standing, disclosure.partial, unproven, joined)) {
                 union.disclosed(*release, disclosure, attributes);
             }
         }
@@ -189,7 +198,8 @@ impl Union {
             (KeptStanding::Unsealed, false) => Some("is unsealed"),
             (_, false) => None,
         };
-        self.tables.push(EarlierTable { release, name: disclosure.table.clone(), alone, bucketized });
+        let on_join = disclosure.standing == KeptStanding::Unsealed && disclosure.unproven.is_none();
+        self.tables.push(EarlierTable { release, name: disclosure.table.clone(), alone, bucketized, on_join });
     }
 
     fn promised(&mut self, release: Uuid, rule: &StandingRule) {
@@ -250,6 +260,7 @@ impl Union {
     /// rule protects is to stay protected too. Those of `beyond` concern attributes that the new release does not have.
     pub fn assume(&mut self, dependencies: &[Dependency], beyond: &[Dependency]) {
         let dependencies = &[dependencies, beyond].concat();
+        self.known.clone_from(dependencies);
         if !beyond.is_empty() {
             self.beyond.clone_from(dependencies);
         }
@@ -278,10 +289,14 @@ impl Union {
         let first_release = first.release;
         let mut violations = Vec::new();
         let sensitive: Vec<AttrSet> = tables.iter().map(protected).collect();
-        for (EarlierTable { release, name: table, alone: earlier_alone, bucketized }, schema) in
-            self.tables.iter().zip(&self.schemas)
+        let told_of_new: Vec<AttrSet> = tables.iter().map(|new| told_by(new.attributes, &self.known)).collect();
+        let told_of_earlier = self.told_of_earlier();
+        let bound = self.bound(&told_of_earlier);
+        for (at, (EarlierTable { release, name: table, alone: earlier_alone, bucketized, .. }, schema)) in
+            self.tables.iter().zip(&self.schemas).enumerate()
         {
             for (index, new) in tables.iter().enumerate() {
+                let meets = told_of_earlier[at].meets(told_of_new[index]);
                 let twice = bucketized.intersection(sensitive[index]);
                 let told =
                     || self.told(*bucketized, sensitive[index]).filter(|_| schema.attributes.meets(new.attributes));
@@ -300,22 +315,18 @@ impl Union {
                     violations.push(self.without_path(*release, rules, None, detail));
                 } else if self.joined.contains(release) {
                     // judged on the join
-                } else if let Some(why) = earlier_alone
-                    && schema.attributes.meets(new.attributes)
-                {
-                    let detail =
-                        format!("table {table} of the release {why} and shares attributes with table t{}", index + 1);
+                } else if let Some(why) = earlier_alone.or_else(|| bound[at].then_some(BOUND)).filter(|_| meets) {
+                    let how = how(schema.attributes, new.attributes);
+                    let detail = format!("table {table} of the release {why} and {how} table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
-                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index)
-                    && schema.attributes.meets(new.attributes)
-                {
-                    let detail =
-                        format!("table t{} {why} and shares attributes with table {table} of the release", index + 1);
+                } else if let Some((_, why)) = alone.iter().find(|(of, _)| *of == index).filter(|_| meets) {
+                    let how = how(new.attributes, schema.attributes);
+                    let detail = format!("table t{} {why} and {how} table {table} of the release", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));
                 }
             }
         }
-        violations.extend(self.unjoined(tables, rules));
+        violations.extend(self.unjoined(&told_of_new, &told_of_earlier, rules));
         let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
         let nothing = Values::default();
         let judge =
@@ -371,25 +382,14 @@ impl Union {
 
     /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
     /// too, and no requirement was looked at with them.
-    fn unjoined(&self, tables: &[Schema], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
-        let own = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
-        let mut reached = if self.joined.is_empty() { AttrSet::EMPTY } else { own };
-        let mut found: Vec<usize> = Vec::new();
-        loop {
-            let before = found.len();
-            for (at, schema) in self.schemas.iter().enumerate() {
-                if schema.attributes.meets(reached) && !found.contains(&at) {
-                    found.push(at);
-                    reached = reached.union(schema.attributes);
-                }
-            }
-            if found.len() == before {
-                break;
-            }
+    fn unjoined(&self, new: &[AttrSet], earlier: &[AttrSet], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
+        if self.joined.is_empty() {
+            return Vec::new();
         }
-        let others = found
-            .into_iter()
-            .filter(|&at| !self.joined.contains(&self.tables[at].release) && !self.schemas[at].attributes.meets(own));
+        let own = new.iter().fold(AttrSet::EMPTY, |all, told| all.union(*told));
+        let found = reached(earlier, own);
+        let others = (0..earlier.len())
+            .filter(|&at| found[at] && !self.joined.contains(&self.tables[at].release) && !earlier[at].meets(own));
         let violation = |at: usize| {
             let EarlierTable { release, name, .. } = &self.tables[at];
             let detail = format!(
@@ -398,6 +398,23 @@ impl Union {
             self.without_path(*release, rules, None, detail)
         };
         others.map(violation).collect()
+    }
+
+    /// What each earlier table tells.
+    fn told_of_earlier(&self) -> Vec<AttrSet> {
+        self.schemas.iter().map(|schema| told_by(schema.attributes, &self.known)).collect()
+    }
+
+    /// The earlier tables, by what they tell, that stand on a join with an unsealed one of another release: a further table would be
+    /// joined with both, and what was promised of their join says nothing of that.
+    fn bound(&self, told: &[AttrSet]) -> Vec<bool> {
+        let mut bound = vec![false; told.len()];
+        for (at, unsealed) in self.tables.iter().enumerate().filter(|(_, table)| table.on_join) {
+            for (other, _) in reached(told, told[at]).into_iter().enumerate().filter(|(_, reached)| *reached) {
+                bound[other] |= self.tables[other].release != unsealed.release;
+            }
+        }
+        bound
     }
 
     /// An attribute that was protected before and one that is now, of which one tells the other.
@@ -439,6 +456,11 @@ fn follow(demand: &Demand, dependencies: &[Dependency]) -> Result<Vec<Demand>, T
         return Ok(derived(privacy::expand(&[out_of_reach(demand)], dependencies, MAX_FOLLOWED)?));
     }
     Ok(derived(expansion))
+}
+
+/// How tables of some attributes are joined, in words.
+fn how(one: AttrSet, other: AttrSet) -> &'static str {
+    if one.meets(other) { "shares attributes with" } else { "is linked by dependencies with" }
 }
 
 /// What the guards of a table protect.
