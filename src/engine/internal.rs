@@ -2,13 +2,14 @@
 
 use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
 use super::{Order, Stopped, notices_of};
-use crate::control::Control;
+use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{Boxes, Cells, Shape, parted};
 use crate::publication::{Publication, PublishedBytes};
-use crate::report::{CountReport, InternalReport, KlReport};
-use crate::spec::{self, InternalUtility};
-use crate::utility::{self, Workload};
+use crate::publish::Design;
+use crate::report::{Classification, CountReport, InternalReport, KlReport};
+use crate::spec::{self, InternalUtility, MethodSpec};
+use crate::utility::{self, Feature, Workload};
 
 /// Measures the written parts against the original, as far as the specification asks for it.
 ///
@@ -26,6 +27,7 @@ pub(super) fn report(
         kl: None,
         count_queries: None,
         generalization: None,
+        classification: None,
         warnings: notices_of(order.specification),
     };
     let asked = &order.specification.internal;
@@ -80,6 +82,40 @@ pub(super) fn report(
         report.count_queries = Some(CountReport::of(&errors.relative, errors.redrawn));
     }
     Ok(report)
+}
+
+/// How well the class of a sequential release can be told from it; nothing where it has none.
+///
+/// # Errors
+/// [`Cancelled`]
+pub(super) fn classification(
+    order: &Order<'_>,
+    design: &Design,
+    control: &Control,
+) -> Result<Option<Classification>, Cancelled> {
+    let MethodSpec::Sequential(spec) = &order.specification.method else { return Ok(None) };
+    let cut = design.tables.iter().find_map(|designed| designed.cut.as_ref());
+    let (Some(class), Some(cut)) = (spec.class, cut) else { return Ok(None) };
+    let table = order.table;
+    // which rows are held back tells nobody anything: the report is for the holder alone
+    let drawn = order.streams.stream("classification").permutation(table.rows() as u32);
+    let tested: Vec<bool> = drawn.iter().map(|place| place % 3 == 0).collect();
+    let of = |attr: Attr, labels| Feature { codes: &table.column(attr).codes, labels };
+    let told = || table.attributes().iter().filter(|attr| *attr != class);
+    let published: Vec<Feature<'_>> = told().map(|attr| of(attr, cut.labels_of(attr))).collect();
+    let original: Vec<Feature<'_>> = told().map(|attr| of(attr, None)).collect();
+    let codes = &table.column(class).codes;
+    let found = utility::classify(&published, codes, &tested, control)?;
+    let before = utility::classify(&original, codes, &tested, control)?;
+    let share = |rows: u64| rows as f64 / found.tested.max(1) as f64;
+    Ok(Some(Classification {
+        class: table.name(class).to_owned(),
+        trained_rows: found.trained,
+        tested_rows: found.tested,
+        error: share(found.wrong),
+        error_of_original: share(before.wrong),
+        error_of_most_frequent: share(found.others),
+    }))
 }
 
 fn workload(asked: spec::CountWorkload) -> Workload {

@@ -51,7 +51,7 @@ pub use earlier::{Joinable, OnJoin, OnJoinMeasure, against, earlier_of, tuples_o
 pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
 pub use measures::{Measures, RecursiveC, TableMeasures};
 pub use membership::{Membership, MembershipClass, TupleCount, membership};
-pub use need::{ColumnSize, memory, memory_to_choose, memory_to_measure};
+pub use need::{ColumnSize, memory, memory_to_choose, memory_to_join, memory_to_look, memory_to_measure};
 pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
 pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
 pub use query::{Asked, ErrorModelName, QueryAnswer};

@@ -27,16 +27,20 @@ const VALUE_BYTES: u64 = 4;
 const WRITTEN_ROWS: u64 = 1 << 16;
 const WRITTEN: u64 = 3;
 
+/// The bytes of a code.
+const fn width(codes: u64) -> u64 {
+    match codes {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        _ => 4,
+    }
+}
+
 /// The bytes of memory that a release of a table takes at its peak. Calibrated on services: on nine tables, from 100,000 rows of 60
 /// columns to 1.8 million rows of 13, with up to three nearly distinct columns, it says 1.1 to 1.7 times what they took
 /// (`BENCHMARKS.md`).
 #[must_use]
 pub fn memory(rows: u64, columns: &[ColumnSize]) -> u64 {
-    let width = |codes: u64| match codes {
-        0..=0x100 => 1,
-        0x101..=0x1_0000 => 2,
-        _ => 4,
-    };
     let cells: u64 = columns.iter().map(|column| CELL * width(column.codes)).sum();
     // a separator, and half a digit more than the mean for what is frequent and long
     let text: u64 = columns.iter().map(|column| (column.bytes / column.codes.max(1)).saturating_add(2)).sum();
@@ -59,8 +63,10 @@ const CLASSED: u64 = 72;
 /// For a row and a generalized attribute: its ordinal, its cell before and after it is put in order.
 const BOXED: u64 = 12;
 
-/// For a row of each release of a sequence: its cells as they are read, its signature, and what the audit holds of both.
-const JOINED: u64 = 160;
+/// For a cell of a release of a sequence beside its code: its label, as the audit holds it.
+const LABELLED: u64 = 4;
+/// For rows that are alike in all columns of such a release: their signature.
+const ALIKE: u64 = 16;
 
 /// For a row of a sliced table: its place, its bucket, what it is known by and what its bucket counts.
 const SLICED: u64 = 96;
@@ -81,10 +87,6 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
         MethodSpec::Generalize(spec) => {
             return rows.saturating_mul(CLASSED + BOXED * spec.quasi_identifiers.len() as u64);
         }
-        MethodSpec::Sequential(spec) => {
-            let releases = spec.against.len() as u64 + 1;
-            return rows.saturating_mul(CLASSED + JOINED.saturating_mul(releases));
-        }
         MethodSpec::Decompose(spec) => {
             return rows.saturating_mul(DECOMPOSED * (1 + spec.rules.len() as u64));
         }
@@ -96,7 +98,8 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
             };
             return rows.saturating_mul(SLICED + SLICED_ATTRIBUTE * attributes + covered);
         }
-        MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) => return 0,
+        // what it takes is said of each release that it joins
+        MethodSpec::Anatomy(_) | MethodSpec::Bucketize(_) | MethodSpec::Sequential(_) => return 0,
     };
     if !spec.looks_at_data() {
         return 0;
@@ -104,6 +107,31 @@ pub fn memory_to_choose(rows: u64, method: &MethodSpec) -> u64 {
     let protected = spec.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let at_once = publish::versatile::threads() as u64;
     rows.saturating_mul(GROUPED + DRAWN * protected.len() as u64 + FIGURE * at_once)
+}
+
+/// For a row of columns that dependencies are looked for in: what it is numbered by.
+const NUMBERED: u64 = 8;
+
+/// The bytes of memory that looking at columns takes that are not published, those of the release among them, beside what [`memory`] says
+/// of the release.
+#[must_use]
+pub fn memory_to_look(rows: u64, columns: &[ColumnSize]) -> u64 {
+    let cells: u64 = columns.iter().map(|column| width(column.codes)).sum();
+    let values = columns.iter().map(|column| VALUE.saturating_mul(column.codes).saturating_add(column.bytes));
+    values.fold(rows.saturating_mul(NUMBERED + cells), u64::saturating_add)
+}
+
+/// The bytes of memory that joining a release of these columns with others takes, the new one as well as each earlier one, beside what
+/// [`memory`] says of the new one. Calibrated as that is.
+#[must_use]
+pub fn memory_to_join(rows: u64, columns: &[ColumnSize]) -> u64 {
+    let cells: u64 = columns.iter().map(|column| LABELLED + width(column.codes)).sum();
+    let alike = columns.iter().fold(1, |alike: u64, column| alike.saturating_mul(column.codes)).min(rows);
+    let values = columns
+        .iter()
+        .map(|column| VALUE.saturating_mul(column.codes).saturating_add(VALUE_BYTES.saturating_mul(column.bytes)));
+    let rows = rows.saturating_mul(cells).saturating_add(alike.saturating_mul(ALIKE));
+    values.fold(rows, u64::saturating_add)
 }
 
 /// For a cell of the parts that are read again: its code as it comes and as it is ranked.
@@ -160,5 +188,8 @@ mod tests {
         assert!(memory(1_000_000, &[column(100, 500); 3]) > need);
         assert!(memory(1_000_000, &[column(300, 500); 2]) > need);
         assert!(memory(1_000_000, &[column(100, 500_000); 2]) > need);
+        let joined = memory_to_join(1_000_000, &[column(1_000, 5_000); 3]);
+        assert!((18 << 20..40 << 20).contains(&joined), "{joined}");
+        assert!(memory_to_join(1_000_000, &[column(10, 50); 3]) + (14 << 20) < joined, "fewer rows that differ");
     }
 }

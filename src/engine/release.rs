@@ -138,6 +138,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
         let (levels, values) = (cut.distortion as f64 / rows, cut.changed as f64 / rows);
         Some(Generalization { levels_per_row: levels, values_per_row: values })
     });
+    internal.classification = super::internal::classification(order, &prepared.design, control)?;
     internal.warnings.extend(prepared.design.planned().filter_map(super::plan::seen_through_in_words));
     let mut disclosures = ledger::disclosures(
         &publication,

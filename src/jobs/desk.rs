@@ -8,7 +8,9 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::beside::{Beside, Clash, Judged};
-use super::load::{LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_further, too_full};
+use super::load::{
+    LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
+};
 use super::people::{ENOUGH, KnownBy, comparable, uncompared_in_words};
 use super::publish::further_columns;
 use super::sequence;
@@ -239,6 +241,8 @@ impl Desk {
             return Err(clash.problem());
         }
         sequence::named(self.store.as_ref(), &dataset, &beside.earlier, &specification).await?;
+        let against = memory_of_against(&dataset, &profiles, &specification, &beside.earlier);
+        self.budget.judge(memory_of(&dataset, &profiles, &specification).saturating_add(against))?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -383,12 +387,9 @@ impl Desk {
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
         let unknown_people = self.people_warnings(&dataset).await?;
-        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
-            &dataset,
-            &profiles,
-            &specification,
-            &further.1,
-        ));
+        let need = memory_of(&dataset, &profiles, &specification)
+            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further.1))
+            .saturating_add(memory_of_against(&dataset, &profiles, &specification, &earlier));
         let is_unproven = specification.unproven.is_some();
         let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, &unknown_people);
         if let Err(problem) = self.budget.judge(need) {

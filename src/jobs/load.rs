@@ -5,11 +5,12 @@ use tokio::runtime::Handle;
 use super::{DatasetRecord, Store, StoreError};
 use crate::control::{Cancelled, Control, Phase};
 use crate::engine::{self, ColumnSize};
+use crate::ledger::Earlier;
 use crate::microdata::formats::Limits;
 use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
 use crate::problem::{Kind, Problem};
 use crate::publication::Unit;
-use crate::spec::{ColumnFacts, Specification};
+use crate::spec::{ColumnFacts, MethodSpec, Specification};
 use crate::vault::{DataKey, Place, Sealed, Vault};
 
 /// Why a dataset could not be loaded.
@@ -134,12 +135,36 @@ pub(super) fn memory_of_further(
     if further.is_empty() {
         return 0;
     }
-    memory_of_columns(dataset, profiles, &[further, &specification.used].concat())
+    engine::memory_to_look(dataset.rows, &sizes_of(dataset, profiles, &[further, &specification.used].concat()))
 }
 
+/// The bytes of memory that joining a release with what it is made against takes, and what its exclusions are held against.
+#[must_use]
+pub(super) fn memory_of_against(
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    specification: &Specification,
+    earlier: &Earlier,
+) -> u64 {
+    let MethodSpec::Sequential(spec) = &specification.method else { return 0 };
+    // a column that the dataset has not may be anything
+    let unknown = ColumnSize { codes: dataset.rows, bytes: dataset.rows.saturating_mul(UNKNOWN_BYTES) };
+    let of = |names: &[String]| {
+        let places: Vec<usize> =
+            names.iter().filter_map(|name| profiles.iter().position(|profile| profile.name == *name)).collect();
+        let mut sizes = sizes_of(dataset, profiles, &places);
+        sizes.resize(names.len(), unknown);
+        engine::memory_to_join(dataset.rows, &sizes)
+    };
+    let named = spec.against.iter().filter_map(|id| earlier.disclosures.iter().find(|(release, _)| release == id));
+    let releases = named.map(|(_, disclosure)| of(&disclosure.attributes)).fold(0, u64::saturating_add);
+    releases.saturating_add(of(&specification.names)).saturating_add(of(&super::sequence::excluded(spec)))
+}
+
+/// For a value of a dataset that was uploaded before bytes were counted.
+const UNKNOWN_BYTES: u64 = 32;
+
 fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
-    /// For a value of a dataset that was uploaded before bytes were counted.
-    const UNKNOWN_BYTES: u64 = 32;
     let size = |column: &usize| {
         let profile = &profiles[*column];
         let codes = profile.codes().unwrap_or(dataset.rows);

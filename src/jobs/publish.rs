@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::beside::{Beside, Judged, further};
 use super::life::ended as ended_problem;
-use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_further, too_full};
+use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full};
 use super::sequence;
 use super::worker::{MemoryBudget, Taken};
 use super::{
@@ -57,12 +57,9 @@ impl Runner for Publisher {
         let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
         let earlier = beside.await.map_err(failed)?.earlier;
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
-        let need = memory_of(&dataset, &profiles, &specification).saturating_add(memory_of_further(
-            &dataset,
-            &profiles,
-            &specification,
-            &further,
-        ));
+        let need = memory_of(&dataset, &profiles, &specification)
+            .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further))
+            .saturating_add(memory_of_against(&dataset, &profiles, &specification, &earlier));
         self.budget.take(need).await.map_err(Stop::Failed)
     }
 

@@ -32,9 +32,15 @@ pub(super) async fn named(
         // what is of another content or series is not told from what is not there
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
-        match release.filter(|release| same && release.status == "published") {
-            Some(release) => found.push(release),
-            None => {
+        match release {
+            Some(release) if same && release.status == "published" => found.push(release),
+            // entered, or carried here with the ledger of another store
+            None if same => {
+                let detail = "what the ledger has under this id was not published here: nobody can read its rows, by which the join is \
+                              checked. Publish them here, as plain tuples, and name that release";
+                faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, detail));
+            }
+            _ => {
                 let detail = "no release of this id is published of the same series and content";
                 faults.push(Fault::new(format!("/method/against/{at}"), Kind::UnknownRelease, detail));
             }
@@ -113,7 +119,7 @@ fn corrupt(error: StoreError) -> Stopped {
 }
 
 /// The columns that exclusions name.
-fn excluded(spec: &SequentialSpec) -> Vec<String> {
+pub(super) fn excluded(spec: &SequentialSpec) -> Vec<String> {
     let sides = spec.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
     let mut names: Vec<String> = sides.flat_map(|side| side.within.iter().map(|(name, _)| name.clone())).collect();
     names.sort_unstable();

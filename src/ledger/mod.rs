@@ -22,7 +22,6 @@ use crate::publication::{
 };
 
 pub use identity::{Contradiction, Identities};
-pub use meeting::told_by;
 pub use overview::{refused_pairs, shared};
 pub use union::Union;
 

@@ -15,7 +15,7 @@ mod series;
 
 pub use archive::{Archive, data_package};
 pub use counts::{CountsPage, ForeignCursor, counted};
-pub use internal::{CountReport, Generalization, InternalReport, KlReport};
+pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, thresholds_of,

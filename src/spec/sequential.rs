@@ -438,7 +438,9 @@ impl DraftSequential {
                 let name = &facts.name;
                 let place = child(&child("/attributes", name), "taxonomy");
                 let detail = format!(
-                    "{name} stands in x, and its values can be generalized along a taxonomy alone: state one in {place}"
+                    "{name} stands in x, and its values can be generalized along a taxonomy alone: state one in {place}, if only \
+                     of a root above all values. None is made of the data, because the release states it, also those of its values \
+                     that no cell shows"
                 );
                 faults.push(Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name.as_str()));
             }

@@ -61,6 +61,7 @@ mod randomness;
 mod readme;
 mod real_data;
 mod sequential;
+mod sequential_beside;
 mod sequential_faults;
 mod several_sensitive;
 mod slicing;

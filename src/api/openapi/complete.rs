@@ -26,6 +26,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("Achieved", "worst_posterior"),
     ("Attacked", "joins"),
     ("Attacked", "membership"),
+    ("InternalReport", "classification"),
     ("InternalReport", "generalization"),
     ("BrokenClass", "bucket"),
     ("BrokenClass", "class"),

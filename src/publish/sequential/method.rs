@@ -224,6 +224,12 @@ fn refused(why: Unsequenced, world: &World<'_>) -> Unplanned {
 }
 
 impl Sequenced {
+    /// The label of each code of an attribute; `None` where it is published as it is.
+    #[must_use]
+    pub fn labels_of(&self, attribute: Attr) -> Option<&[u32]> {
+        self.cuts.iter().find(|cut| cut.attribute == attribute).map(|cut| &cut.of_code[..])
+    }
+
     fn make(
         &self,
         name: TableName,
