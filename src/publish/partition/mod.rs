@@ -163,13 +163,7 @@ impl<'a> Candidates<'a> {
     pub fn of(space: &'a Space, split: Split, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
         scratch.order.clear();
         for (index, dimension) in space.dimensions.iter().enumerate() {
-            let (low, high) = with_codes!(&dimension.ordinals, ordinals => {
-                let first = rows.first().map_or(0, |&row| ordinals[row as usize]);
-                let (low, high) = rows.iter().map(|&row| ordinals[row as usize]).fold((first, first), |(low, high), ordinal| {
-                    (low.min(ordinal), high.max(ordinal))
-                });
-                (u32::from(low), u32::from(high))
-            });
+            let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows));
             if low < high {
                 scratch.order.push((dimension.axis.width(low, high), dimension.span, index));
             }
@@ -187,6 +181,20 @@ impl<'a> Candidates<'a> {
     }
 }
 
+/// The smallest and the largest ordinal of `rows`.
+fn range_in<T: Copy + Ord + Into<u32>>(ordinals: &[T], rows: &[u32]) -> (u32, u32) {
+    let Some(&first) = rows.first() else { return (0, 0) };
+    let first = ordinals[first as usize];
+    let of_rows = rows.iter().map(|&row| ordinals[row as usize]);
+    let (low, high) = of_rows.fold((first, first), |(low, high), ordinal| (low.min(ordinal), high.max(ordinal)));
+    (low.into(), high.into())
+}
+
+/// Puts the ordinals of `rows` behind those of `to`.
+fn put<T: Copy + Into<u32>>(ordinals: &[T], rows: &[u32], to: &mut Vec<u32>) {
+    to.extend(rows.iter().map(|&row| ordinals[row as usize].into()));
+}
+
 /// By the share of the span, falling; of equal ones the first.
 fn wider((width_a, span_a, a): (u64, u64, usize), (width_b, span_b, b): (u64, u64, usize)) -> Ordering {
     let (share_a, share_b) = (u128::from(width_a) * u128::from(span_b), u128::from(width_b) * u128::from(span_a));
@@ -197,7 +205,7 @@ impl Scratch {
     /// Deals `rows` to both sides of the median of `ordinals`, of which at least two differ.
     fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: Split) {
         self.of_rows.clear();
-        with_codes!(ordinals, ordinals => self.of_rows.extend(rows.iter().map(|&row| u32::from(ordinals[row as usize]))));
+        with_codes!(ordinals, ordinals => put(ordinals, rows, &mut self.of_rows));
         self.ordinals.clone_from(&self.of_rows);
         let middle = match split {
             Split::Relaxed => rows.len() / 2,
