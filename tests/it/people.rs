@@ -457,6 +457,27 @@ async fn keys_that_are_written_differently_are_the_same_people() {
 
 /// Record keys cannot be held against rows without.
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_from_before_they_had_one_spelling_prove_nobody_apart() {
+    use sqlx::{ConnectOptions, Connection};
+
+    let server = Server::start().await;
+    let first = uploaded(&server, "series=s&record_key=id", patients(0..300, HEADER)).await;
+    server.publish(&id(&first), protected()).await;
+    let older = "UPDATE dataset_people SET people = json_set(people, '$.folded', json('false'))";
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(server.data().join("guardian.db"));
+    let mut connection = options.connect().await.unwrap();
+    assert_eq!(sqlx::query(older).execute(&mut connection).await.unwrap().rows_affected(), 1);
+    connection.close().await.unwrap();
+    let others = uploaded(&server, "series=s&record_key=id", patients(1000..1300, HEADER)).await;
+    let problem = refused_at_once(&server, &others, protected(), "composition-undecidable").await;
+    assert!(problem.to_string().contains("in one spelling"), "{problem:#}");
+    // a key that is found is found: some of the same people
+    let some = uploaded(&server, "series=s&record_key=id", patients(200..500, HEADER)).await;
+    refused_at_once(&server, &some, protected(), "overlapping-row-sets").await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_compared_is_told_at_the_upload() {
     let server = Server::start().await;
     let types = |told: &Value| -> Vec<String> {
