@@ -116,8 +116,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_oracle(upper in prop::collection::vec(0u32..6, 36), members in 1usize..9, medoids in 1usize..9) {
-            prop_assume!(medoids <= members);
+        fn it_is_the_oracle(
+            upper in prop::collection::vec(0u32..6, 36),
+            (members, medoids) in (1usize..9).prop_flat_map(|members| (Just(members), 1..=members)),
+        ) {
             // eighths are exact, so that equal costs are equal
             let at = |a: usize, b: usize| if a == b { 0.0 } else { f64::from(upper[a.min(b) * 4 + a.max(b) / 2]) / 8.0 };
             let distances: Vec<Vec<f64>> = (0..members).map(|a| (0..members).map(|b| at(a, b)).collect()).collect();
