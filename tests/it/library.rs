@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use guardian::control::Control;
-use guardian::engine::{self, Order, PartStore, Released, Stopped};
+use guardian::engine::{self, Claim, Order, PartStore, Released, Stopped, verify};
 use guardian::ledger::Earlier;
 use guardian::microdata::formats::Limits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
@@ -12,7 +12,7 @@ use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
 use guardian::publication::{PublishedBytes, Unit};
 use guardian::random::Streams;
-use guardian::report::{Manifest, Provenance};
+use guardian::report::{AuditSummary, Manifest, Provenance};
 use guardian::spec::{self, ColumnFacts, Origin, Schema, Specification};
 use serde_json::Value;
 
@@ -91,6 +91,23 @@ pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result
     let mut memory = Memory::default();
     let released = engine::release(&order, &mut memory, &Control::default())?;
     Ok((released, memory))
+}
+
+/// Verifies a release from its manifest, with the rows of the original or without.
+pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> AuditSummary {
+    let claim = Claim {
+        requirements: None,
+        manifest,
+        names: &job.specification.published_names,
+        rules: Some(job.specification.method.rules()),
+        uninformative: None,
+        taxonomies: None,
+        thresholds: None,
+        original: with_rows.then_some(&job.table),
+    };
+    let summary = verify(&claim, files, &Control::default()).unwrap();
+    assert!(summary.verified, "{:#?}", summary.checks);
+    summary
 }
 
 /// The cells of a CSV file: the header, then rows.

@@ -247,7 +247,7 @@ fn the_vectors_come_out() {
 }
 
 /// Table 1(a) of the paper: age, sex, zip code, disease.
-fn patients() -> Table {
+pub(super) fn patients() -> Table {
     let rows = [
         [22, 1, 47906, 1],
         [22, 0, 47906, 2],

@@ -8,22 +8,7 @@ use super::*;
 use crate::microdata::Attr;
 use crate::publish::partition::{Space, Split};
 use crate::publish::slicing::Columns;
-use crate::publish::slicing::tests::{Aside, Known, members, naive, ratio, sets, slice, slicing, table};
-
-/// Table 1(a) of the paper: age, sex, zip code, disease.
-fn patients() -> Table {
-    let rows = [
-        [22, 1, 47906, 1],
-        [22, 0, 47906, 2],
-        [33, 0, 47905, 2],
-        [52, 0, 47905, 0],
-        [54, 1, 47302, 2],
-        [60, 1, 47302, 1],
-        [60, 1, 47304, 1],
-        [64, 0, 47304, 3],
-    ];
-    table(&rows.map(Vec::from))
-}
+use crate::publish::slicing::tests::{Aside, Known, members, naive, patients, ratio, sets, slice, slicing, table};
 
 fn diversities(l: Ratio) -> [Diversity; 3] {
     let alpha = Ratio::new(l.denominator(), l.numerator()).unwrap();
