@@ -13,7 +13,7 @@ pub use method::Generalize;
 pub(in crate::publish) use method::interval_cells;
 
 use super::assign::Assignment;
-use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated};
+use super::partition::{self, Each, Limits, Requirement, Space, Split, Stated, Tally};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Population};
@@ -76,7 +76,7 @@ impl Generalization {
         };
         let mut judge = Each::new(self.guarantees.iter().map(requirement).collect());
         let all: Vec<u32> = (0..table.rows() as u32).collect();
-        if let Some((index, _)) = judge.first_broken(&all) {
+        if let Some((index, _)) = judge.first_broken(&all, &mut Tally::default()) {
             return Err(NoClasses::NotKept(index));
         }
         let fewest = self.guarantees.iter().map(|&(_, guarantee)| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
@@ -84,7 +84,8 @@ impl Generalization {
         let min_bucket = self.k.max(fewest).max(1) as usize;
         let limits = Limits { split: self.split, max_attempts: self.max_attempts, min_bucket };
         let space = Space::of(table, self.quasi_identifiers, stated);
-        Ok(partition::partition(space, table.rows(), limits, &mut judge, control)?)
+        let made = partition::partition_apart(space, table.rows(), limits, &mut judge, control);
+        made.map_err(|unfinished| unfinished.cancelled().into())
     }
 }
 

@@ -4,28 +4,20 @@
 //! Of a bucket all that is kept is a stretch of one array of rows, in rising order. A split counts or selects the median,
 //! then deals the rows to both sides in one pass: O(n log n) per dimension when halves are even, without an allocation per
 //! bucket. When the rows of a bucket have become few among all, rows are renumbered bucket by bucket, so that those of one lie
-//! together in memory again.
+//! together in memory again. Buckets that are judged by themselves are halved side by side, by all processors.
 
+mod halve;
 mod require;
 mod tally;
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
-use std::ops::Range;
 
+pub use halve::{Apart, Judge, Unfinished, partition, partition_apart};
 pub use require::{Each, Predicate, Requirement};
 pub use tally::{Groups, Tally};
 
-use super::assign::Assignment;
-use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Table, Terrain};
 use crate::with_codes;
-
-/// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
-const SPARSE: usize = 16;
-
-/// They are not when there are at most so many: these stay near the processor wherever they are. Tests have small tables.
-const NEAR: usize = if cfg!(test) { 1 } else { 1 << 10 };
 
 /// How a bucket is halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,19 +113,6 @@ fn range(codes: &Codes, of_code: &[u32]) -> (u32, u32) {
     with_codes!(codes, codes => codes.iter().for_each(|&code| occurs[code as usize] = true));
     let occurring = || of_code.iter().zip(&occurs).filter(|(_, occurs)| **occurs).map(|(ordinal, _)| *ordinal);
     (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
-}
-
-/// Says which splits are made, and is told what became of them.
-pub trait Judge {
-    /// Whether `bucket` may be split into `left` and `right`, rows rising. Buckets are numbered in the order of making: the whole
-    /// table is 0; of an allowed split the left half gets the next number, the right half the one after.
-    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
-
-    /// `bucket` is not split any more.
-    fn closed(&mut self, _bucket: u32) {}
-
-    /// Rows are renumbered: what was row `order[row]` is `row` from now on.
-    fn reorder(&mut self, order: &[u32]);
 }
 
 /// The splits of one bucket, the dimension with the largest share of its span first; of equal ones the first attribute.
@@ -232,103 +211,6 @@ impl Scratch {
             side.push(row);
         }
     }
-}
-
-/// Splits the rows of a table of `rows` rows as far as `limits` and `judge` allow: first in, first out; of each bucket the
-/// first split that is allowed. A bucket whose splits were all refused stays as it is.
-///
-/// The caller has checked the whole table. Buckets are numbered in the order in which they were closed. Nothing is drawn: rows
-/// of equal value are taken in the order of the table, which was permuted secretly.
-///
-/// # Errors
-/// [`Cancelled`] when told to stop.
-pub fn partition(
-    space: Space,
-    rows: usize,
-    limits: Limits,
-    judge: &mut impl Judge,
-    control: &Control,
-) -> Result<Assignment, Cancelled> {
-    partition_near(space, rows, limits, judge, NEAR, control)
-}
-
-/// The same, where rows are renumbered while buckets have more than `near` rows.
-fn partition_near(
-    mut space: Space,
-    rows: usize,
-    limits: Limits,
-    judge: &mut impl Judge,
-    near: usize,
-    control: &Control,
-) -> Result<Assignment, Cancelled> {
-    // the rows of buckets, one bucket behind the other, and what they are called outside of here
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    let mut outside: Option<Vec<u32>> = None;
-    let mut among = rows;
-    let mut bucket_of = vec![0; rows];
-    let mut scratch = Scratch::default();
-    let mut open: VecDeque<(u32, Range<usize>)> = VecDeque::new();
-    if rows > 0 {
-        open.push_back((0, 0..rows));
-    }
-    let (mut made, mut closed) = (1, 0);
-    while let Some((bucket, range)) = open.pop_front() {
-        control.check()?;
-        if range.len() > near && range.len() <= among / SPARSE {
-            among = range.len();
-            space.reorder(&order);
-            judge.reorder(&order);
-            outside = Some(match outside {
-                None => order.clone(),
-                Some(outside) => order.iter().map(|&row| outside[row as usize]).collect(),
-            });
-            order.iter_mut().zip(0..).for_each(|(row, at)| *row = at);
-        }
-        match first_allowed(&space, bucket, &order[range.clone()], limits, judge, &mut scratch, control)? {
-            Some(halves) => {
-                let middle = range.start + halves;
-                order[range.start..middle].copy_from_slice(&scratch.left);
-                order[middle..range.end].copy_from_slice(&scratch.right);
-                open.push_back((made, range.start..middle));
-                open.push_back((made + 1, middle..range.end));
-                made += 2;
-            }
-            None => {
-                judge.closed(bucket);
-                for &row in &order[range.clone()] {
-                    let row = outside.as_ref().map_or(row, |outside| outside[row as usize]);
-                    bucket_of[row as usize] = closed;
-                }
-                closed += 1;
-                control.advance(range.len() as u64)?;
-            }
-        }
-    }
-    Ok(Assignment { bucket_of, buckets: closed })
-}
-
-/// Leaves the first allowed split of a bucket in `scratch`; how many rows are on its left.
-fn first_allowed(
-    space: &Space,
-    bucket: u32,
-    rows: &[u32],
-    limits: Limits,
-    judge: &mut impl Judge,
-    scratch: &mut Scratch,
-    control: &Control,
-) -> Result<Option<usize>, Cancelled> {
-    if rows.len() / 2 < limits.min_bucket {
-        return Ok(None);
-    }
-    let mut candidates = Candidates::of(space, limits.split, rows, scratch);
-    for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
-        let Some((left, right)) = candidates.next_split() else { break };
-        control.check()?;
-        if left.len().min(right.len()) >= limits.min_bucket && judge.allows(bucket, left, right) {
-            return Ok(Some(left.len()));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

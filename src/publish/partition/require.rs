@@ -1,12 +1,13 @@
 //! What every bucket must keep alone.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
-use super::{Groups, Judge, Tally};
+use super::{Apart, Groups, Tally};
 use crate::microdata::{Codes, Column};
 
 /// A predicate on counts: each value that occurs once, with its count, values rising.
-pub type Predicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + 'a>;
+pub type Predicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + Sync + 'a>;
 
 /// What must hold of the counts of a sensitive attribute, in every bucket or in every group of rows in a bucket.
 pub struct Requirement<'a> {
@@ -22,7 +23,6 @@ pub struct Requirement<'a> {
 #[derive(Default)]
 pub struct Each<'a> {
     requirements: Vec<Required<'a>>,
-    tally: Tally,
 }
 
 /// A requirement, of rows as they are called now.
@@ -43,20 +43,21 @@ impl<'a> Each<'a> {
             values: sensitive.domain.len(),
             holds,
         };
-        Self { requirements: requirements.into_iter().map(required).collect(), tally: Tally::default() }
+        Self { requirements: requirements.into_iter().map(required).collect() }
     }
 
     /// Whether the bucket of `rows` keeps every requirement.
-    pub fn holds(&mut self, rows: &[u32]) -> bool {
-        self.first_broken(rows).is_none()
+    #[must_use]
+    pub fn holds(&self, rows: &[u32], tally: &mut Tally) -> bool {
+        self.first_broken(rows, tally).is_none()
     }
 
     /// The first requirement that the bucket of `rows` breaks, and the counts of the first group that does.
-    pub fn first_broken(&mut self, rows: &[u32]) -> Option<(usize, Vec<(u32, u64)>)> {
+    pub fn first_broken(&self, rows: &[u32], tally: &mut Tally) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
             let Required { groups, codes, values, holds } = requirement;
             let mut broken = None;
-            self.tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
+            tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
                 let kept = holds(counts);
                 if !kept {
                     broken = Some((index, counts.to_vec()));
@@ -68,9 +69,12 @@ impl<'a> Each<'a> {
     }
 }
 
-impl Judge for Each<'_> {
-    fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
-        self.holds(left) && self.holds(right)
+impl Apart for Each<'_> {
+    type Memory = Tally;
+    type Unclear = Infallible;
+
+    fn allows(&self, left: &[u32], right: &[u32], memory: &mut Tally) -> Result<bool, Infallible> {
+        Ok(self.holds(left, memory) && self.holds(right, memory))
     }
 
     fn reorder(&mut self, order: &[u32]) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::halve::partition_near;
 use super::*;
+use crate::control::Control;
 use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
 
 fn column(values: &[u32]) -> Column {
@@ -109,27 +111,42 @@ proptest! {
         let requirement = || Requirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
         let mut judge = Each::new(vec![requirement()]);
         let all: Vec<u32> = (0..rows.len() as u32).collect();
-        prop_assume!(judge.holds(&all));
+        let mut tally = Tally::default();
+        prop_assume!(judge.holds(&all, &mut tally));
         let split = if strict { Split::Strict } else { Split::Relaxed };
         let limits = Limits { split, max_attempts: attempts, min_bucket: least };
-        let made = partition(space, rows.len(), limits, &mut judge, &Control::default()).unwrap();
+        let made = partition_apart(space, rows.len(), limits, &mut judge, &Control::default()).unwrap();
         for bucket in 0..made.buckets {
             let members: Vec<u32> = all.iter().copied().filter(|&row| made.bucket_of[row as usize] == bucket).collect();
-            let mut judge = Each::new(vec![requirement()]);
-            prop_assert!(members.len() >= least && judge.holds(&members));
+            let judge = Each::new(vec![requirement()]);
+            prop_assert!(members.len() >= least && judge.holds(&members, &mut tally));
             // nothing that was allowed is left undone
             let further = naive(&rows_of(&rows, 2), &members, split);
             for (left, right) in further.into_iter().take(attempts.unwrap_or(usize::MAX)) {
-                prop_assert!(left.len().min(right.len()) < least || !judge.holds(&left) || !judge.holds(&right));
+                let both = judge.holds(&left, &mut tally) && judge.holds(&right, &mut tally);
+                prop_assert!(left.len().min(right.len()) < least || !both);
             }
         }
+    }
+}
+
+/// One bucket after the other.
+struct InTurn<'a>(Each<'a>, Tally);
+
+impl Judge for InTurn<'_> {
+    fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
+        self.0.holds(left, &mut self.1) && self.0.holds(right, &mut self.1)
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        self.0.reorder(order);
     }
 }
 
 proptest! {
     /// Rows are given to the judge under their numbers of the moment, and come out under their own.
     #[test]
-    fn renumbered_rows_are_split_alike(
+    fn renumbered_rows_are_split_alike_in_turn_and_side_by_side(
         rows in prop::collection::vec(prop::collection::vec(0u32..40, 3), 64..400), strict: bool,
     ) {
         let table = table(&rows);
@@ -138,15 +155,19 @@ proptest! {
         let groups = Groups { of_row: group, count: 3 };
         let split = if strict { Split::Strict } else { Split::Relaxed };
         let limits = Limits { split, max_attempts: None, min_bucket: 1 };
+        let space = || Space::of(&table, AttrSet::first(2), &Unstated);
+        let two = |groups| Requirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
+        let judge = || Each::new(vec![two(None), two(Some(&groups))]);
         let partitioned = |near| {
-            let space = Space::of(&table, AttrSet::first(2), &Unstated);
-            let two = |groups| Requirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
-            let mut judge = Each::new(vec![two(None), two(Some(&groups))]);
-            partition_near(space, rows.len(), limits, &mut judge, near, &Control::default()).unwrap()
+            let mut judge = InTurn(judge(), Tally::default());
+            partition_near(space(), rows.len(), limits, &mut judge, near, &Control::default()).unwrap()
         };
         let (once, often) = (partitioned(usize::MAX), partitioned(0));
-        prop_assert_eq!(once.bucket_of, often.bucket_of);
+        prop_assert_eq!(&once.bucket_of, &often.bucket_of);
         prop_assert_eq!(once.buckets, often.buckets);
+        let beside = partition_apart(space(), rows.len(), limits, &mut judge(), &Control::default()).unwrap();
+        prop_assert_eq!(once.bucket_of, beside.bucket_of);
+        prop_assert_eq!(once.buckets, beside.buckets);
     }
 }
 
@@ -166,7 +187,7 @@ fn a_declared_order_decides_where_rows_are_cut() {
     }
     let space = Space::of(&table, table.attributes(), &Declared);
     let limits = Limits { split: Split::Strict, max_attempts: None, min_bucket: 2 };
-    let made = partition(space, 4, limits, &mut Each::default(), &Control::default()).unwrap();
+    let made = partition_apart(space, 4, limits, &mut Each::default(), &Control::default()).unwrap();
     assert_eq!(made.bucket_of, [0, 1, 0, 1]);
 }
 
@@ -177,8 +198,9 @@ fn it_stops_when_told() {
     let control = Control::default();
     control.cancel();
     let limits = Limits { split: Split::Relaxed, max_attempts: None, min_bucket: 1 };
-    assert!(partition(space, 2, limits, &mut Each::default(), &control).is_err());
-    let space = Space::of(&table, table.attributes(), &Unstated);
-    let none = partition(space, 0, limits, &mut Each::default(), &Control::default()).unwrap();
+    assert!(partition_apart(space, 2, limits, &mut Each::default(), &control).is_err());
+    let space = || Space::of(&table, table.attributes(), &Unstated);
+    assert!(partition(space(), 2, limits, &mut InTurn(Each::default(), Tally::default()), &control).is_err());
+    let none = partition_apart(space(), 0, limits, &mut Each::default(), &Control::default()).unwrap();
     assert_eq!(none.buckets, 0);
 }

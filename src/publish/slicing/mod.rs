@@ -20,6 +20,7 @@ mod medoids;
 mod method;
 mod mixture;
 mod posterior;
+mod unmixed;
 
 pub use columns::{Bins, Columns, ColumnsError, NoColumns};
 pub use cover::is_cover;
@@ -30,9 +31,10 @@ pub use method::SlicingMethod;
 use self::counts::Bound;
 use self::mixture::Mixture;
 use self::posterior::Weights;
+use self::unmixed::{Mixed, Unmixed};
 use super::assign::Assignment;
 use super::generalize::{Generalization, NoClasses};
-use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally};
+use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally, Unfinished};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table, Terrain};
 use crate::privacy::{self, Population};
@@ -241,12 +243,21 @@ impl Slicing {
         let space = || self.space(table, stated);
         let limits = self.limits();
         let sensitive = table.column(self.sensitive);
-        let mixture = |l, weights| -> Result<Assignment, Unsliced> {
-            let bound = Bound { l, terrain: stated.terrain(self.sensitive) };
+        let mixture = |l, weights| {
+            let bound = || Bound { l, terrain: stated.terrain(self.sensitive) };
             let keys = keys_of(table, columns, boxes, self.sensitive, control)?;
-            let begun = Mixture::begin(&keys, sensitive, bound, weights, control)?;
-            let mut judge = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
-            Ok(partition::partition(space(), table.rows(), limits, &mut judge, control)?)
+            // the buckets of strict splits are boxes that have no value in common, and a row matches its own alone
+            let quasi_identifiers = self.dimensions.is_none_or(|dimensions| !dimensions.contains(self.sensitive));
+            let apart = self.split == Split::Strict && quasi_identifiers && boxes.iter().all(Option::is_none);
+            let begun = Unmixed::begin(&keys, sensitive, bound(), weights, apart);
+            let mut unmixed = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
+            let made = partition::partition_apart(space(), table.rows(), limits, &mut unmixed, control);
+            drop(unmixed);
+            match made {
+                Err(Unfinished::Unclear(Mixed)) => self.mixed(table, &keys, bound(), weights, stated, control),
+                Err(Unfinished::Cancelled) => Err(Cancelled.into()),
+                Ok(buckets) => Ok(buckets),
+            }
         };
         match &self.diversity {
             Diversity::Mixture(l) => mixture(*l, Weights::Shares),
@@ -258,12 +269,28 @@ impl Slicing {
                 let groups = (beside.count > 1).then_some(&beside);
                 let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
                 let all: Vec<u32> = (0..table.rows() as u32).collect();
-                if !judge.holds(&all) {
+                if !judge.holds(&all, &mut Tally::default()) {
                     return Err(self.worst(table, &beside));
                 }
-                Ok(partition::partition(space(), table.rows(), limits, &mut judge, control)?)
+                let made = partition::partition_apart(space(), table.rows(), limits, &mut judge, control);
+                made.map_err(|unfinished| unfinished.cancelled().into())
             }
         }
+    }
+
+    /// The tuple partition by a check that looks at all buckets which a row matches.
+    fn mixed(
+        &self,
+        table: &Table,
+        keys: &Keys,
+        bound: Bound,
+        weights: Weights,
+        stated: &dyn Stated,
+        control: &Control,
+    ) -> Result<Assignment, Unsliced> {
+        let begun = Mixture::begin(keys, table.column(self.sensitive), bound, weights, control)?;
+        let mut judge = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
+        Ok(partition::partition(self.space(table, stated), table.rows(), self.limits(), &mut judge, control)?)
     }
 
     /// Whether the whole table, as one bucket in these columns, holds: without that no slicing does.
@@ -294,9 +321,9 @@ impl Slicing {
         };
         let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
         let groups = (beside.count > 1).then_some(&beside);
-        let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
+        let judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
         let all: Vec<u32> = (0..table.rows() as u32).collect();
-        if judge.holds(&all) { Ok(()) } else { Err(self.worst(table, &beside)) }
+        if judge.holds(&all, &mut Tally::default()) { Ok(()) } else { Err(self.worst(table, &beside)) }
     }
 
     /// Where a sensitive value takes the largest share of the rows that are alike beside it.

@@ -414,14 +414,21 @@ proptest! {
             holds(false) && (!weighted || holds(true))
         };
         let expected = naive(&known, &space, split, attempts, least, holds);
-        match slicing.slice(&table, &stated, &Control::default()) {
-            Ok(sliced) => {
-                // in the order of closing
-                prop_assert_eq!(Some(members(&sliced.buckets)), expected);
-            }
-            Err(error) => {
-                prop_assert!(matches!(error, Unsliced::NotDiverse { .. }), "{error}");
-                prop_assert!(expected.is_none());
+        // with all buckets looked at, whether needed or not
+        let bound = Bound { l, terrain: stated.terrain(Attr(sensitive)) };
+        let weights = if weighted { Weights::SharesAndSizes } else { Weights::Shares };
+        let mixed = slicing.mixed(&table, &keys, bound, weights, &stated, &Control::default());
+        let sliced = slicing.slice(&table, &stated, &Control::default()).map(|sliced| sliced.buckets);
+        for buckets in [sliced, mixed] {
+            match buckets {
+                Ok(buckets) => {
+                    // in the order of closing
+                    prop_assert_eq!(Some(members(&buckets)), expected.clone());
+                }
+                Err(error) => {
+                    prop_assert!(matches!(error, Unsliced::NotDiverse { .. }), "{error}");
+                    prop_assert!(expected.is_none());
+                }
             }
         }
     }

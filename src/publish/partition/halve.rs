@@ -1,0 +1,294 @@
+//! Halving, level by level.
+
+use std::convert::Infallible;
+use std::mem;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Candidates, Limits, Scratch, Space};
+use crate::control::{Cancelled, Control};
+use crate::publish::assign::Assignment;
+
+/// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
+const SPARSE: usize = 16;
+
+/// They are not when there are at most so many: these stay near the processor wherever they are. Tests have small tables.
+pub(super) const NEAR: usize = if cfg!(test) { 1 } else { 1 << 10 };
+
+/// Buckets go to another processor only with at least so many rows together: handing over costs more than splitting a few.
+const TOGETHER: usize = if cfg!(test) { 1 } else { 1 << 12 };
+
+/// Says which splits are made, and is told what became of them.
+pub trait Judge {
+    /// Whether `bucket` may be split into `left` and `right`, rows rising. Buckets are numbered in the order of making: the whole
+    /// table is 0; of an allowed split the left half gets the next number, the right half the one after.
+    fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
+
+    /// `bucket` is not split any more.
+    fn closed(&mut self, _bucket: u32) {}
+
+    /// Rows are renumbered: what was row `order[row]` is `row` from now on.
+    fn reorder(&mut self, order: &[u32]);
+}
+
+/// Says which splits are made whatever becomes of other buckets.
+pub trait Apart: Sync {
+    /// What it counts in.
+    type Memory: Default + Send;
+
+    /// Why it cannot say: not without other buckets.
+    type Unclear: Send;
+
+    /// Whether a bucket may be split into `left` and `right`, rows rising.
+    ///
+    /// # Errors
+    /// When that depends on other buckets.
+    fn allows(&self, left: &[u32], right: &[u32], memory: &mut Self::Memory) -> Result<bool, Self::Unclear>;
+
+    /// The same once all buckets before it are split: each is a stretch of `order`. Says what it cannot say when that is not enough either.
+    ///
+    /// # Errors
+    /// As [`Self::allows`].
+    fn among(
+        &mut self,
+        unclear: Self::Unclear,
+        _halves: [&[u32]; 2],
+        _order: &[u32],
+        _memory: &mut Self::Memory,
+    ) -> Result<bool, Self::Unclear> {
+        Err(unclear)
+    }
+
+    /// The bucket that is this stretch of `order` is split at `middle`.
+    fn split(&mut self, _order: &[u32], _bucket: &Range<usize>, _middle: usize) {}
+
+    /// As [`Judge::reorder`].
+    fn reorder(&mut self, order: &[u32]);
+}
+
+/// Splits the rows of a table of `rows` rows as far as `limits` and `judge` allow: first in, first out; of each bucket the
+/// first split that is allowed. A bucket whose splits were all refused stays as it is.
+///
+/// The caller has checked the whole table. Buckets are numbered in the order in which they were closed. Nothing is drawn: rows
+/// of equal value are taken in the order of the table, which was permuted secretly.
+///
+/// # Errors
+/// [`Cancelled`] when told to stop.
+pub fn partition(
+    space: Space,
+    rows: usize,
+    limits: Limits,
+    judge: &mut impl Judge,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    partition_near(space, rows, limits, judge, NEAR, control)
+}
+
+/// The same, where rows are renumbered while buckets have more than `near` rows.
+pub(super) fn partition_near(
+    space: Space,
+    rows: usize,
+    limits: Limits,
+    judge: &mut impl Judge,
+    near: usize,
+    control: &Control,
+) -> Result<Assignment, Cancelled> {
+    let mut halving = Halving::of(space, rows, near);
+    let mut scratch = Scratch::default();
+    let (mut bucket, mut made) = (0, 1);
+    while !halving.open.is_empty() {
+        halving.renumber(|order| judge.reorder(order));
+        for range in mem::take(&mut halving.open) {
+            let rows = &mut halving.order[range.clone()];
+            let halves = halve::<Cancelled>(&halving.space, rows, limits, &mut scratch, control, |left, right| {
+                Ok(judge.allows(bucket, left, right))
+            })?;
+            match halves {
+                Some(_) => made += 2,
+                None => judge.closed(bucket),
+            }
+            halving.settle(range, halves, control)?;
+            bucket += 1;
+        }
+    }
+    debug_assert_eq!(bucket, made, "each that was made was looked at");
+    Ok(halving.assignment())
+}
+
+/// Why rows were not split.
+#[derive(Clone, Copy, Debug)]
+pub enum Unfinished<U> {
+    /// What the judge could not say.
+    Unclear(U),
+    /// It was told to stop.
+    Cancelled,
+}
+
+impl<U> From<Cancelled> for Unfinished<U> {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl Unfinished<Infallible> {
+    /// Of a judge who can always say.
+    #[must_use]
+    pub fn cancelled(self) -> Cancelled {
+        match self {
+            Self::Unclear(never) => match never {},
+            Self::Cancelled => Cancelled,
+        }
+    }
+}
+
+/// The same by a judge who looks at no other buckets: the same buckets, under the same numbers, by all processors.
+///
+/// # Errors
+/// [`Unfinished`] when the judge has to look at other buckets, or when told to stop.
+pub fn partition_apart<J: Apart>(
+    space: Space,
+    rows: usize,
+    limits: Limits,
+    judge: &mut J,
+    control: &Control,
+) -> Result<Assignment, Unfinished<J::Unclear>> {
+    let mut halving = Halving::of(space, rows, NEAR);
+    while !halving.open.is_empty() {
+        halving.renumber(|order| judge.reorder(order));
+        let (space, asked) = (&halving.space, &*judge);
+        let mut buckets = Vec::with_capacity(halving.open.len());
+        let (mut rest, mut before) = (&mut halving.order[..], 0);
+        for range in &halving.open {
+            let (bucket, after) = rest[range.start - before..].split_at_mut(range.len());
+            (rest, before) = (after, range.end);
+            buckets.push(bucket);
+        }
+        let several = TOGETHER * buckets.len() / rows;
+        let memory = || (Scratch::default(), J::Memory::default());
+        let halves =
+            buckets.into_par_iter().with_min_len(several.max(1)).map_init(memory, |(scratch, memory), rows| {
+                halve(space, rows, limits, scratch, control, |left, right| {
+                    asked.allows(left, right, memory).map_err(Unfinished::Unclear)
+                })
+            });
+        let halves: Vec<Result<Option<usize>, Unfinished<J::Unclear>>> = halves.collect();
+        for (range, halves) in mem::take(&mut halving.open).into_iter().zip(halves) {
+            let halves = match halves {
+                Err(Unfinished::Unclear(_)) => halving.among(range.clone(), limits, judge, control),
+                halves => halves,
+            }?;
+            if let Some(left) = halves {
+                judge.split(&halving.order, &range, range.start + left);
+            }
+            halving.settle(range, halves, control)?;
+        }
+    }
+    Ok(halving.assignment())
+}
+
+/// Puts the rows of the first allowed split of a bucket behind each other; how many are on its left.
+fn halve<E: From<Cancelled>>(
+    space: &Space,
+    rows: &mut [u32],
+    limits: Limits,
+    scratch: &mut Scratch,
+    control: &Control,
+    mut allows: impl FnMut(&[u32], &[u32]) -> Result<bool, E>,
+) -> Result<Option<usize>, E> {
+    control.check()?;
+    if rows.len() / 2 < limits.min_bucket {
+        return Ok(None);
+    }
+    let mut candidates = Candidates::of(space, limits.split, rows, scratch);
+    for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
+        let Some((left, right)) = candidates.next_split() else { break };
+        control.check()?;
+        if left.len().min(right.len()) >= limits.min_bucket && allows(left, right)? {
+            let middle = left.len();
+            rows[..middle].copy_from_slice(&scratch.left);
+            rows[middle..].copy_from_slice(&scratch.right);
+            return Ok(Some(middle));
+        }
+    }
+    Ok(None)
+}
+
+/// Rows on their way to buckets.
+struct Halving {
+    space: Space,
+    /// The rows of buckets, one bucket behind the other.
+    order: Vec<u32>,
+    /// What rows are called outside of here, once they were renumbered.
+    outside: Option<Vec<u32>>,
+    /// The rows of a bucket when they were, and when they are again to be few among these.
+    among: usize,
+    near: usize,
+    /// Where the buckets stand that may still be split, all of one level.
+    open: Vec<Range<usize>>,
+    bucket_of: Vec<u32>,
+    closed: u32,
+}
+
+impl Halving {
+    fn of(space: Space, rows: usize, near: usize) -> Self {
+        let order = (0..rows as u32).collect();
+        let open = if rows > 0 { vec![0..rows] } else { Vec::new() };
+        Self { space, order, outside: None, among: rows, near, open, bucket_of: vec![0; rows], closed: 0 }
+    }
+
+    /// Renumbers rows where those of the buckets of a level have become few.
+    fn renumber(&mut self, mut told: impl FnMut(&[u32])) {
+        let largest = self.open.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        if largest <= self.near || largest > self.among / SPARSE {
+            return;
+        }
+        self.among = largest;
+        self.space.reorder(&self.order);
+        told(&self.order);
+        self.outside = Some(match self.outside.take() {
+            None => self.order.clone(),
+            Some(outside) => self.order.iter().map(|&row| outside[row as usize]).collect(),
+        });
+        self.order.iter_mut().zip(0..).for_each(|(row, at)| *row = at);
+    }
+
+    /// Halves a bucket with a look at those before it.
+    fn among<J: Apart>(
+        &mut self,
+        bucket: Range<usize>,
+        limits: Limits,
+        judge: &mut J,
+        control: &Control,
+    ) -> Result<Option<usize>, Unfinished<J::Unclear>> {
+        let (mut scratch, mut memory) = (Scratch::default(), J::Memory::default());
+        let mut rows = self.order[bucket.clone()].to_vec();
+        let halves = halve(&self.space, &mut rows, limits, &mut scratch, control, |left, right| {
+            judge
+                .allows(left, right, &mut memory)
+                .or_else(|unclear| judge.among(unclear, [left, right], &self.order, &mut memory))
+                .map_err(Unfinished::Unclear)
+        });
+        self.order[bucket].copy_from_slice(&rows);
+        halves
+    }
+
+    /// Opens the halves of a bucket, or closes it.
+    fn settle(&mut self, bucket: Range<usize>, halves: Option<usize>, control: &Control) -> Result<(), Cancelled> {
+        if let Some(left) = halves {
+            let middle = bucket.start + left;
+            self.open.extend([bucket.start..middle, middle..bucket.end]);
+            return Ok(());
+        }
+        for &row in &self.order[bucket.clone()] {
+            let row = self.outside.as_ref().map_or(row, |outside| outside[row as usize]);
+            self.bucket_of[row as usize] = self.closed;
+        }
+        self.closed += 1;
+        control.advance(bucket.len() as u64)
+    }
+
+    fn assignment(self) -> Assignment {
+        Assignment { bucket_of: self.bucket_of, buckets: self.closed }
+    }
+}

@@ -1,0 +1,328 @@
+//! Mixtures, as far as they can be judged bucket by bucket.
+//!
+//! While no bucket is bad alone, a split into halves that are not bad either makes no mixture worse: a mixture of good buckets is
+//! good. And a half that is bad for a row which matches no other bucket is refused, whatever else there is. Of a table of many attributes, of
+//! which few rows are alike, that decides nearly every split, and buckets can be split side by side. Where it does not, the mixtures of
+//! single rows are looked at, when all buckets before have been split; where these hold, a bad bucket may come to be, and [`super::mixture`]
+//! begins anew, with all buckets that all rows match.
+//!
+//! Which buckets a row matches is asked of the few rows that have one of its rarer values. While buckets are split side by side they are
+//! asked for as they were when their level began: whatever they are split into matches no more.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use ahash::RandomState;
+use smallvec::SmallVec;
+
+use super::counts::{Bound, Counts, Kept, Trial};
+use super::keys::Keys;
+use super::posterior::{Judge, Weighed, Weights};
+use crate::microdata::{Codes, Column};
+use crate::publish::partition::{Apart, Groups, Tally};
+
+/// Rows are asked for their buckets through values that at most so many have; those with rarer values first.
+const RARE: [u32; 3] = [1, 16, 1024];
+
+/// So many rows of a half are asked before others have a say.
+const ASKED: usize = 64;
+
+/// Rows are looked at for the mixtures of others so many times each, on average, before all buckets are looked at, which hardly takes longer.
+const LOOKS: u64 = 64;
+
+/// Allows the splits that no other bucket has a say in.
+pub(super) struct Unmixed<'a> {
+    keys: Cow<'a, Keys>,
+    codes: Cow<'a, Codes>,
+    values: usize,
+    judge: Judge,
+    /// Whether every row matches its own bucket alone, however buckets are split.
+    apart: bool,
+    /// Of each row, how many have the value of it that fewest have.
+    rarest: Vec<u32>,
+    /// The bucket of each row, by where it begins, and where each bucket ends.
+    place: Vec<u32>,
+    ends: Vec<u32>,
+    /// How often rows may still be looked at for the mixtures of others.
+    looks: u64,
+    halves: [Trial; 2],
+    /// Never waited for: whoever judges side by side looks at no others.
+    others: Mutex<Others>,
+    /// The rows with each value, by column; of rows as they are called now.
+    having: OnceLock<Vec<Having>>,
+}
+
+/// Other buckets have a say.
+pub(super) struct Mixed;
+
+/// The counts of buckets that rows of others were found to match.
+struct Others {
+    /// By where they begin.
+    kept: HashMap<u32, Kept, RandomState>,
+    trial: Trial,
+}
+
+/// The rows with each value of a column.
+struct Having {
+    rows: Vec<u32>,
+    /// Where those of a value end.
+    ends: Vec<u32>,
+}
+
+#[derive(Default)]
+pub(super) struct Memory {
+    tally: Tally,
+    /// The values beside the sensitive attribute for which a half is bad, rising.
+    bad: Vec<u32>,
+    /// The buckets that a row may match beside its own, and those with one of its values.
+    matching: Vec<u32>,
+    with_value: Vec<u32>,
+}
+
+impl Having {
+    fn of(column: &Groups) -> Self {
+        let mut ends = vec![0_u32; column.count as usize + 1];
+        column.of_row.iter().for_each(|&value| ends[value as usize + 1] += 1);
+        let mut start = 0;
+        ends.iter_mut().for_each(|end| {
+            start += *end;
+            *end = start;
+        });
+        let mut rows = vec![0; column.of_row.len()];
+        for (row, &value) in (0..).zip(&column.of_row) {
+            rows[ends[value as usize] as usize] = row;
+            ends[value as usize] += 1;
+        }
+        Self { rows, ends }
+    }
+
+    fn rows(&self, value: u32) -> &[u32] {
+        let start = value.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.rows[start as usize..self.ends[value as usize] as usize]
+    }
+}
+
+impl<'a> Unmixed<'a> {
+    /// Begins with the whole table as one bucket; `None` when that is not diverse. `apart`: every row matches its own bucket
+    /// alone, however buckets are split.
+    pub(super) fn begin(
+        keys: &'a Keys,
+        sensitive: &'a Column,
+        bound: Bound,
+        weights: Weights,
+        apart: bool,
+    ) -> Option<Self> {
+        let rows = sensitive.codes.len();
+        let mut rarest = vec![u32::MAX; rows];
+        for column in columns(keys) {
+            let mut rows_with = vec![0_u32; column.count as usize];
+            column.of_row.iter().for_each(|&value| rows_with[value as usize] += 1);
+            rarest
+                .iter_mut()
+                .zip(&column.of_row)
+                .for_each(|(least, &value)| *least = rows_with[value as usize].min(*least));
+        }
+        let (keys, codes) = (Cow::Borrowed(keys), Cow::Borrowed(&sensitive.codes));
+        let values = sensitive.domain.len();
+        let begun = Self {
+            codes,
+            values,
+            judge: Judge::new(bound, weights, values),
+            apart,
+            rarest,
+            place: vec![0; rows],
+            ends: vec![rows as u32; rows],
+            looks: LOOKS * rows as u64,
+            halves: [Trial::new(&keys), Trial::new(&keys)],
+            others: Mutex::new(Others { kept: HashMap::default(), trial: Trial::new(&keys) }),
+            keys,
+            having: OnceLock::new(),
+        };
+        let all: Vec<u32> = (0..rows as u32).collect();
+        let mut memory = Memory::default();
+        begun.count(&all, &mut memory);
+        memory.bad.is_empty().then_some(begun)
+    }
+
+    /// For what a half is bad.
+    fn count(&self, half: &[u32], Memory { tally, bad, .. }: &mut Memory) {
+        bad.clear();
+        let groups = (self.keys.beside.count > 1).then_some(&self.keys.beside);
+        tally.groups(half, groups, &self.codes, self.values, |beside, counts| {
+            if !self.judge.bound().holds(counts) {
+                bad.push(beside);
+            }
+            true
+        });
+    }
+
+    /// Whether a row for which a half is bad matches no other bucket, and not the other half.
+    fn refuses(&self, half: &[u32], other: &[u32], memory: &mut Memory) -> bool {
+        if self.apart {
+            return true;
+        }
+        let mut asked = 0;
+        let mut before = 0;
+        for rare in RARE {
+            for &row in half.iter().filter(|row| (before..rare).contains(&(self.rarest[**row as usize] - 1))) {
+                if memory.bad.binary_search(&self.keys.beside.of_row[row as usize]).is_err() {
+                    continue;
+                }
+                if rare == 1 || self.matches_one(row, other, memory) {
+                    return true;
+                }
+                asked += 1;
+                if asked == ASKED {
+                    return false;
+                }
+            }
+            before = rare;
+        }
+        false
+    }
+
+    fn having(&self) -> &[Having] {
+        self.having.get_or_init(|| columns(&self.keys).map(Having::of).collect())
+    }
+
+    /// Whether `row` surely matches no bucket but its own, and of that not the half `other`. One of its values is rare.
+    fn matches_one(&self, row: u32, other: &[u32], Memory { matching, with_value, .. }: &mut Memory) -> bool {
+        let most = RARE[RARE.len() - 1] as usize;
+        let own = self.place[row as usize];
+        let (mut first, mut in_other) = (true, true);
+        for (column, having) in columns(&self.keys).zip(self.having()) {
+            let rows = having.rows(column.of_row[row as usize]);
+            if rows.len() > most {
+                continue;
+            }
+            with_value.clear();
+            let mut has_other = false;
+            for &row in rows {
+                let place = self.place[row as usize];
+                if place == own {
+                    has_other = has_other || other.binary_search(&row).is_ok();
+                } else {
+                    with_value.push(place);
+                }
+            }
+            in_other &= has_other;
+            with_value.sort_unstable();
+            if first {
+                with_value.dedup();
+                std::mem::swap(matching, with_value);
+                first = false;
+            } else {
+                matching.retain(|bucket| with_value.binary_search(bucket).is_ok());
+            }
+            if !in_other && matching.is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Unmixed<'_> {
+    /// Whether the mixture of `row`, whose bucket is split into the halves under trial, fails; `None` when that takes too many looks.
+    fn fails(&mut self, row: u32, order: &[u32]) -> Option<bool> {
+        let beside = self.keys.beside.of_row[row as usize];
+        let values: SmallVec<[u32; 8]> = self.keys.others.iter().map(|other| other.of_row[row as usize]).collect();
+        let rows_with =
+            columns(&self.keys).zip(self.having()).map(|(column, having)| having.rows(column.of_row[row as usize]));
+        let fewest = rows_with.min_by_key(|rows| rows.len())?;
+        let own = self.place[row as usize];
+        let mut places: Vec<u32> = fewest.iter().map(|&row| self.place[row as usize]).filter(|of| *of != own).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut looks = fewest.len() as u64;
+        let Others { kept, trial } = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for &place in &places {
+            kept.entry(place).or_insert_with(|| {
+                let rows = &order[place as usize..self.ends[place as usize] as usize];
+                looks += rows.len() as u64;
+                trial.count(rows, &self.keys, &self.codes, self.values, self.judge.bound());
+                trial.kept()
+            });
+        }
+        self.looks = self.looks.checked_sub(looks)?;
+        let matches = |bucket: &dyn Counts| {
+            !bucket.sensitive(beside).is_empty()
+                && values.iter().enumerate().all(|(at, &value)| bucket.rows_with(at, value) > 0)
+        };
+        let others = places.iter().filter_map(|place| kept.get(place)).map(|kept| kept as &dyn Counts);
+        let halves = self.halves.iter().map(|half| half as &dyn Counts);
+        let matching = others.chain(halves).filter(|bucket| matches(*bucket));
+        let matching: Vec<Weighed<'_>> = matching.map(|bucket| Weighed::of(&values, bucket)).collect();
+        Some(!self.judge.holds(&values, beside, &matching))
+    }
+}
+
+/// Whatever a row is known by.
+fn columns(keys: &Keys) -> impl Iterator<Item = &Groups> {
+    keys.others.iter().chain([&keys.beside])
+}
+
+impl Apart for Unmixed<'_> {
+    type Memory = Memory;
+    type Unclear = Mixed;
+
+    fn allows(&self, left: &[u32], right: &[u32], memory: &mut Memory) -> Result<bool, Mixed> {
+        let mut clear = true;
+        for (half, other) in [(left, right), (right, left)] {
+            self.count(half, memory);
+            if !memory.bad.is_empty() {
+                if self.refuses(half, other, memory) {
+                    return Ok(false);
+                }
+                clear = false;
+            }
+        }
+        if clear { Ok(true) } else { Err(Mixed) }
+    }
+
+    fn among(
+        &mut self,
+        Mixed: Mixed,
+        [left, right]: [&[u32]; 2],
+        order: &[u32],
+        memory: &mut Memory,
+    ) -> Result<bool, Mixed> {
+        for (trial, half) in self.halves.iter_mut().zip([left, right]) {
+            trial.count(half, &self.keys, &self.codes, self.values, self.judge.bound());
+        }
+        for half in [left, right] {
+            self.count(half, memory);
+            let keys = &self.keys;
+            let is_bad = |row: &&u32| memory.bad.binary_search(&keys.beside.of_row[**row as usize]).is_ok();
+            let mut bad: Vec<u32> = half.iter().filter(is_bad).copied().collect();
+            // those that match the fewest buckets first
+            bad.sort_by_key(|&row| self.rarest[row as usize]);
+            bad.truncate(ASKED);
+            for row in bad {
+                match self.fails(row, order) {
+                    Some(true) => return Ok(false),
+                    Some(false) => {}
+                    None => return Err(Mixed),
+                }
+            }
+        }
+        Err(Mixed)
+    }
+
+    fn split(&mut self, order: &[u32], bucket: &Range<usize>, middle: usize) {
+        order[middle..bucket.end].iter().for_each(|&row| self.place[row as usize] = middle as u32);
+        self.ends[bucket.start] = middle as u32;
+        self.ends[middle] = bucket.end as u32;
+        self.others.get_mut().unwrap_or_else(PoisonError::into_inner).kept.remove(&(bucket.start as u32));
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        let gather = |of: &[u32]| order.iter().map(|&row| of[row as usize]).collect();
+        (self.rarest, self.place) = (gather(&self.rarest), gather(&self.place));
+        self.keys = Cow::Owned(self.keys.gather(order));
+        self.codes = Cow::Owned(self.codes.gather(order));
+        self.having = OnceLock::new();
+    }
+}
