@@ -76,6 +76,10 @@ fn mixture(l: u64) -> Diversity {
     Diversity::Mixture(Ratio::new(l, 1).unwrap())
 }
 
+fn weighted(l: u64) -> Diversity {
+    Diversity::MixtureWeighted(Ratio::new(l, 1).unwrap())
+}
+
 fn alone(l: u64) -> Diversity {
     Diversity::Bucket(vec![Guarantee::LDiversity { l }])
 }
@@ -106,6 +110,40 @@ fn settings(criterion: &mut Criterion) {
         bench("OCC-7 c=7", &seven, Columns::Count(7), 5, Some(1));
         bench("OCC-15 bucketization", &fifteen, bucketization(), 5, Some(1));
         bench("OCC-15 c=5", &fifteen, Columns::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
+    }
+}
+
+/// Columns of all attributes that share some: two, of which one has the occupation, and four, of which two have it.
+fn covers(table: &Table) -> [(&'static str, u64, Vec<AttrSet>); 2] {
+    let set = |names: &[&str]| -> AttrSet { names.iter().map(|name| attr(table, name)).collect() };
+    let beside = table.attributes().without(attr(table, "occupation"));
+    let (sex, race) = (set(&["sex", "occupation"]), set(&["race", "occupation"]));
+    let people = set(&["age", "workclass", "fnlwgt", "education", "education-num", "race"]);
+    let lives = set(&[
+        "age",
+        "marital-status",
+        "relationship",
+        "capital-gain",
+        "capital-loss",
+        "hours-per-week",
+        "native-country",
+        "income",
+    ]);
+    [("2 shared columns", 3, vec![beside, sex]), ("4 shared columns", 2, vec![people, lives, race, sex])]
+}
+
+/// The diversities, by their names.
+type Diverse = (&'static str, fn(u64) -> Diversity);
+const DIVERSE: [Diverse; 3] = [("bucket", alone), ("mixture", mixture), ("weighted", weighted)];
+
+/// Columns that share attributes.
+fn shared(criterion: &mut Criterion) {
+    let table = adult();
+    for (setting, l, columns) in covers(&table) {
+        for (name, diversity) in DIVERSE {
+            let slicing = slicing(&table, Columns::Explicit(columns.clone()), diversity(l), None);
+            slice(criterion, &format!("{name}/OCC-15 {setting}, l={l}"), &table, &slicing);
+        }
     }
 }
 
@@ -143,6 +181,17 @@ fn large(_: &mut Criterion) {
             growth(&format!("slicing, {name}, 15 attributes, c={count}, l=5"), |rows| {
                 let table = of(rows);
                 let slicing = slicing(table, Columns::SensitiveWidth { count, width: 1 }, diversity(5), None);
+                let sliced = slicing.slice(table, &Unstated, &Control::default());
+                black_box(sliced.map_err(|error| error.to_string()).unwrap().buckets.buckets);
+            });
+        }
+    }
+    for (setting, l, _) in covers(&adult) {
+        for (name, diversity) in DIVERSE {
+            growth(&format!("slicing, {name}, 15 attributes, {setting}, l={l}"), |rows| {
+                let table = of(rows);
+                let columns = covers(table).into_iter().find(|(of, ..)| *of == setting).unwrap().2;
+                let slicing = slicing(table, Columns::Explicit(columns), diversity(l), None);
                 let sliced = slicing.slice(table, &Unstated, &Control::default());
                 black_box(sliced.map_err(|error| error.to_string()).unwrap().buckets.buckets);
             });
@@ -202,5 +251,5 @@ fn configured() -> Criterion {
         .measurement_time(Duration::from_secs(2))
 }
 
-criterion_group! { name = benches; config = configured(); targets = settings, others, large }
+criterion_group! { name = benches; config = configured(); targets = settings, shared, others, large }
 criterion_main!(benches);

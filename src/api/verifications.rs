@@ -429,7 +429,7 @@ impl Shelved {
             let read = room.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(Stopped::Refused)?);
         }
-        Ok((Material::of_release(&tables, files).map_err(refused)?, room))
+        Ok((Material::of(&tables, files, false).map_err(refused)?, room))
     }
 }
 

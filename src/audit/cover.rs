@@ -31,20 +31,31 @@ const NEAR: f64 = 1e-9;
 
 /// The values of each attribute, numbered over all parts and the original.
 #[derive(Default)]
-struct Numbers(AHashMap<(Attr, Option<Vec<u8>>), u32>);
+pub(super) struct Numbers(AHashMap<(Attr, Option<Vec<u8>>), u32>);
 
 impl Numbers {
-    fn of(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
+    pub(super) fn of(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry((attr, value.map(<[u8]>::to_vec))).or_insert(next)
+    }
+
+    /// The values, by their numbers.
+    pub(super) fn values(&self) -> Vec<Option<&[u8]>> {
+        let mut values = vec![None; self.0.len()];
+        self.0.iter().for_each(|((_, value), &number)| values[number as usize] = value.as_deref());
+        values
     }
 }
 
 /// How often each tuple occurs.
 type Tuples = BTreeMap<Vec<u32>, u64>;
 
+/// A column as it was read: its attributes, the sensitive one last, each with the number of the value of every row.
+pub(super) type Numbered = Vec<(Attr, Vec<u32>)>;
+
 /// A bucket, column by column.
-struct Bucket {
+#[derive(Default)]
+pub(super) struct Bucket {
     rows: u64,
     columns: Vec<Tuples>,
     /// How many combinations some of its columns have.
@@ -54,55 +65,87 @@ struct Bucket {
 }
 
 /// A sliced table in columns that share attributes.
-struct Covered {
+pub(super) struct Covered {
     sensitive: Attr,
     /// The attributes of each column in the order of its tuples, the sensitive one last.
     columns: Vec<Vec<Attr>>,
-    buckets: BTreeMap<u32, Bucket>,
+    pub(super) buckets: BTreeMap<u32, Bucket>,
     ruled_out: AHashSet<u32>,
 }
 
 /// A sensitive value, and what it weighs: a product of counts, divided by another.
-type Weight = (u32, BigUint, BigUint);
-/// The same in small numbers, and of whatever is known.
-type Weighed = (u32, u128, u128);
-type Known = BTreeMap<Vec<u32>, Vec<Weighed>>;
+pub(super) type Weight = (u32, BigUint, BigUint);
+/// The same in small numbers: what values weigh, by what that is divided by; and of whatever is known.
+pub(super) type Weighed = BTreeMap<(u32, u128), u128>;
+pub(super) type Known = BTreeMap<Vec<u32>, Weighed>;
 /// What is known of some attributes, and what it weighs.
 type Joined = Vec<(Vec<u32>, u128, u128)>;
+
+/// Weights, as products or divided.
+pub(super) fn weights(weighed: &Weighed, divided: bool) -> Vec<Weight> {
+    let weight = |(&(value, over), &times): (&(u32, u128), &u128)| -> Weight {
+        (value, times.into(), if divided { over.into() } else { 1_u32.into() })
+    };
+    weighed.iter().map(weight).collect()
+}
+
+/// Sets of attributes in an order in which what each shares with those before stands in one of these, with what that is: always the next
+/// that shares most (maximum cardinality search); `None` when that is no such order, as then there is none.
+pub(super) fn tree(sets: &[AttrSet]) -> Option<Vec<(usize, AttrSet)>> {
+    let (mut left, mut marked) = ((0..sets.len()).collect::<Vec<usize>>(), AttrSet::EMPTY);
+    let mut order = Vec::<(usize, AttrSet)>::new();
+    while let Some(place) = (0..left.len()).max_by_key(|&at| sets[left[at]].intersection(marked).len()) {
+        let next = left.remove(place);
+        let shared = sets[next].intersection(marked);
+        if !order.is_empty() && !order.iter().any(|(before, _)| shared.is_subset(sets[*before])) {
+            return None;
+        }
+        marked = marked.union(sets[next]);
+        order.push((next, shared));
+    }
+    Some(order)
+}
 
 fn set(attrs: &[Attr]) -> AttrSet {
     attrs.iter().copied().collect()
 }
 
 impl Covered {
+    /// The columns, as they were read, with the bucket of each row.
+    pub(super) fn of_columns(columns: &[(Numbered, Vec<u32>)], sensitive: Attr) -> Self {
+        let mut buckets: BTreeMap<u32, Bucket> = BTreeMap::new();
+        for (at, (numbered, labels)) in columns.iter().enumerate() {
+            for (row, &label) in labels.iter().enumerate() {
+                let bucket = buckets.entry(label).or_default();
+                bucket.columns.resize(columns.len(), Tuples::new());
+                bucket.rows += u64::from(at == 0);
+                let tuple = numbered.iter().map(|(_, numbers)| numbers[row]).collect();
+                *bucket.columns[at].entry(tuple).or_default() += 1;
+            }
+        }
+        let columns = columns.iter().map(|(numbered, _)| numbered.iter().map(|(attr, _)| *attr).collect()).collect();
+        Self { sensitive, columns, buckets, ruled_out: AHashSet::new() }
+    }
+
     fn of(read: &[ReadPart], sensitive: Attr, numbers: &mut Numbers) -> Option<Self> {
-        let mut covered = Self { sensitive, columns: Vec::new(), buckets: BTreeMap::new(), ruled_out: AHashSet::new() };
-        for (at, part) in read.iter().enumerate() {
+        let (mut shown, mut ruled_out) = (Vec::with_capacity(read.len()), AHashSet::new());
+        for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();
             columns.sort_by_key(|column| column.attribute == sensitive);
-            let mut known = Vec::with_capacity(columns.len());
+            let mut numbered = Numbered::with_capacity(columns.len());
             for column in &columns {
                 let cells = column.cells.as_ref()?.iter();
-                known.push(cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect::<Vec<u32>>());
+                let known: Vec<u32> =
+                    cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
+                if column.attribute == sensitive {
+                    ruled_out.extend(column.stated.ruled_out.iter().map(|&code| known[code as usize]));
+                }
+                let rows = (0..part.rows).map(|row| known[column.codes.get(row) as usize]);
+                numbered.push((column.attribute, rows.collect()));
             }
-            if let Some((column, known)) = columns.iter().zip(&known).find(|(column, _)| column.attribute == sensitive)
-            {
-                covered.ruled_out.extend(column.stated.ruled_out.iter().map(|&code| known[code as usize]));
-            }
-            for (row, &label) in part.labels.as_ref()?.iter().enumerate() {
-                let tuple = columns.iter().zip(&known).map(|(column, known)| known[column.codes.get(row) as usize]);
-                let bucket = covered.buckets.entry(label).or_insert_with(|| Bucket {
-                    rows: 0,
-                    columns: vec![Tuples::new(); read.len()],
-                    joins: RefCell::default(),
-                    margins: RefCell::default(),
-                });
-                bucket.rows += u64::from(at == 0);
-                *bucket.columns[at].entry(tuple.collect()).or_default() += 1;
-            }
-            covered.columns.push(columns.iter().map(|column| column.attribute).collect());
+            shown.push((numbered, part.labels.as_ref()?.clone()));
         }
-        Some(covered)
+        Some(Self { ruled_out, ..Self::of_columns(&shown, sensitive) })
     }
 
     /// The columns with the sensitive attribute, and the others.
@@ -118,23 +161,10 @@ impl Covered {
         (1..1_u32 << with.len()).map(|mask| chosen(mask).collect()).collect()
     }
 
-    /// Columns in an order in which what each shares with those before stands in one of these, with what that is: always the next that
-    /// shares most (maximum cardinality search); `None` when that is no such order, as then there is none.
-    fn order(&self, columns: &[usize]) -> Option<Vec<(usize, AttrSet)>> {
-        let (mut left, mut marked, mut order) = (columns.to_vec(), AttrSet::EMPTY, Vec::<(usize, AttrSet)>::new());
-        while let Some(place) =
-            (0..left.len()).max_by_key(|&at| set(&self.columns[left[at]]).intersection(marked).len())
-        {
-            let column = left.remove(place);
-            let here = set(&self.columns[column]);
-            let shared = here.intersection(marked);
-            if !order.is_empty() && !order.iter().any(|(before, _)| shared.is_subset(set(&self.columns[*before]))) {
-                return None;
-            }
-            marked = marked.union(here);
-            order.push((column, shared));
-        }
-        Some(order)
+    /// Columns as a [`tree`], with what each shares with those before.
+    pub(super) fn order(&self, columns: &[usize]) -> Option<Vec<(usize, AttrSet)>> {
+        let sets: Vec<AttrSet> = columns.iter().map(|&column| set(&self.columns[column])).collect();
+        Some(tree(&sets)?.into_iter().map(|(at, shared)| (columns[at], shared)).collect())
     }
 
     /// What stands in some attributes of a tuple, these rising.
@@ -157,7 +187,7 @@ impl Covered {
     }
 
     /// Columns of a bucket agree on what they share.
-    fn agree(&self, bucket: &Bucket) -> bool {
+    pub(super) fn agree(&self, bucket: &Bucket) -> bool {
         let projected = |column: usize, shared: AttrSet| {
             let mut tuples = Tuples::new();
             for (tuple, rows) in &bucket.columns[column] {
@@ -173,9 +203,14 @@ impl Covered {
         })
     }
 
-    /// All that can be known of the columns of a choice in a bucket, with the weights of sensitive values: as products, and what these are
-    /// divided by. `None` where there is too much of it.
-    fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)]) -> Option<Known> {
+    /// All that can be known of some attributes, in a bucket and by the columns of a choice, with the weights of sensitive values: as
+    /// products, and what these are divided by. With the attributes, in the order in which they are told. `None` where there is too much.
+    pub(super) fn known(
+        &self,
+        bucket: &Bucket,
+        order: &[(usize, AttrSet)],
+        of: AttrSet,
+    ) -> Option<(Vec<Attr>, Known)> {
         // attributes known so far, in the order in which they came, with the weight of each combination
         let (mut attrs, mut rows): (Vec<Attr>, Joined) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {
@@ -206,12 +241,14 @@ impl Covered {
             rows = joined;
         }
         let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
+        let told: Vec<usize> = (0..attrs.len()).filter(|&at| at != sensitive && of.contains(attrs[at])).collect();
         let mut known = Known::new();
-        for (mut tuple, times, over) in rows {
-            let value = tuple.remove(sensitive);
-            known.entry(tuple).or_default().push((value, times, over));
+        for (tuple, times, over) in rows {
+            let weighed = known.entry(told.iter().map(|&at| tuple[at]).collect()).or_default();
+            let sum = weighed.entry((tuple[sensitive], over)).or_default();
+            *sum = sum.checked_add(times)?;
         }
-        Some(known)
+        Some((told.into_iter().map(|at| attrs[at]).collect(), known))
     }
 
     /// How many combinations columns have in a bucket: column after column, of what is still asked for.
@@ -257,7 +294,7 @@ impl Covered {
     }
 
     /// Whether no value has more than 1/l of all weights; values that can be ruled out are held against all, others against what is left.
-    fn keeps(&self, l: Ratio, weights: &[Weight]) -> bool {
+    pub(super) fn keeps(&self, l: Ratio, weights: &[Weight]) -> bool {
         let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
         let logarithms: Vec<f64> = weights.iter().map(|(_, times, over)| ln(times) - ln(over)).collect();
         let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -295,7 +332,7 @@ impl Covered {
     }
 
     /// The largest share of a value, in lowest terms; what does not fit is rounded.
-    fn largest(&self, weights: &[Weight]) -> (u64, u64) {
+    pub(super) fn largest(&self, weights: &[Weight]) -> (u64, u64) {
         let (sums, all, left) = self.exact(weights);
         let shares = sums.iter().map(|(value, sum)| (sum, if self.ruled_out.contains(value) { &all } else { &left }));
         let largest = shares.reduce(|a, b| if b.0 * a.1 > a.0 * b.1 { b } else { a });
@@ -338,8 +375,8 @@ pub(super) fn check(
         findings.fail(CheckName::Buckets, "columns do not agree on the attributes that they share");
     }
     let (with, without) = covered.sides();
-    let tree = |chosen: &Vec<usize>| covered.order(&[&without[..], chosen].concat());
-    let trees: Option<Vec<_>> = covered.choices().iter().map(tree).collect();
+    let ordered = |chosen: &Vec<usize>| covered.order(&[&without[..], chosen].concat());
+    let trees: Option<Vec<_>> = covered.choices().iter().map(ordered).collect();
     let needed = match claim.diversity {
         SlicedDiversity::Bucket => with.len() > 1,
         SlicedDiversity::Mixture => false,
@@ -375,7 +412,8 @@ fn alone(
             let order = covered.order(chosen);
             let divided = order.is_some() && chosen.len() > 1;
             let order = order.unwrap_or_else(|| covered.as_they_stand(chosen));
-            let Some(known) = covered.known(bucket, &order) else {
+            let all = chosen.iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&covered.columns[*of])));
+            let Some((_, known)) = covered.known(bucket, &order, all) else {
                 findings.fail(CheckName::Guarantee, "a bucket has too many combinations of rows to be looked at");
                 return Ok(());
             };
@@ -384,10 +422,7 @@ fn alone(
                     control.check()?;
                 }
                 for way in if divided { &[false, true][..] } else { &[false] } {
-                    let weight = |&(value, times, over): &Weighed| -> Weight {
-                        (value, times.into(), if *way { over.into() } else { 1_u32.into() })
-                    };
-                    let weights: Vec<Weight> = weighed.iter().map(weight).collect();
+                    let weights = weights(weighed, *way);
                     *tallies.entry(covered.largest(&weights)).or_default() += 1;
                     kept &= covered.keeps(claim.l, &weights);
                 }

@@ -292,7 +292,7 @@ const fn needs_column(guarantee: Guarantee) -> bool {
 }
 
 /// The larger share; of equal ones that of the smaller class.
-fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+pub(super) fn worse(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     let (left, right) = (u128::from(a.0) * u128::from(b.1), u128::from(b.0) * u128::from(a.1));
     match left.cmp(&right) {
         std::cmp::Ordering::Less => b,

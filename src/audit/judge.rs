@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::fit;
 use super::given::{GivenPart, GivenTable};
 use super::groups::{Breaks, Classes, Measured};
+use super::overlapping::{self, Told};
 use super::rules::followed;
 use super::thresholds::Bound;
 use super::together::Together;
@@ -132,13 +133,25 @@ pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<Verdict, 
     let mut remarks = Vec::new();
     let together = Together::of(submission, &mut findings, &mut remarks, control)?;
     let mut tables = fit::check(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
+    let unlike = |table: &GivenTable| if table.overlaps() { overlapping::agree(table).err() } else { None };
     let mut bench = Bench {
         submission,
         together,
         schemas: submission.tables.iter().map(GivenTable::attributes).collect(),
+        unlike: submission.tables.iter().map(unlike).collect(),
         seen: BTreeMap::new(),
         control,
     };
+    for why in bench.unlike.iter().flatten() {
+        findings.fail(CheckName::Buckets, why.clone());
+    }
+    for table in submission.tables.iter().filter(|table| table.overlaps()) {
+        let detail = format!(
+            "parts of table {} share attributes: what they say together is judged bucket by bucket, as long as nothing else ties their rows",
+            table.name
+        );
+        remarks.push(("columns-share-attributes", detail));
+    }
     let mut rules = Vec::new();
     for rule in submission.rules {
         control.check()?;
@@ -182,6 +195,8 @@ struct Bench<'a> {
     together: Option<Together<'a>>,
     /// The attributes of each table.
     schemas: Vec<AttrSet>,
+    /// Why the parts of a table that share attributes cannot be put together.
+    unlike: Vec<Option<String>>,
     /// What the classes showed that were looked at.
     seen: BTreeMap<Place, Measured>,
     control: &'a Control,
@@ -224,12 +239,12 @@ impl Bench<'_> {
         }
         // a combination, or some of it, is one value where that stands in one part of one table and nowhere else
         let parts = self.submission.tables.iter().flat_map(|table| &table.parts);
-        let mut within: Vec<AttrSet> = parts.map(|part| part.attributes().intersection(sensitive)).collect();
+        let mut within: Vec<AttrSet> = parts.clone().map(|part| part.attributes().intersection(sensitive)).collect();
         within.retain(|some| some.len() > 1 && g.covers_combinations());
         within.sort_unstable_by_key(|some| (some.len(), *some));
         within.dedup();
         for some in within {
-            let lone = self.schemas.iter().filter(|schema| schema.meets(some)).count() == 1;
+            let lone = parts.clone().filter(|part| part.attributes().meets(some)).count() == 1;
             if let (true, Some(first)) = (lone, some.iter().next()) {
                 last = self.single(known, first, some, g)?;
                 if last.held.is_some() {
@@ -355,6 +370,16 @@ impl Bench<'_> {
         g: Guarantee,
     ) -> Result<Result<(), (Breaks, Option<String>)>, Cancelled> {
         let Some(part) = self.submission.tables[table].holder(attr) else { return Ok(Ok(())) };
+        if by_bucket && self.submission.tables[table].overlaps() {
+            match self.told(table, entered, target, g)? {
+                Told::InPart => {}
+                Told::Unknown(why) => return Ok(Err((Breaks::default(), Some(why)))),
+                Told::Together(measured, breaks) => {
+                    self.seen.entry((table, entered.minus(target), target)).or_insert(measured);
+                    return Ok(if breaks.total == 0 { Ok(()) } else { Err((breaks, None)) });
+                }
+            }
+        }
         let values = part.meaning == RowMeaning::Values;
         if values && !by_bucket {
             // how frequent they are over all is not published
@@ -386,11 +411,21 @@ impl Bench<'_> {
         Ok(Err((breaks, why)))
     }
 
+    /// What a table whose parts share attributes tells by bucket.
+    fn told(&self, table: usize, entered: AttrSet, target: AttrSet, g: Guarantee) -> Result<Told, Cancelled> {
+        match &self.unlike[table] {
+            Some(why) => Ok(Told::Unknown(why.clone())),
+            None => overlapping::told(self.submission, table, (entered, target), g, self.control),
+        }
+    }
+
     /// What the classes of the tables that were looked at show at worst.
     fn nearest(&self, looked: &[(usize, AttrSet)], attr: Attr, target: AttrSet) -> Option<Measured> {
         let measured = looked.iter().filter_map(|&(table, entered)| {
             let part = self.submission.tables[table].holder(attr)?;
-            self.seen.get(&(table, entered.intersection(part.attributes()).minus(target), target))
+            let of_part = (table, entered.intersection(part.attributes()).minus(target), target);
+            let of_parts = (table, entered.minus(target), target);
+            self.seen.get(&of_part).or_else(|| self.seen.get(&of_parts))
         });
         measured.max_by(|a, b| share(a).total_cmp(&share(b))).cloned()
     }

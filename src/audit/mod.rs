@@ -24,6 +24,7 @@ mod judge;
 mod keys;
 mod measure;
 mod membership;
+mod overlapping;
 mod part;
 mod possible;
 mod proxy;

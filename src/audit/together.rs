@@ -51,6 +51,9 @@ fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)>
         _ => return None,
     };
     let (table, [of_joint]) = (&submission.tables[buckets], &submission.tables[joint].parts[..]) else { return None };
+    if table.overlaps() {
+        return None;
+    }
     let exact = |part: &GivenPart| part.cells.is_empty();
     if of_joint.meaning != RowMeaning::Tuples || !exact(of_joint) || !table.parts.iter().all(exact) {
         return None;

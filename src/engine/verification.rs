@@ -216,24 +216,7 @@ impl Material {
     ///
     /// # Errors
     /// Every fault of the statements that the files show.
-    pub fn of(stated: &[StatedTable], files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
-        Self::put_together(stated, files, original, false)
-    }
-
-    /// The same of a release of this service, whose parts may share attributes.
-    ///
-    /// # Errors
-    /// Every fault of its manifest that the files show.
-    pub fn of_release(stated: &[StatedTable], files: Vec<ReadFile>) -> Result<Self, Vec<Fault>> {
-        Self::put_together(stated, files, false, true)
-    }
-
-    fn put_together(
-        stated: &[StatedTable],
-        mut files: Vec<ReadFile>,
-        original: bool,
-        may_share: bool,
-    ) -> Result<Self, Vec<Fault>> {
+    pub fn of(stated: &[StatedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
         let (mut names, mut faults) = (Vec::new(), Vec::new());
         let original = if original { files.pop() } else { None };
         for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {
@@ -269,14 +252,8 @@ impl Material {
                 let mut given = given(&names, part.name.clone(), part.meaning, file, part.bucketed);
                 let shape = |attr: Attr| Some((attr, part.cells.get(&names[attr.index()])?.1));
                 given.cells = given.attributes().iter().filter_map(shape).collect();
-                let before = parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes()));
                 if given.columns.is_empty() {
                     let detail = format!("{} has no attribute", part.file.file);
-                    faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
-                }
-                let twice = if may_share { AttrSet::EMPTY } else { before.intersection(given.attributes()) };
-                for twice in twice.iter() {
-                    let detail = format!("another part of the table has {} too", names[twice.index()]);
                     faults.push(Fault::new(part.pointer.as_str(), Kind::BadColumns, detail));
                 }
                 parts.push(given);
@@ -460,7 +437,6 @@ fn mixed(row: usize) -> u64 {
 /// # Errors
 /// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
 pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> Result<Verification, Stopped> {
-    material.without_shared("tables of anybody are judged by one part each")?;
     control.begin(Phase::Audit, asked.rules.len() as u64)?;
     let submission = Submission {
         tables: &material.tables,

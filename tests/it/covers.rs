@@ -295,7 +295,7 @@ fn no_world_tells_more_than_buckets_may() {
             .parts
             .iter()
             .map(|part| engine::read_published(part, &files.0[&part.file][..], &mut |_| Ok(())).unwrap());
-        let material = Material::of_release(&stated, read.collect()).unwrap();
+        let material = Material::of(&stated, read.collect(), false).unwrap();
         let rules = engine::rules_of(&manifest, None, material.names()).unwrap();
         let control = Control::default();
         let attacked = engine::attack_tables(&material, Attack::ExactPosteriors, &rules, &|_| 0, &manifest, &control);
