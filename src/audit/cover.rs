@@ -135,8 +135,7 @@ impl Covered {
             let mut numbered = Numbered::with_capacity(columns.len());
             for column in &columns {
                 let cells = column.cells.as_ref()?.iter();
-                let known: Vec<u32> =
-                    cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
+                let known: Vec<u32> = cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
                 if column.attribute == sensitive {
                     ruled_out.extend(column.stated.ruled_out.iter().map(|&code| known[code as usize]));
                 }
@@ -205,12 +204,7 @@ impl Covered {
 
     /// All that can be known of some attributes, in a bucket and by the columns of a choice, with the weights of sensitive values: as
     /// products, and what these are divided by. With the attributes, in the order in which they are told. `None` where there is too much.
-    pub(super) fn known(
-        &self,
-        bucket: &Bucket,
-        order: &[(usize, AttrSet)],
-        of: AttrSet,
-    ) -> Option<(Vec<Attr>, Known)> {
+    pub(super) fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)], of: AttrSet) -> Option<(Vec<Attr>, Known)> {
         // attributes known so far, in the order in which they came, with the weight of each combination
         let (mut attrs, mut rows): (Vec<Attr>, Joined) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {

@@ -191,7 +191,7 @@ fn columns_of_which_nothing_is_known_are_not_verified() {
 type Person = BTreeMap<u8, u32>;
 
 /// What is known of a person, and how often each sensitive value goes with it.
-type Seen = BTreeMap<Vec<u32>, BTreeMap<u32, u128>>;
+pub(super) type Seen = BTreeMap<Vec<u32>, BTreeMap<u32, u128>>;
 
 /// What rows of each column say together, where they agree.
 fn agreed(rows: &[[u32; 4]], picked: &[usize], columns: &[&[u8]]) -> Option<BTreeMap<u8, u32>> {
@@ -241,7 +241,7 @@ fn give(
 }
 
 /// All combinations, or all worlds, of a bucket; and how many there are.
-fn seen(rows: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]], each: bool) -> (Seen, u128) {
+pub(super) fn seen(rows: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]], each: bool) -> (Seen, u128) {
     let (mut seen, mut all) = (Seen::new(), 0);
     let mut left = vec![bucket.to_vec(); columns.len()];
     give(rows, columns, &mut left, (&mut Vec::new(), &mut Vec::new()), each, &mut |people| {

@@ -144,7 +144,8 @@ pub(super) fn told(
             // it tells no more than fewer of them
             continue;
         }
-        let sets = |parts: &mut dyn Iterator<Item = usize>| parts.map(|part| attributes[part]).collect::<Vec<AttrSet>>();
+        let sets =
+            |parts: &mut dyn Iterator<Item = usize>| parts.map(|part| attributes[part]).collect::<Vec<AttrSet>>();
         let others = (0..attributes.len()).filter(|part| !with.contains(part) || chosen.contains(part));
         let independent = !tied && tree(&sets(&mut others.into_iter())).is_some();
         let order = tree(&sets(&mut used.iter().copied())).filter(|_| independent);
@@ -160,7 +161,9 @@ pub(super) fn told(
                 Choice { order: vec![(*alone, AttrSet::EMPTY)], known, fully: true }
             }
             (None, _) if tied => {
-                return unknown("what its parts say together is not known, as another table, or a dependency, ties their rows");
+                return unknown(
+                    "what its parts say together is not known, as another table, or a dependency, ties their rows",
+                );
             }
             (None, _) => {
                 return unknown("what its parts say together is not known, as they share attributes in a circle");
@@ -193,7 +196,9 @@ pub(super) fn told(
     }
     if bound.is_none() {
         let word = guarantee.word();
-        return unknown(&format!("of parts that are put together the shares of values are known, from which {word} cannot be read"));
+        return unknown(&format!(
+            "of parts that are put together the shares of values are known, from which {word} cannot be read"
+        ));
     }
     // the largest shares first
     broken.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, &a.2, &a.3).cmp(&(b.1, &b.2, &b.3))));
@@ -229,12 +234,23 @@ fn needed(attributes: &[AttrSet], chosen: &[usize], known: AttrSet, target: Attr
     while let Some(part) = next(&used) {
         used.push(part);
     }
+    without_ends(attributes, used, known.union(target))
+}
+
+/// The parts, with the `root` among them, that tell who knows `asked` something of what is among it.
+pub(super) fn telling(attributes: &[AttrSet], root: usize, asked: AttrSet) -> Vec<usize> {
+    // what goes first is left where two tell the same
+    let others = (0..attributes.len()).filter(|part| *part != root);
+    without_ends(attributes, std::iter::once(root).chain(others).collect(), asked)
+}
+
+/// Parts without those that hang on another one and have nothing of what is asked for that the others have not; the last goes first.
+fn without_ends(attributes: &[AttrSet], mut used: Vec<usize>, asked: AttrSet) -> Vec<usize> {
     let idle = |used: &[usize], part: usize| {
         let others = || used.iter().filter(move |other| **other != part).map(|&other| attributes[other]);
         let all = others().fold(AttrSet::EMPTY, AttrSet::union);
         let shared = attributes[part].intersection(all);
-        let asked = attributes[part].intersection(known.union(target));
-        asked.is_subset(all) && others().any(|other| shared.is_subset(other))
+        attributes[part].intersection(asked).is_subset(all) && others().any(|other| shared.is_subset(other))
     };
     while let Some(at) = (0..used.len()).rev().find(|&at| used.len() > 1 && idle(&used, used[at])) {
         used.remove(at);
@@ -335,3 +351,6 @@ fn shown(
     });
     shown.collect()
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -7,8 +7,11 @@
 //! mean probability given to the true value: were the rule's bound true of what the adversary can conclude, no way of weighing
 //! could reach more than the bound on average.
 
+mod agreeing;
+
 use ahash::AHashMap;
 
+use self::agreeing::Agreeing;
 use super::given::{GivenPart, GivenTable};
 use super::judge::Submission;
 use super::worlds::Uncounted;
@@ -83,7 +86,7 @@ pub fn tell(
             tables.map(|(at, table)| (located(table), at)).max_by_key(|&(known, at)| (known, usize::MAX - at))
         };
         let Some((_, table)) = shows(sensitive) else { continue };
-        let of_sensitive = Distributions::of(&submission.tables[table], sensitive, asked.known, original, control)?;
+        let of_sensitive = Left::of(&submission.tables[table], sensitive, asked.known, original, control)?;
         let published = submission.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(exact(table)));
         for attribute in published.minus(asked.known).without(sensitive).iter() {
             let (Some(column), Some((known, table))) = (original.column(attribute), shows(attribute)) else { continue };
@@ -91,7 +94,7 @@ pub fn tell(
                 // of whom nothing is known in the table, the table tells nothing
                 continue;
             }
-            let of_attribute = Distributions::of(&submission.tables[table], attribute, asked.known, original, control)?;
+            let of_attribute = Left::of(&submission.tables[table], attribute, asked.known, original, control)?;
             let together = Together::of(true_values, column, &hashes, control)?;
             let (mut sum, mut alone) = (0.0, 0.0);
             for (looked, &target) in targets.iter().enumerate() {
@@ -202,6 +205,36 @@ impl Together {
         // the counts contradict the tables: nothing but the tables is left
         let shares = sensitive.iter().filter(|(value, _)| *value == truth).map(|(_, share)| share);
         (shares.sum(), work)
+    }
+}
+
+/// What a table leaves possible of an attribute.
+enum Left<'a> {
+    /// Its parts are independent within a bucket.
+    Apart(Distributions),
+    /// They share attributes.
+    Agreeing(Agreeing<'a>),
+}
+
+impl<'a> Left<'a> {
+    fn of(
+        table: &GivenTable,
+        attribute: Attr,
+        known: AttrSet,
+        original: &'a GivenPart,
+        control: &Control,
+    ) -> Result<Self, Uncounted> {
+        match table.overlaps() {
+            true => Agreeing::of(table, attribute, known, original, control).map(Self::Agreeing),
+            false => Distributions::of(table, attribute, known, original, control).map(Self::Apart),
+        }
+    }
+
+    fn of_row(&self, row: usize) -> Vec<(u32, f64)> {
+        match self {
+            Self::Apart(distributions) => distributions.of_row(row),
+            Self::Agreeing(agreeing) => agreeing.of_row(row),
+        }
     }
 }
 

@@ -42,6 +42,8 @@ pub enum Uncounted {
     },
     /// The tables hold something that is no exact tuple.
     NotExact,
+    /// Parts of a table share attributes in a circle.
+    Circle,
 }
 
 impl From<Cancelled> for Uncounted {

@@ -114,6 +114,11 @@ fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &
             let detail = "proxy needs exact cells of what it learns from";
             Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
+        Uncounted::Circle => {
+            let detail =
+                "parts of a table share attributes in a circle: what they say together of a person is not known";
+            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+        }
     })?;
     // all have the same targets
     told.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
@@ -151,7 +156,7 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, b
                 format!("all worlds are counted one by one, which is for tables of a few rows: too many {what}");
             Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact => {
+        Uncounted::NotExact | Uncounted::Circle => {
             let detail = "exact_posteriors counts worlds of exact tuples; the tables hold other cells or rows";
             Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }

@@ -68,7 +68,7 @@ pub fn negative_association(
             let detail = format!("the attack would look at too many {what}");
             Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact => Stopped::bug("a release is not made from its original"),
+        Uncounted::NotExact | Uncounted::Circle => Stopped::bug("a release is not made from its original"),
     })?;
     let ratio = |(count, of): (u64, u64)| Ratio { count, of };
     let finding = |crossing: &Crossing| {

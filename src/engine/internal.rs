@@ -4,7 +4,7 @@ use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
 use super::{Order, Stopped, notices_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{Boxes, Cells, Shape, parted};
+use crate::model::{self, Boxes, Cells, Shape, parted};
 use crate::publication::{Publication, PublishedBytes};
 use crate::publish::Design;
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
@@ -39,6 +39,13 @@ pub(super) fn report(
     // where parts share attributes the bucket is one more
     let label = Some(kinds.len()).filter(|number| *number < MAX_ATTRIBUTES).map(Attr::from);
     let several = label.and_then(|label| parted(publication, label));
+    if let (true, [table]) = (asked.kl, &publication.tables[..])
+        && model::shares(table)
+    {
+        let cells = Cells::read(publication, |_| Some(table.attributes()), &kinds, parts, control).map_err(unread)?;
+        let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
+        report.kl = nats.map(|nats| KlReport::of(nats, utility::Made::ClosedForm.word()));
+    }
     if several.is_some() {
         kinds.push(Some(AttributeType::Integer));
     }
@@ -71,7 +78,7 @@ pub(super) fn report(
     }
     let all = |of: usize| Some(shape.published[of].attributes());
     let cells = Cells::read(publication, all, &kinds, parts, control).map_err(unread)?;
-    if asked.kl {
+    if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
         report.kl = Some(KlReport::of(divergence.nats, divergence.made.word()));
     }

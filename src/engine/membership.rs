@@ -80,7 +80,6 @@ impl Membership {
 /// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
 pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -> Result<Attacked, Stopped> {
     control.begin(Phase::Audit, manifest.tables.len() as u64)?;
-    material.without_shared("membership counts tuples whose parts are independent")?;
     let original = material.original().ok_or_else(|| Stopped::bug("an attack lacks the original"))?;
     let columns: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);
@@ -121,6 +120,11 @@ fn unlisted(why: Unlisted) -> Stopped {
         Unlisted::TooMany { limit, found } => {
             let detail = "the table has too many rows in too many buckets to tell its members from others";
             Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+        }
+        Unlisted::Circle => {
+            let detail = "columns share attributes in a circle, and have too many tuples to be counted one by one; of such columns none \
+                          can be drawn";
+            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     }
 }

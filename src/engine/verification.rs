@@ -188,9 +188,6 @@ pub fn attack_tables(
     control: &Control,
 ) -> Result<super::attack::Attacked, Stopped> {
     control.begin(Phase::Audit, rules.len() as u64)?;
-    if attack != Attack::ExactPosteriors {
-        material.without_shared(&format!("{} looks at one part after the other", attack.word()))?;
-    }
     let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
     let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
@@ -269,20 +266,6 @@ impl Material {
     pub fn beside(self, original: ReadFile) -> Self {
         let original = given(&self.names, "original".to_owned(), RowMeaning::Tuples, original, false);
         Self { original: Some(original), ..self }
-    }
-
-    /// Refuses tables whose parts share attributes, of which `what` cannot be said.
-    pub(super) fn without_shared(&self, what: &str) -> Result<(), Stopped> {
-        let shares = |table: &GivenTable| {
-            table.parts.iter().map(|part| part.columns.len()).sum::<usize>() > table.attributes().len()
-        };
-        if self.tables.iter().any(shares) {
-            let detail = format!(
-                "parts of a table share attributes, and {what}; guardian verify holds such a release to its claims"
-            );
-            return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
-        }
-        Ok(())
     }
 
     /// The same with what a manifest states of lists of values that its parts cannot show: that there is no noise among them.

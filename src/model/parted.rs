@@ -8,9 +8,6 @@ use crate::publication::{Cells, Part, Publication, PublishedColumn, PublishedTab
 /// parts share attributes.
 #[must_use]
 pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
-    let shares = |table: &PublishedTable| {
-        table.parts.iter().map(|part| part.columns.len()).sum::<usize>() > table.attributes().len()
-    };
     publication.tables.iter().any(shares).then(|| {
         let alone = |table: &PublishedTable, part: &Part| {
             let bucket = PublishedColumn { attribute: label, name: "bucket".to_owned(), cells: Cells::Exact };
@@ -24,4 +21,10 @@ pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
         });
         Publication { tables: tables.collect(), ..publication.clone() }
     })
+}
+
+/// Whether parts of a table share attributes.
+#[must_use]
+pub fn shares(table: &PublishedTable) -> bool {
+    table.parts.iter().map(|part| part.columns.len()).sum::<usize>() > table.attributes().len()
 }

@@ -7,7 +7,8 @@ use ahash::RandomState;
 use super::cells::{Cells, PartCells, TableCells};
 use super::shape::Factor;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Table};
+use crate::microdata::{AttrSet, Table, branches};
+use crate::publication::PublishedTable;
 use crate::with_codes;
 
 /// No row of a part has the values of the row of the original.
@@ -57,6 +58,58 @@ pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: 
         sum -= rows as f64 * (share / table.rows as f64).ln();
     }
     Ok(sum / original.rows().max(1) as f64)
+}
+
+/// The same of a table whose parts share attributes, all of them read: of a row in a bucket a reader expects as many as there are when all
+/// ways to put the rows of the parts side by side that agree are equally likely. `None` where the parts form no tree.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn cross_entropy_of_columns(
+    table: &PublishedTable,
+    cells: &Cells,
+    original: &Table,
+    control: &Control,
+) -> Result<Option<f64>, Cancelled> {
+    let sets: Vec<AttrSet> =
+        table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()).collect();
+    let (Some(tree), Some(read)) = (branches(&sets), cells.tables.first()) else { return Ok(None) };
+    let (mut parts, mut shared) = (Vec::with_capacity(sets.len()), Vec::new());
+    let tuples = |part: usize, of: AttrSet| Tuples::of(read, &read.parts[part], of, cells, original, control);
+    for branch in &tree {
+        parts.push(tuples(branch.set, sets[branch.set])?);
+        if branch.on != branch.set {
+            shared.push(if branch.shared.is_empty() { None } else { Some(tuples(branch.set, branch.shared)?) });
+        }
+    }
+    let mut occurring: BTreeMap<Vec<u32>, (usize, u64)> = BTreeMap::new();
+    for row in 0..original.rows() {
+        if row % Control::STRIDE == 0 {
+            control.check()?;
+        }
+        let (_, rows) = occurring.entry(parts.iter().map(|part| part.of_original[row]).collect()).or_insert((row, 0));
+        *rows += 1;
+    }
+    let mut sum = 0.0;
+    for (looked, (tuple, &(row, rows))) in occurring.iter().enumerate() {
+        if looked % 256 == 0 {
+            control.check()?;
+        }
+        let of_parts = parts.iter().zip(tuple).map(|(part, &tuple)| part.buckets_of(tuple));
+        let fewest = of_parts.min_by_key(Vec::len).unwrap_or_default();
+        let expected = |&(bucket, _): &(u32, u32)| {
+            let times: f64 = parts.iter().zip(tuple).map(|(part, &tuple)| part.count_in(tuple, bucket)).product();
+            let over = shared.iter().map(|shared| match shared {
+                // rows that have all have what is shared
+                Some(shared) => shared.count_in(shared.of_original[row], bucket).max(1.0),
+                None => read.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size)),
+            });
+            times / over.product::<f64>()
+        };
+        let expected: f64 = fewest.iter().map(expected).sum();
+        sum -= rows as f64 * (expected / read.rows as f64).ln();
+    }
+    Ok(Some(sum / original.rows().max(1) as f64))
 }
 
 /// The different tuples of a part, numbered.

@@ -118,11 +118,12 @@ pub(super) fn resolve(
                 let detail = "kl is not measured of columns that are generalized; ask for count_queries";
                 faults.unsupported("/internal/utility", detail);
             }
-            if general.internal.kl && draft.overlaps() {
-                let detail = "kl is not measured of columns that share attributes; ask for count_queries";
+            let spec = slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?;
+            if general.internal.kl && !spec.forms_tree() {
+                let detail = "kl is not measured of columns that share attributes in a circle; ask for count_queries";
                 faults.unsupported("/internal/utility", detail);
             }
-            MethodSpec::Slicing(slicing::resolve(columns, &attrs, stated, &used, &draft, faults)?)
+            MethodSpec::Slicing(spec)
         }
     };
     Enforce { unit: schema.unit, faults }.on(&mut method, &mut named);

@@ -50,6 +50,14 @@ impl SlicingSpec {
         let all = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
         columns.iter().map(|column| column.len()).sum::<usize>() > all.len()
     }
+
+    /// Whether the columns form a tree; columns that share nothing do.
+    pub(super) fn forms_tree(&self) -> bool {
+        match &self.columns {
+            SlicedColumns::Explicit(columns) => branches(columns).is_some(),
+            SlicedColumns::Count(_) | SlicedColumns::SensitiveWidth { .. } => true,
+        }
+    }
 }
 
 /// Which attributes stand together.

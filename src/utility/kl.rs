@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::model::{Boxes, Cells, Factor, Fitted, Groups, Shape, cross_entropy, entropy};
+use crate::model::{Boxes, Cells, Factor, Fitted, Groups, Shape, cross_entropy, cross_entropy_of_columns, entropy};
+use crate::publication::PublishedTable;
 
 /// How far the model is from the original, and how it is made.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,6 +71,22 @@ pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Cont
 pub fn divergence_of_boxes(boxes: &Boxes, original: &Table, control: &Control) -> Result<Option<f64>, Cancelled> {
     let Some(surprise) = boxes.surprise(original, control)? else { return Ok(None) };
     let nats = surprise - entropy(Groups::of(original, original.attributes(), control)?.sizes());
+    Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
+}
+
+/// The divergence from what a reader makes of a table whose parts share attributes, all of which `cells` has; `None` where they form no
+/// tree.
+///
+/// # Errors
+/// [`Cancelled`]
+pub fn divergence_of_columns(
+    table: &PublishedTable,
+    cells: &Cells,
+    original: &Table,
+    control: &Control,
+) -> Result<Option<f64>, Cancelled> {
+    let Some(surprise) = cross_entropy_of_columns(table, cells, original, control)? else { return Ok(None) };
+    let nats = surprise - entropy(Groups::of(original, table.attributes(), control)?.sizes());
     Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
