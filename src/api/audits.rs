@@ -64,8 +64,9 @@ pub(super) struct AuditRequest {
 ///
 /// `membership` needs the original, and so the scope `releases:internal`; it is in the audit log. Of every table that is tied by
 /// bucket it tells how many tuples match some bucket in all parts and are no row of the original (`fake_full`; `fake_qi` without
-/// protected attributes), and by how many buckets rows and other tuples are matched. Where there are too many tuples to be
-/// counted, numbers are estimated from a sample, with their standard error. No rule bounds it: there is no breach.
+/// protected attributes), and by how many buckets rows and other tuples are matched; where parts share attributes, they agree on
+/// these. Where there are too many tuples to be counted, numbers are estimated from a sample, with their standard error. No rule
+/// bounds it: there is no breach.
 #[utoipa::path(post, path = "/v1/releases/{id}/audits", tag = "releases", params(("id" = Uuid, Path)),
     request_body = AuditRequest, responses((status = 200, body = Attacked)))]
 pub(super) async fn create(

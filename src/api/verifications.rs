@@ -51,9 +51,10 @@ struct VerificationForm {
 /// when the rules do not hold. Nothing is kept of what was sent.
 ///
 /// A table is one part (`bucketed: false`), whose classes are the equal values of what a rule takes for known, or several parts that
-/// a column `bucket` ties. With several tables, a rule holds when nothing known reaches what is sensitive, or when one table stands
-/// between and each of its classes keeps the guarantee (Guardian Normal Form); tables are taken to have been shuffled
-/// independently. Rows need not be in any order, and labels may be any text. A missing value is a value.
+/// a column `bucket` ties; parts may share attributes, and their rows then go together where they agree. With several tables, a rule
+/// holds when nothing known reaches what is sensitive, or when one table stands between and each of its classes keeps the guarantee
+/// (Guardian Normal Form); tables are taken to have been shuffled independently. Rows need not be in any order, and labels may be
+/// any text. A missing value is a value.
 ///
 /// What is found is a statement about what a reader can conclude from the tables with the rules' knowledge, not about how they
 /// were made.

@@ -55,7 +55,9 @@ pub fn conclude(
             let detail = format!("the attack would look at too many {what}");
             Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact | Uncounted::Circle => Stopped::bug("the parts of a decomposition are not what its manifest says"),
+        Uncounted::NotExact | Uncounted::Circle => {
+            Stopped::bug("the parts of a decomposition are not what its manifest says")
+        }
     })?;
     if !found.possible {
         return Err(Stopped::bug("the tables of a decomposition contradict each other"));

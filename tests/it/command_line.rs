@@ -431,6 +431,13 @@ fn a_table_of_anybody_is_held_against_rules() {
         "{}",
         said(&output)
     );
+    // parts that share an attribute: of two women either disease is as likely, of a man and a woman it is told
+    for (qi, sa, expected) in [("37,F\n1,41,F", "F,flu\n1,F,cold", 0), ("37,F\n1,41,M", "F,flu\n1,M,cold", 1)] {
+        fs::write(at("qi.csv"), format!("bucket,age,sex\n1,{qi}\n")).unwrap();
+        fs::write(at("sa.csv"), format!("bucket,sex,disease\n1,{sa}\n")).unwrap();
+        let output = verify(&["--request", "request.json"]);
+        assert_eq!(code(&output), expected, "{}", said(&output));
+    }
     // how it ends otherwise
     let refused = |output: &Output| {
         assert_eq!(code(output), 3, "{}", String::from_utf8_lossy(&output.stderr));

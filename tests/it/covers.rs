@@ -85,6 +85,57 @@ fn worst(buckets: &Buckets, (one, other): (usize, usize)) -> f64 {
     worst
 }
 
+/// How many tuples of all attributes the buckets may hold, and of all but `s`.
+fn members(buckets: &Buckets, names: &[Vec<String>]) -> (usize, usize) {
+    let mut all: BTreeSet<BTreeMap<&str, &str>> = BTreeSet::new();
+    for columns in buckets.values() {
+        let mut held: BTreeSet<BTreeMap<&str, &str>> = BTreeSet::from([BTreeMap::new()]);
+        for (names, rows) in names.iter().zip(columns) {
+            let mut more = BTreeSet::new();
+            for (known, row) in held.iter().flat_map(|known| rows.iter().map(move |row| (known, row))) {
+                let mut known = known.clone();
+                let mut agrees = names.iter().zip(row);
+                if agrees.all(|(name, value)| *known.entry(name.as_str()).or_insert(value.as_str()) == value) {
+                    more.insert(known);
+                }
+            }
+            held = more;
+        }
+        all.extend(held);
+    }
+    let without = all.iter().map(|tuple| tuple.iter().filter(|(name, _)| **name != "s").collect::<Vec<_>>());
+    (all.len(), without.collect::<BTreeSet<_>>().len())
+}
+
+/// The divergence of the rows of [`even`] from what a reader makes of columns a, b and b, s and c, s: of all rows that are expected of a bucket
+/// when rows that agree are put side by side at random.
+fn divergence(buckets: &Buckets) -> f64 {
+    let mut nats = 0.0;
+    for row in 0..64 {
+        let (a, b, c, s) = (row / 16, row % 2, row / 2 % 2, row / 4 % 4);
+        let (a, b, c, s) = (a.to_string(), format!("b{b}"), format!("c{c}"), format!("s{s}"));
+        let mut expected = 0.0;
+        for columns in buckets.values() {
+            let count = |at: usize, admits: &dyn Fn(&[String]) -> bool| {
+                columns[at].iter().filter(|row| admits(row)).count() as f64
+            };
+            let over = count(1, &|row| row[0] == b) * count(2, &|row| row[1] == s);
+            let times = count(0, &|row| row[0] == a && row[1] == b)
+                * count(1, &|row| row[0] == b && row[1] == s)
+                * count(2, &|row| row[0] == c && row[1] == s);
+            expected += if times > 0.0 { times / over } else { 0.0 };
+        }
+        // all rows are different
+        nats += ((1.0 / 64.0) / (expected / 64.0)).ln() / 64.0;
+    }
+    nats
+}
+
+/// A figure of each class of a histogram.
+fn classes(member: &Value, name: &str) -> Vec<u64> {
+    member["histogram"].as_array().unwrap().iter().map(|class| class[name].as_u64().unwrap()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_that_share_attributes_are_published_and_stand_alone() {
     let server = Server::start().await;
@@ -93,7 +144,7 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
     document["unlisted"] = "drop".into();
     document["dataset"] = dataset.as_str().into();
     document["internal"] =
-        json!({"utility": [{"count_queries": {"number": 20, "dimensions": 2, "value_fraction": "0.5"}}]});
+        json!({"utility": ["kl", {"count_queries": {"number": 20, "dimensions": 2, "value_fraction": "0.5"}}]});
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert_eq!(
         (&plan["feasible"], &plan["tables"][0]["kind"], &plan["tables"][0]["standing"]),
@@ -173,20 +224,37 @@ async fn columns_that_share_attributes_are_published_and_stand_alone() {
     server.post(&format!("{path}/queries"), &bucket).await.fault("/queries/0/where/0/attribute", "unknown-attribute");
     let internal = server.get(&format!("{path}/internal-report")).await.ok(200);
     assert!(internal["count_queries"].is_object(), "{internal:#}");
+    assert_eq!(internal["kl"]["kl_method"], "closed_form");
+    let nats = internal["kl"]["nats"].as_f64().unwrap();
+    assert!((nats - divergence(&buckets)).abs() < 1e-9, "{nats} {}", divergence(&buckets));
 
-    // what looks at one part after the other is refused
-    let verified = server
-        .post(
-            "/v1/verifications",
-            &json!({"release": manifest["id"], "rules": ["a, b, c -> s"],
-        "default_guarantee": {"type": "l_diversity", "l": 2}}),
-        )
-        .await;
-    verified.problem(422, "guarantee-unsupported");
-    for attack in ["membership", "proxy"] {
-        let answer = server.post(&format!("{path}/audits"), &json!({"attack": attack})).await;
-        answer.problem(422, "guarantee-unsupported");
+    // from the parts alone: true, and what it comes to; with more asked for, false
+    for l in [2, 3, 4] {
+        let request = json!({"release": manifest["id"], "rules": ["a, b, c -> s", "a -> s"],
+            "default_guarantee": {"type": "l_diversity", "l": l}});
+        let verified = server.post("/v1/verifications", &request).await.ok(200);
+        let (rule, less) = (&verified["rules"][0], &verified["rules"][1]);
+        let holds = found * f64::from(l) <= 1.0 + 1e-9;
+        assert_eq!((&rule["holds"], &rule["achieved"]["worst_posterior"]), (&json!(holds), achieved), "{verified:#}");
+        assert_eq!(rule["breaks"]["total"] == 0, holds);
+        // who knows less learns no more
+        assert!(!holds || less["holds"] == true, "{verified:#}");
+        assert_eq!(verified["verified"], json!(holds && less["holds"] == true));
     }
+    // a row of the original matches at most all buckets; what no row is, is counted
+    let found = server.post(&format!("{path}/audits"), &json!({"attack": "membership"})).await.ok(200);
+    let (full, known) = members(&buckets, &names);
+    let member = &found["membership"][0];
+    let originals: u64 = classes(member, "originals").iter().sum();
+    assert_eq!(classes(member, "rows").iter().sum::<u64>(), 64);
+    assert_eq!(
+        member["fake_full"],
+        json!({"value": (full as u64 - originals) as f64, "standard_error": 0.0, "exact": true})
+    );
+    assert_eq!(member["fake_qi"]["value"], (known - 16) as f64, "{found:#}");
+    // whoever knows all attributes but one finds none that could tell more
+    let found = server.post(&format!("{path}/audits"), &json!({"attack": "proxy"})).await.ok(200);
+    assert_eq!((&found["breach"], &found["findings"]["total"]), (&json!(false), &json!(0)));
 
     // nothing that shares an attribute may stand beside it
     let plain = |names: &[&str]| {
@@ -233,7 +301,8 @@ async fn what_columns_tell_together_is_refused() {
     refused(with(ask(&shared), "column_k", json!(2)), "/method/column_k", "guarantee-unsupported").await;
     let distinct = with(ask(&shared), "guarantee", json!({"type": "distinct_l_diversity", "l": 2}));
     refused(distinct, "/method/guarantee/type", "guarantee-unsupported").await;
-    let mut kl = ask(&shared);
+    let circle = [&["age", "zip"][..], &["age", "disease"], &["zip", "disease"], &["sex"]];
+    let mut kl = with(ask(&circle), "diversity", json!("mixture"));
     kl["internal"] = json!({"utility": ["kl"]});
     refused(kl, "/internal/utility", "guarantee-unsupported").await;
     // of one column with the sensitive attribute the others tell nothing
@@ -370,5 +439,41 @@ async fn adult_is_covered() {
     let found = worst(&turned, (1, 2));
     println!("{} buckets, at worst {found}", turned.len());
     assert!(found <= 0.5 + 1e-12 && turned.len() > 20, "{found} in {} buckets", turned.len());
+
+    // as tables of anybody: what holds of the release, and what does not when its parts are changed
+    let part =
+        |number: usize| json!({"name": format!("c{number}"), "file": format!("c{number}.csv"), "bucketed": true});
+    let request = json!({"tables": [{"name": "t", "parts": [part(1), part(2), part(3)]}],
+        "rules": ["age, education, race, sex -> occupation", "race, sex -> occupation", "age -> occupation"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}});
+    let sent = |parts: &[Vec<u8>]| {
+        let files: Vec<(String, Vec<u8>)> =
+            parts.iter().enumerate().map(|(at, part)| (format!("c{}.csv", at + 1), part.clone())).collect();
+        let (server, request) = (&server, request.clone());
+        async move {
+            let files: Vec<(&str, Vec<u8>)> = files.iter().map(|(name, part)| (name.as_str(), part.clone())).collect();
+            crate::verifications::verify(server, &request, &files).await.ok(200)
+        }
+    };
+    let verified = sent(&parts).await;
+    assert_eq!(verified["verified"], true, "{verified:#}");
+    let achieved = &verified["rules"][0]["achieved"]["worst_posterior"];
+    assert_eq!(achieved, &manifest["rules"][0]["achieved"]["worst_posterior"]);
+    assert!((achieved["count"].as_f64().unwrap() / achieved["of"].as_f64().unwrap() - found).abs() < 1e-9);
+    // a row of a column under the label of another bucket
+    let text = String::from_utf8(parts[2].clone()).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let (first, second) =
+        (lines[1], lines.iter().copied().find(|line| !line.starts_with("1,") && *line != lines[0]).unwrap());
+    let moved = format!("{}{}", &second[..second.find(',').unwrap()], &first[first.find(',').unwrap()..]);
+    lines[1] = &moved;
+    let faulty = sent(&[parts[0].clone(), parts[1].clone(), (lines.join("\n") + "\n").into_bytes()]).await;
+    assert_eq!(faulty["verified"], false);
+    assert!(faulty["rules"][0]["detail"].to_string().contains("do not agree"), "{faulty:#}");
+
+    let path = format!("/v1/releases/{}", self::text(&manifest["id"]));
+    let found = server.post(&format!("{path}/audits"), &json!({"attack": "membership"})).await.ok(200);
+    assert_eq!(classes(&found["membership"][0], "rows").iter().sum::<u64>(), 45_222);
+    assert!(found["membership"][0]["fake_full"]["value"].as_f64().unwrap() > 0.0, "{found:#}");
     server.stop().await;
 }

@@ -6,6 +6,7 @@ use ahash::RandomState;
 
 use super::TooDense;
 use super::margins::{Counts, Margins};
+use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
 /// How the columns of a table are joined, worked out once.
@@ -15,13 +16,13 @@ pub(super) struct Join(Vec<Part>);
 enum Part {
     /// One column: as many as there are rows.
     Alone,
-    /// Several, in the order in which they are joined, each with the attributes that are asked for later.
+    /// What several share with each other, in the order in which they are joined, each with the attributes that are asked for later.
     Several(Vec<(usize, Vec<Attr>)>),
 }
 
 impl Join {
-    /// Of columns, by their margins.
-    pub(super) fn of(margins: &Margins<'_>, columns: &[usize]) -> Self {
+    /// Of columns, by their margins. Of each column no more is counted than what it shares with others.
+    pub(super) fn of(margins: &mut Margins<'_>, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
         let mut left: Vec<usize> = columns.to_vec();
         let mut parts = Vec::new();
         while let Some(first) = left.pop() {
@@ -35,16 +36,28 @@ impl Join {
                 parts.push(Part::Alone);
                 continue;
             }
-            let later = |from: usize| part[from..].iter().map(|&column| margins.attributes(column));
-            let asked = |from: usize| later(from).fold(AttrSet::EMPTY, AttrSet::union);
-            let before = |to: usize| {
-                let before = part[..to].iter().map(|&column| margins.attributes(column));
-                before.fold(AttrSet::EMPTY, AttrSet::union)
-            };
+            let mut shared = Vec::with_capacity(part.len());
+            for &column in &part {
+                let others = part.iter().filter(|other| **other != column).map(|&other| margins.attributes(other));
+                let others = others.fold(AttrSet::EMPTY, AttrSet::union);
+                shared.push(margins.add(margins.attributes(column).intersection(others), control)?);
+            }
+            let part = shared;
+            let all = |of: &[usize]| of.iter().fold(AttrSet::EMPTY, |all, &of| all.union(margins.attributes(of)));
+            let (before, asked) = (|to: usize| all(&part[..to]), |from: usize| all(&part[from..]));
             let step = |at: usize| (part[at], before(at + 1).intersection(asked(at + 1)).iter().collect());
             parts.push(Part::Several((0..part.len()).map(step).collect()));
         }
-        Self(parts)
+        Ok(Self(parts))
+    }
+
+    /// The margins that are counted for it.
+    pub(super) fn margins(&self) -> impl Iterator<Item = usize> {
+        let of_part = |part: &Part| match part {
+            Part::Alone => Vec::new(),
+            Part::Several(steps) => steps.iter().map(|(margin, _)| *margin).collect(),
+        };
+        self.0.iter().flat_map(of_part)
     }
 
     /// The sizes of what hangs together, in a bucket of so many rows: their product is that of the join.

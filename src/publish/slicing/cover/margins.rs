@@ -1,7 +1,7 @@
 //! How often values of some attributes stand together in a bucket.
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::microdata::{Attr, AttrSet, Table};
 use crate::publish::partition::Groups;
 use crate::publish::slicing::keys;
 
@@ -83,18 +83,83 @@ impl<'a> Margins<'a> {
         self.table.rows()
     }
 
+    /// The combinations of some attributes, the sensitive one apart.
+    pub(super) fn together(&self, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
+        keys::together(self.table, attributes.without(self.sensitive), control)
+    }
+
     /// A row for each combination of some attributes, the sensitive one apart.
     pub(super) fn representatives(&self, attributes: AttrSet, control: &Control) -> Result<Vec<u32>, Cancelled> {
-        let groups = keys::together(self.table, attributes.without(self.sensitive), control)?;
-        Ok(Margin::rows_of(&groups))
+        Ok(Margin::rows_of(&self.together(attributes, control)?))
     }
 
     /// Counts the rows of a bucket.
     pub(super) fn count(&self, rows: &[u32]) -> Counts {
-        let codes = &self.table.column(self.sensitive).codes;
-        self.all.iter().map(|margin| margin.count(rows, codes, margin.attributes.contains(self.sensitive))).collect()
+        self.count_but(rows, &[])
+    }
+
+    /// The same; some margins are left out, and empty.
+    pub(super) fn count_but(&self, rows: &[u32], left_out: &[usize]) -> Counts {
+        let column = self.table.column(self.sensitive);
+        let count = |(number, margin): (usize, &Margin)| match left_out.contains(&number) {
+            true => Counted::default(),
+            false if margin.attributes.contains(self.sensitive) => {
+                margin.count(rows, column.domain.len(), |row| column.codes.get(row))
+            }
+            false => margin.count(rows, 1, |_| 0),
+        };
+        self.all.iter().enumerate().map(count).collect()
+    }
+
+    /// Memory to count a margin without the sensitive attribute in.
+    pub(super) fn dense(&self, margin: usize) -> Dense {
+        Dense { rows_with: vec![0; self.all[margin].values.count as usize], occurring: Vec::new() }
     }
 }
+
+/// How often values of a margin without the sensitive attribute occur in one bucket after another, in the same memory.
+#[derive(Default)]
+pub(super) struct Dense {
+    rows_with: Vec<u32>,
+    /// The values that occur.
+    occurring: Vec<u32>,
+}
+
+impl Dense {
+    /// Counts the rows of a bucket.
+    pub(super) fn count(&mut self, margins: &Margins<'_>, margin: usize, rows: &[u32]) {
+        self.clear();
+        let values = &margins.all[margin].values.of_row;
+        for &row in rows {
+            let value = values[row as usize];
+            let count = &mut self.rows_with[value as usize];
+            if *count == 0 {
+                self.occurring.push(value);
+            }
+            *count += 1;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.occurring.drain(..).for_each(|value| self.rows_with[value as usize] = 0);
+    }
+
+    /// How many rows have a value.
+    pub(super) fn rows(&self, value: u32) -> u32 {
+        self.rows_with[value as usize]
+    }
+
+    /// The counts, to stay.
+    pub(super) fn kept(&mut self) -> Counted {
+        self.occurring.sort_unstable();
+        let values = self.occurring.iter().zip(1..).map(|(&value, end)| (value, end)).collect();
+        let beside = self.occurring.iter().map(|&value| (0, self.rows_with[value as usize])).collect();
+        Counted { values, beside }
+    }
+}
+
+/// A cell is counted in an array while there are at most so many of them per row, by sorting otherwise.
+const CELLS_PER_ROW: usize = 2;
 
 impl Margin {
     /// A row with each value.
@@ -104,14 +169,27 @@ impl Margin {
         rows
     }
 
-    fn count(&self, rows: &[u32], codes: &Codes, with_sensitive: bool) -> Counted {
-        let key = |&row: &u32| {
-            let sensitive = if with_sensitive { codes.get(row as usize) } else { 0 };
-            u64::from(self.values.of_row[row as usize]) << 32 | u64::from(sensitive)
-        };
-        let mut keys: Vec<u64> = rows.iter().map(key).collect();
-        keys.sort_unstable();
+    /// Counts the values of rows beside what `sensitive` says of each, below `values`.
+    fn count(&self, rows: &[u32], values: usize, sensitive: impl Fn(usize) -> u32) -> Counted {
+        let key = |&row: &u32| (self.values.of_row[row as usize], sensitive(row as usize));
         let mut counted = Counted::default();
+        let cells = (self.values.count as usize).saturating_mul(values);
+        if cells <= rows.len().saturating_mul(CELLS_PER_ROW).max(64) {
+            let mut counts = vec![0_u32; cells];
+            rows.iter().map(key).for_each(|(value, beside)| counts[value as usize * values + beside as usize] += 1);
+            for (value, of_value) in counts.chunks(values.max(1)).enumerate() {
+                let begin = counted.beside.len();
+                let occurring = of_value.iter().enumerate().filter(|(_, rows)| **rows > 0);
+                counted.beside.extend(occurring.map(|(beside, &rows)| (beside as u32, rows)));
+                if counted.beside.len() > begin {
+                    counted.values.push((value as u32, counted.beside.len() as u32));
+                }
+            }
+            return counted;
+        }
+        let mut keys: Vec<u64> =
+            rows.iter().map(key).map(|(value, beside)| u64::from(value) << 32 | u64::from(beside)).collect();
+        keys.sort_unstable();
         for run in keys.chunk_by(|a, b| a == b) {
             let (value, sensitive) = ((run[0] >> 32) as u32, run[0] as u32);
             counted.beside.push((sensitive, run.len() as u32));

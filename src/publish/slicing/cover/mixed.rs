@@ -13,7 +13,7 @@
 use smallvec::SmallVec;
 
 use super::join::Join;
-use super::margins::{Counts, Margins, rows_of};
+use super::margins::{Counts, Dense, Margins, rows_of};
 use super::weights::{self, Fraction, Ln, Weight, Worst};
 use super::{Halves, TooDense};
 use crate::control::{Cancelled, Control};
@@ -25,17 +25,61 @@ use crate::publish::slicing::posterior::Weights;
 pub(super) struct Mixed<'a> {
     margins: Margins<'a>,
     /// The columns without the sensitive attribute.
-    others: Vec<usize>,
+    others: Vec<Other>,
+    /// The margins of those of them that are counted in [`Dense`] memory while a split is tried.
+    apart: Vec<usize>,
     choices: Vec<Choice>,
     bound: Bound,
     control: &'a Control,
-    /// A row of each identity.
+    /// A row of each identity, and what it has of the columns with the sensitive attribute.
     identities: Vec<u32>,
+    sides: Vec<u32>,
     /// Per identity, the buckets that it matches, and in how many of them a value is too frequent.
     matched: Vec<SmallVec<[u32; 4]>>,
     bad_in: Vec<u32>,
     /// Per bucket made; none when it was split.
     buckets: Vec<Option<Bucket>>,
+    /// Memory of halves.
+    spare: Vec<Vec<Dense>>,
+    told: [Told; 2],
+}
+
+/// A column without the sensitive attribute.
+#[derive(Clone, Copy)]
+struct Other {
+    margin: usize,
+    /// Its place among those that are counted apart.
+    apart: Option<usize>,
+}
+
+/// What the columns with the sensitive attribute tell in one half, by what rows have of them: whatever the other columns say is a factor of
+/// all values alike.
+#[derive(Default)]
+struct Told {
+    of_sides: Vec<Option<Side>>,
+    known: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// No column has it.
+    Absent,
+    Good,
+    /// A value is too frequent.
+    Bad,
+}
+
+impl Told {
+    fn of(&mut self, side: u32, found: impl FnOnce() -> Side) -> Side {
+        *self.of_sides[side as usize].get_or_insert_with(|| {
+            self.known.push(side);
+            found()
+        })
+    }
+
+    fn forget(&mut self) {
+        self.known.drain(..).for_each(|side| self.of_sides[side as usize] = None);
+    }
 }
 
 /// Some of the columns with the sensitive attribute.
@@ -50,6 +94,8 @@ struct Choice {
 
 struct Bucket {
     counts: Counts,
+    /// The counts of columns that are counted apart, while the split that makes it is tried; they then stand with the others.
+    dense: Vec<Dense>,
     /// Per choice, the sizes of the join.
     sizes: Vec<Vec<u128>>,
     /// The identities that match it, each with whether a value is too frequent in it alone; none when it is closed.
@@ -89,15 +135,32 @@ impl<'a> Mixed<'a> {
                     Some(hung.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
                 }
             };
-            let join = Join::of(&margins, &[&others[..], &sensitive].concat());
+            let join = Join::of(&mut margins, &[&others[..], &sensitive].concat(), control)?;
             let attributes = all.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
             choices.push(Choice { attributes, sensitive, join, shared });
         }
         let all = columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
         let identities = margins.representatives(all, control)?;
+        let beside = with.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
+        let of_rows = margins.together(beside, control)?;
+        let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
+        // what is no more than looked up
+        let used = |margin: &usize| {
+            choices.iter().any(|choice: &Choice| {
+                choice.join.margins().any(|of| of == *margin) || choice.shared.iter().flatten().any(|of| of == margin)
+            })
+        };
+        let apart: Vec<usize> = others.iter().copied().filter(|margin| !used(margin)).collect();
+        let other = |&margin: &usize| Other { margin, apart: apart.iter().position(|of| *of == margin) };
+        let others: Vec<Other> = others.iter().map(other).collect();
+        let told = || Told { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
         let mut judge = Self {
             margins,
             others,
+            apart,
+            sides,
+            spare: Vec::new(),
+            told: [told(), told()],
             choices,
             bound,
             control,
@@ -111,30 +174,58 @@ impl<'a> Mixed<'a> {
             Ok(whole) => whole,
             Err(dense) => return Ok(Err(dense)),
         };
+        judge.settle(&mut whole);
         let mut worst = Worst::none();
         let mut broken = false;
-        for (number, &row) in judge.identities.iter().enumerate() {
+        let mut seen = vec![false; of_rows.count as usize];
+        for (number, (&row, &side)) in judge.identities.iter().zip(&judge.sides).enumerate() {
             if number % Control::STRIDE == 0 {
                 control.check()?;
             }
-            broken |= !judge.keeps(row, &[&whole], Some(&mut worst));
+            if !std::mem::replace(&mut seen[side as usize], true) {
+                broken |= !judge.keeps(row, &[&whole], Some(&mut worst));
+            }
         }
         whole.matching = (0..judge.identities.len() as u32).map(|identity| (identity, false)).collect();
         judge.buckets.push(Some(whole));
         Ok(Ok((judge, broken.then_some(worst))))
     }
 
-    fn bucket(&self, rows: &[u32]) -> Result<Bucket, TooDense> {
-        let counts = self.margins.count(rows);
+    /// Counts rows as a bucket, in memory that goes back to what is spare.
+    fn bucket(&mut self, rows: &[u32]) -> Result<Bucket, TooDense> {
+        let counts = self.margins.count_but(rows, &self.apart);
         let size = |choice: &Choice| choice.join.sizes(&self.margins, &counts, rows.len() as u64);
         let sizes = self.choices.iter().map(size).collect::<Result<_, _>>()?;
-        Ok(Bucket { counts, sizes, matching: Vec::new() })
+        let spare = self.spare.pop();
+        let fresh = || self.apart.iter().map(|&margin| self.margins.dense(margin)).collect();
+        let mut dense: Vec<Dense> = spare.unwrap_or_else(fresh);
+        for (dense, &margin) in dense.iter_mut().zip(&self.apart) {
+            dense.count(&self.margins, margin, rows);
+        }
+        Ok(Bucket { counts, dense, sizes, matching: Vec::new() })
     }
 
-    /// Whether a row may stand in a bucket, as far as some choice of columns tells.
-    fn matches(&self, row: u32, bucket: &Bucket) -> bool {
+    /// Keeps the counts of a bucket.
+    fn settle(&mut self, bucket: &mut Bucket) {
+        for (dense, &margin) in bucket.dense.iter_mut().zip(&self.apart) {
+            bucket.counts[margin] = dense.kept();
+        }
+        self.spare.push(std::mem::take(&mut bucket.dense));
+    }
+
+    /// How many rows of a bucket have what a row has in a column without the sensitive attribute.
+    fn rows_with(&self, row: u32, bucket: &Bucket, other: Other) -> u32 {
+        let value = self.margins.value(other.margin, row);
+        match other.apart.and_then(|at| bucket.dense.get(at)) {
+            Some(dense) => dense.rows(value),
+            None => bucket.counts[other.margin].rows(value),
+        }
+    }
+
+    /// Whether some column with the sensitive attribute has what a row has in it.
+    fn has_side(&self, row: u32, bucket: &Bucket) -> bool {
         let occurs = |&column: &usize| !bucket.counts[column].beside(self.margins.value(column, row)).is_empty();
-        self.others.iter().all(occurs) && self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
+        self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
     /// Adds the weights of the sensitive values that a row has in a bucket.
@@ -142,8 +233,8 @@ impl<'a> Mixed<'a> {
         let value = |column: usize| self.margins.value(column, row);
         let (of, counts) = (&self.choices[choice], &bucket.counts);
         let mut common = W::one();
-        for &column in &self.others {
-            match counts[column].rows(value(column)) {
+        for &other in &self.others {
+            match self.rows_with(row, bucket, other) {
                 0 => return,
                 rows => common.times(u128::from(rows)),
             }
@@ -203,7 +294,8 @@ impl<'a> Mixed<'a> {
     }
 
     /// Plans the split of a bucket into halves, and says which identities match them; `None` when one would not keep the bound.
-    fn plan(&self, bucket: u32, split: &Bucket, halves: [&Bucket; 2]) -> Option<Vec<Change>> {
+    fn plan(&self, bucket: u32, split: &Bucket, halves: [&Bucket; 2], told: &mut [Told; 2]) -> Option<Vec<Change>> {
+        told.iter_mut().for_each(Told::forget);
         let mut plan = Vec::with_capacity(split.matching.len());
         for (number, &(identity, bad)) in split.matching.iter().enumerate() {
             if number % Control::STRIDE == 0 && self.control.check().is_err() {
@@ -211,13 +303,20 @@ impl<'a> Mixed<'a> {
             }
             let row = self.identities[identity as usize];
             let mut bad_in = self.bad_in[identity as usize] - u32::from(bad);
-            let into = halves.map(|half| {
-                self.matches(row, half).then(|| {
-                    let bad = !self.keeps(row, &[half], None);
-                    bad_in += u32::from(bad);
-                    bad
-                })
-            });
+            let side = self.sides[identity as usize];
+            let mut into = [None; 2];
+            for ((into, half), told) in into.iter_mut().zip(halves).zip(told.iter_mut()) {
+                if self.others.iter().any(|&other| self.rows_with(row, half, other) == 0) {
+                    continue;
+                }
+                let found = told.of(side, || match self.has_side(row, half) {
+                    false => Side::Absent,
+                    true if self.keeps(row, &[half], None) => Side::Good,
+                    true => Side::Bad,
+                });
+                *into = (found != Side::Absent).then_some(found == Side::Bad);
+                bad_in += u32::from(found == Side::Bad);
+            }
             if bad_in > 0 {
                 let other = self.matched[identity as usize].iter().filter(|other| **other != bucket);
                 let mut all: SmallVec<[&Bucket; 8]> =
@@ -260,15 +359,25 @@ struct Change {
 impl Halves for Mixed<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         // what would take too long is not allowed; halves take no longer than the whole
-        let (Ok(left), Ok(right)) = (self.bucket(left), self.bucket(right)) else { return false };
+        let Ok(mut left) = self.bucket(left) else { return false };
+        let Ok(mut right) = self.bucket(right) else {
+            self.spare.push(left.dense);
+            return false;
+        };
         // taken out while it is tried: the sums of its identities are without it
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
-        match self.plan(bucket, &split, [&left, &right]) {
+        let mut told = std::mem::take(&mut self.told);
+        let plan = self.plan(bucket, &split, [&left, &right], &mut told);
+        self.told = told;
+        match plan {
             Some(plan) => {
+                self.settle(&mut left);
+                self.settle(&mut right);
                 self.split(bucket, [left, right], plan);
                 true
             }
             None => {
+                self.spare.extend([left.dense, right.dense]);
                 self.buckets[bucket as usize] = Some(split);
                 false
             }

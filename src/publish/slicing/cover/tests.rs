@@ -356,7 +356,7 @@ fn joins_are_counted() {
         let control = Control::default();
         let mut margins = Margins::of(&table, Attr(3));
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();
-        let join = join::Join::of(&margins, &numbers);
+        let join = join::Join::of(&mut margins, &numbers, &control).unwrap();
         let sizes = join.sizes(&margins, &margins.count(&bucket), 7).unwrap();
         assert_eq!(sizes.iter().product::<u128>(), definition.combined(&bucket, &columns).1, "{columns:?}");
     }
