@@ -399,10 +399,17 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if record_key.iter().flatten().any(String::is_empty) {
         faults.push("record_key must name columns, separated by commas".to_owned());
     }
+    let twice = |names: &[&str]| (1..names.len()).any(|at| names[..at].contains(&names[at]));
+    if record_key.as_ref().is_some_and(|names| twice(&names.iter().map(String::as_str).collect::<Vec<_>>())) {
+        faults.push("record_key must name each column once".to_owned());
+    }
     let types = query.types.as_deref().map(types).transpose().unwrap_or_else(|fault| {
         faults.push(fault);
         None
     });
+    if types.as_ref().is_some_and(|types| twice(&types.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())) {
+        faults.push("types must give each column one type".to_owned());
+    }
     if !faults.is_empty() {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }

@@ -96,6 +96,8 @@ fn bad_uploads() -> Vec<Bad> {
         refused("delimiter=%22", 400, "malformed-request"),
         refused("record_key=nobody", 400, "malformed-request"),
         refused("record_key=age,,race", 400, "malformed-request"),
+        refused("record_key=age,race,age", 400, "malformed-request"),
+        refused("types=age:text,age:integer", 400, "malformed-request"),
         refused("types=age", 400, "malformed-request"),
         refused("types=age:float", 400, "malformed-request"),
         refused("types=nobody:text", 400, "malformed-request"),
