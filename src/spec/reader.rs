@@ -1,5 +1,6 @@
 //! Walking JSON by hand: typed members are taken from an object, faults are collected, and what was not taken is unknown.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
@@ -174,8 +175,12 @@ impl<'a> Members<'a> {
 
     /// Reports every member that was not taken.
     pub fn finish(self, faults: &mut Faults) {
-        for name in self.map.keys().filter(|name| !self.known.contains(&name.as_str())) {
-            let detail = format!("no member {name} is known here; known are {}", self.known.join(", "));
+        let mut known = self.known.clone();
+        let mut each = BTreeSet::new();
+        known.retain(|name| each.insert(*name));
+        let known = if known.is_empty() { "none is".to_owned() } else { format!("known are {}", known.join(", ")) };
+        for name in self.map.keys().filter(|name| !each.contains(name.as_str())) {
+            let detail = format!("no member {name} is known here; {known}");
             faults.push(Fault::new(self.at(name), Kind::UnknownField, detail));
         }
     }
@@ -219,7 +224,14 @@ mod tests {
         assert_eq!(members.flag("a", &mut faults), Some(true));
         assert_eq!(members.flag("b", &mut faults), None);
         assert_eq!(members.flag("c", &mut faults), None);
+        // asked for twice, told once
+        assert_eq!(members.flag("a", &mut faults), Some(true));
         members.finish(&mut faults);
+        let told = |faults: &Faults| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
+        assert_eq!(told(&faults), "no member e/f is known here; known are a, b, c");
+        let mut none = Faults::new();
+        Members::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);
+        assert_eq!(told(&none), "no member z is known here; none is");
         let found: Vec<_> = faults.into_sorted().into_iter().map(|f| (f.pointer, f.kind)).collect();
         let unknown = |pointer: &str| (pointer.to_owned(), Kind::UnknownField);
         assert_eq!(found, [("/x/b".to_owned(), Kind::ParameterRange), unknown("/x/d"), unknown("/x/e~1f")]);
