@@ -410,7 +410,9 @@ pub fn dry_run_from_counts(
 fn planned_or_refused(prepared: Result<Prepared, Unplanned>, faults: &mut Vec<Fault>) -> Result<Prepared, Stopped> {
     prepared.map_err(|unplanned| match unplanned {
         Unplanned::Refused(Refusal(more)) => {
-            faults.extend(more);
+            // of a document that was read in part, what is missing for the method may be what could not be read
+            let is_read = faults.is_empty();
+            faults.extend(more.into_iter().filter(|fault| is_read || fault.kind != Kind::BadColumns));
             Refusal(std::mem::take(faults)).into()
         }
         Unplanned::Cancelled(cancelled) => cancelled.into(),

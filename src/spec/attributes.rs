@@ -58,6 +58,8 @@ pub(super) struct Stated {
     /// Values that an insider can rule out, `None` being the missing one; each once.
     pub(super) uninformative: Vec<Option<String>>,
     pub(super) taxonomy: Option<Along>,
+    /// Whether a taxonomy is stated that could not be read.
+    pub(super) is_misread: bool,
 }
 
 /// The taxonomy of an attribute.
@@ -116,11 +118,13 @@ fn read_one(mut members: Members<'_>, name: &str, origin: Origin, faults: &mut F
         discretize.finish(faults);
         width
     });
-    let taxonomy =
-        members.take("taxonomy").and_then(|stated| along(stated, &members.at("taxonomy"), name, origin, faults));
+    let tree = members.take("taxonomy");
+    let taxonomy = tree.and_then(|stated| along(stated, &members.at("taxonomy"), name, origin, faults));
+    let is_misread = tree.is_some() && taxonomy.is_none();
     let uninformative = read_values(&mut members, faults);
     members.finish(faults);
-    Stated { drop, publish, identifier, rename: rename.map(str::to_owned), equal_width, uninformative, taxonomy }
+    let rename = rename.map(str::to_owned);
+    Stated { drop, publish, identifier, rename, equal_width, uninformative, taxonomy, is_misread }
 }
 
 /// A tree, or the name of a stored one where that is still to be written out.

@@ -158,7 +158,7 @@ impl DraftGeneralize {
         if self.cells != CellKind::Node || self.known.is_empty() || !self.guessed.is_empty() {
             return;
         }
-        let bare = |column: &&usize| stated[**column].taxonomy.is_none();
+        let bare = |column: &&usize| stated[**column].taxonomy.is_none() && !stated[**column].is_misread;
         if self.known.iter().all(|column| bare(&column)) {
             let detail = "cells that are nodes go by taxonomies, and no quasi-identifier has one; state one, or use interval or set";
             faults.push(Fault::new("/method/cells", Kind::BadColumns, detail));

@@ -276,6 +276,12 @@ async fn nodes_without_a_taxonomy_are_refused() {
     partly["attributes"] = json!({"age": partly["attributes"]["age"]});
     let fault = server.job(&dataset, partly).await.fault("/attributes/job/taxonomy", "parameter-range");
     assert_eq!(fault["attribute"], "job");
+    // one that cannot be read is no missing one
+    let mut misread = job(&["job"], "node");
+    misread["attributes"]["job"]["taxonomy"] = json!({"Any": {}});
+    let refused = server.job(&dataset, misread).await;
+    refused.fault("/attributes/job/taxonomy/Any", "parameter-range");
+    assert_eq!(refused.json()["errors"].as_array().unwrap().len(), 1, "{}", refused.text());
     // numbers without one stay intervals
     let mut numbers = job(&["age", "job"], "node");
     numbers["attributes"] = json!({"job": numbers["attributes"]["job"]});

@@ -157,7 +157,15 @@ async fn every_fault_is_pointed_at() {
         (unproven, "/composition".into(), "guarantee-unsupported"),
         (entropy, "/utility".into(), "guarantee-unsupported"),
     ] {
-        server.job(&dataset, document).await.fault(&pointer, name);
+        let refused = server.job(&dataset, document.clone()).await;
+        refused.fault(&pointer, name);
+        // of what could not be read a plan does not say that it is missing
+        let mut planned = document;
+        planned["dataset"] = dataset.clone().into();
+        let planned = server.post("/v1/plans", &planned).await;
+        if planned.status == 422 {
+            assert_eq!(planned.json()["errors"], refused.json()["errors"], "{}", planned.text());
+        }
     }
     let job = server.job(&dataset, valid).await.ok(200);
     assert_eq!(job["status"], "succeeded", "{job:#}");
