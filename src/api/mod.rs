@@ -1,6 +1,7 @@
 //! The HTTP surface: routes, wire types, extractors and the OpenAPI document. Handlers translate; what is decided is decided
 //! in `jobs`.
 
+mod accept;
 mod access;
 mod analyses;
 mod archive;

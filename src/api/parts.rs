@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::accept::{Offer, negotiate};
 use super::access::Who;
 use super::extract::{PartPath, Query, no_such_part};
 use super::linked;
@@ -57,11 +58,11 @@ pub(super) enum Format {
     Json,
 }
 
-/// The formats: parameter, media type and the end of a file's name.
-const FORMATS: [(&str, &str, Format); 5] = [
+/// The formats: parameter, which is also the end of a file's name, and media type. The first is served when none is asked for.
+const FORMATS: [Offer<Format>; 5] = [
     ("csv", "text/csv", Format::Streamed(PartFormat::Csv)),
-    ("ndjson", "application/x-ndjson", Format::Streamed(PartFormat::Ndjson)),
     ("json", "application/json", Format::Json),
+    ("ndjson", "application/x-ndjson", Format::Streamed(PartFormat::Ndjson)),
     ("parquet", "application/vnd.apache.parquet", Format::Streamed(PartFormat::Parquet)),
     ("arrow", "application/vnd.apache.arrow.stream", Format::Streamed(PartFormat::Arrow)),
 ];
@@ -95,7 +96,7 @@ pub(super) async fn get(
     Query(query): Query<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (suffix, media_type, format) = negotiate(query.format.as_deref(), &headers)?;
+    let (suffix, media_type, format) = negotiated(query.format.as_deref(), &headers)?;
     let (counts, is_linked) = match query.view.as_deref() {
         None => (false, false),
         Some("counts") => (true, false),
@@ -179,33 +180,10 @@ pub(super) fn tell<const N: usize>(response: &mut Response, stated: [(HeaderName
     }
 }
 
-/// The format asked for: the parameter, else the most preferred of the Accept header that is served, else CSV.
-fn negotiate(parameter: Option<&str>, headers: &HeaderMap) -> Result<(&'static str, &'static str, Format), Problem> {
+/// The format asked for.
+fn negotiated(parameter: Option<&str>, headers: &HeaderMap) -> Result<Offer<Format>, Problem> {
     let unacceptable = || Problem::new(Kind::NotAcceptable, "parts are served as csv, ndjson, json, parquet and arrow");
-    if let Some(parameter) = parameter {
-        return FORMATS.into_iter().find(|(name, ..)| *name == parameter).ok_or_else(unacceptable);
-    }
-    let [csv, _, json, ..] = FORMATS;
-    let Some(accept) = headers.get(header::ACCEPT) else { return Ok(csv) };
-    let accept = accept.to_str().unwrap_or_default().to_ascii_lowercase();
-    let mut best = None;
-    for range in accept.split(',') {
-        let mut members = range.split(';').map(str::trim);
-        let format = match members.next().unwrap_or_default() {
-            "text/*" | "*/*" => csv,
-            "application/*" => json,
-            named => match FORMATS.into_iter().find(|(_, media_type, _)| *media_type == named) {
-                Some(format) => format,
-                None => continue,
-            },
-        };
-        let weight = members.find_map(|member| member.strip_prefix("q=")).and_then(|q| q.parse::<f32>().ok());
-        let weight = (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0) as u32;
-        if weight > 0 && best.is_none_or(|(other, _)| weight > other) {
-            best = Some((weight, format));
-        }
-    }
-    best.map(|(_, format)| format).ok_or_else(unacceptable)
+    negotiate(&FORMATS, parameter, headers).ok_or_else(unacceptable)
 }
 
 /// The chunk that holds a row.

@@ -2,19 +2,22 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{Html, IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
+use super::accept::{Offer, negotiate};
 use super::access::Who;
 use super::extract::{Id, Query};
 use super::listing::{self, Listing};
 use crate::identity::{Caller, Scope};
 use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
-use crate::report::{Manifest, PublicReport};
+use crate::report::{Manifest, PublicReport, report_page};
 
 /// A release in a list.
 #[derive(Serialize, ToSchema)]
@@ -132,16 +135,33 @@ pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) ->
     Ok(Json(read(&app, &caller, id).await?.1))
 }
 
+/// How to give a report.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReportQuery {
+    /// `json` or `html`; goes before the Accept header.
+    format: Option<String>,
+}
+
 /// What a release promises and why, in words
 ///
-/// A function of the manifest alone, for whoever files or reads the release.
-#[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path)),
+/// A function of the manifest alone, for whoever files or reads the release: as JSON, which is what is served when nothing else is asked
+/// for, or as a page of HTML with pictures of the sizes of buckets.
+#[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path), ReportQuery),
     responses((status = 200, body = PublicReport)))]
 pub(super) async fn report(
     State(app): State<App>,
     Who(caller): Who,
     Id(id): Id,
-) -> Result<Json<PublicReport>, Problem> {
-    let (release, _) = read(&app, &caller, id).await?;
-    serde_json::from_value(release.report).map(Json).map_err(|error| problem_of(&StoreError::corrupt(error)))
+    Query(query): Query<ReportQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    const FORMATS: [Offer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
+    let unacceptable = || Problem::new(Kind::NotAcceptable, "reports are served as json and html");
+    let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
+    let (release, manifest) = read(&app, &caller, id).await?;
+    let report: Result<PublicReport, _> = serde_json::from_value(release.report);
+    let report = report.map_err(|error| problem_of(&StoreError::corrupt(error)))?;
+    Ok(if as_page { Html(report_page(&report, &manifest)).into_response() } else { Json(report).into_response() })
 }

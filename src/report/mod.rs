@@ -4,6 +4,7 @@ mod archive;
 mod counts;
 mod internal;
 mod manifest;
+mod page;
 mod particulars;
 mod public;
 mod reading;
@@ -20,6 +21,7 @@ pub use manifest::{
     Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
     ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, thresholds_of,
 };
+pub use page::report_page;
 pub use particulars::particulars;
 pub use public::{Certainty, PublicReport, public_report};
 pub use reading::publication_of;

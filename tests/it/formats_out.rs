@@ -284,6 +284,41 @@ async fn formats_are_negotiated_and_cached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_report_is_a_page_of_html_for_whoever_asks_for_one() {
+    let server = Server::start().await;
+    let rows: String = (0..9).map(|row| format!("{},v{}\n", row / 3, row % 3)).collect();
+    let dataset = server.dataset(format!("<b>age,\"d & 'x'\"\n{rows}")).await;
+    let method = json!({"type": "anatomy", "quasi_identifiers": ["<b>age"], "sensitive": "d & 'x'",
+        "guarantee": {"type": "l_diversity", "l": 3}});
+    let release = server.publish(&dataset, json!({"method": method})).await;
+    let path = format!("/v1/releases/{}/report", text(&release["id"]));
+    let report = server.get(&path).await.ok(200);
+    assert_eq!(server.get(&format!("{path}?format=json")).await.ok(200), report);
+
+    let page = server.get(&format!("{path}?format=html")).await;
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").starts_with("default-src 'none'"));
+    let browser = server.request(Method::GET, &path);
+    let browser = server.send(browser.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")).await;
+    assert_eq!(browser.body, page.body);
+    let page = page.text();
+    assert!(page.contains("&lt;b&gt;age") && page.contains("d &amp; &#39;x&#39;"), "{page}");
+    assert!(!page.contains("<b>") && !page.contains("<script") && !page.contains("style="), "{page}");
+    for sentence in report["rules"].as_array().unwrap().iter().chain(report["tables"].as_array().unwrap()) {
+        let sentence =
+            text(sentence).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\'', "&#39;");
+        assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence} in {page}");
+    }
+    assert!(page.contains("<title>3 rows: 3</title>"), "{page}");
+
+    server.get(&format!("{path}?format=pdf")).await.problem(406, "not-acceptable");
+    let image = server.request(Method::GET, &path).header("accept", "image/png");
+    server.send(image).await.problem(406, "not-acceptable");
+    server.get(&format!("{path}?view=counts")).await.problem(400, "malformed-request");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn counts_are_of_distinct_rows() {
     let server = Server::start().await;
     let dataset = server.upload("", CSV).await.ok(201);

@@ -320,6 +320,7 @@ async fn examples_are_what_the_service_answers() {
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let texts = [
         ("part.csv", server.get(&part).await.text()),
+        ("report.html", server.get(&format!("{}/report?format=html", text(&job["links"]["release"]))).await.text()),
         ("part.ndjson", server.get(&format!("{part}?format=ndjson")).await.text()),
         ("events.txt", server.get(&text(&job["links"]["events"])).await.text()),
     ];

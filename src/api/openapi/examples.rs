@@ -56,6 +56,7 @@ files! {
     "reason.json", "Why it is done";
     "rejected.json", "A release that was given up";
     "releases.json", "A list of one release";
+    "report.html", "The release in words and pictures";
     "report.json", "The release in words";
     "sequential.json", "A table beside an earlier one: whoever joins them finds no group of one row";
     "series.json", "What was published of the hospital table";

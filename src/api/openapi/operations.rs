@@ -86,6 +86,7 @@ pub(super) const OF_JOBS: &[Kind] = &[
 
 const JSON: &str = "application/json";
 const CSV: &str = "text/csv";
+const HTML: &str = "text/html";
 const NDJSON: &str = "application/x-ndjson";
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
@@ -283,8 +284,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         path: "/v1/releases/{id}/report",
         id: "get_release_report",
         requests: &[],
-        answers: &[("200", "The report.", &[(JSON, "report.json")])],
-        problems: &[NotFound, Gone],
+        answers: &[("200", "The report.", &[(JSON, "report.json"), (HTML, "report.html")])],
+        problems: &[MalformedRequest, NotFound, NotAcceptable, Gone],
     },
     Operation {
         method: "get",
