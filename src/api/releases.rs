@@ -149,7 +149,7 @@ pub(super) struct ReportQuery {
 /// A function of the manifest alone, for whoever files or reads the release: as JSON, which is what is served when nothing else is asked
 /// for, or as a page of HTML with pictures of the sizes of buckets.
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path), ReportQuery),
-    responses((status = 200, body = PublicReport)))]
+    responses((status = 200, content((PublicReport = "application/json"), (String = "text/html")))))]
 pub(super) async fn report(
     State(app): State<App>,
     Who(caller): Who,
