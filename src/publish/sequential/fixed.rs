@@ -13,8 +13,25 @@ use crate::control::Control;
 pub(super) struct Pairing {
     /// The column of the new release.
     pub(super) column: usize,
-    /// The label of each block.
+    /// The different labels of the blocks.
     pub(super) spans: Vec<Span>,
+    /// By block, which of them is its label.
+    pub(super) labels: Vec<u32>,
+}
+
+impl Pairing {
+    fn new(column: usize, of_blocks: Vec<Span>) -> Self {
+        let mut spans = of_blocks.clone();
+        spans.sort_unstable();
+        spans.dedup();
+        let label = |span: &Span| spans.partition_point(|other| other < span) as u32;
+        Self { column, labels: of_blocks.iter().map(label).collect(), spans }
+    }
+
+    /// The label of a block.
+    pub(super) fn span(&self, block: u32) -> Span {
+        self.spans[self.labels[block as usize] as usize]
+    }
 }
 
 /// An exclusion between the new release and an earlier one.
@@ -173,7 +190,7 @@ impl Fixed {
                 releases.push(release);
             }
             if let Some(own) = tables.views[0].column(tables.views[release].attributes[column]) {
-                self.pairings.push(Pairing { column: own, spans: spans(at, (release, column)) });
+                self.pairings.push(Pairing::new(own, spans(at, (release, column))));
             }
         }
         for &release in &releases {

@@ -94,7 +94,7 @@ pub(super) const NO_BLOCK: u32 = u32::MAX;
 
 /// The measure of one group, as its values come in.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     tuples: u128,
     distinct: u128,
     /// Tuples of the most frequent sensitive value.
@@ -103,7 +103,11 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, y: Y, tuples: u128, lexicon: &Lexicon<'_>) {
-        let weight = lexicon.weight(y);
+        self.count(y, lexicon.weight(y), tuples, lexicon);
+    }
+
+    /// Counts a value that stands for `weight` different ones.
+    pub(super) fn count(&mut self, y: Y, weight: u128, tuples: u128, lexicon: &Lexicon<'_>) {
         self.tuples += tuples;
         self.distinct += weight;
         if matches!(lexicon.measure, Measure::Linkability { .. }) && lexicon.is_sensitive(y) {
@@ -113,7 +117,7 @@ impl Tally {
     }
 
     /// `None` of no tuples.
-    fn level(&self, measure: &Measure) -> Option<Share> {
+    pub(super) fn level(&self, measure: &Measure) -> Option<Share> {
         (self.tuples > 0).then(|| match measure {
             Measure::Anonymity { .. } => Share::number(self.distinct),
             Measure::Linkability { .. } => Share { count: self.most, of: self.tuples },
@@ -141,26 +145,13 @@ impl Groups {
         measure.worst(self.levels.keys().copied())
     }
 
-    /// The measure of the whole after some changes.
-    pub(super) fn level_after(&self, changes: &Changes, lexicon: &Lexicon<'_>) -> Option<Share> {
-        let measure = lexicon.measure;
-        let mut gone: BTreeMap<Share, usize> = BTreeMap::new();
-        let mut worst = None;
-        for changes in changes.by_x() {
-            let group = self.groups.get(&changes[0].x);
-            if let Some(group) = group {
-                *gone.entry(group.level).or_default() += 1;
-            }
-            let mut tally = Tally::default();
-            merge(group.map_or(&[], |group| &group.values), changes, |y, tuples| tally.add(y, tuples, lexicon));
-            worst = measure.worst(worst.into_iter().chain(tally.level(measure)));
+    /// The measure of the whole without so many groups of some levels; `None` of no tuples.
+    pub(super) fn level_without(&self, gone: &BTreeMap<Share, usize>, measure: &Measure) -> Option<Share> {
+        let stays = |level: &&Share| self.levels.get(level) != gone.get(level);
+        match measure {
+            Measure::Anonymity { .. } => self.levels.keys().find(stays).copied(),
+            Measure::Linkability { .. } => self.levels.keys().rev().find(stays).copied(),
         }
-        let stays = |level: &Share| self.levels.get(level) != gone.get(level);
-        let rest = match measure {
-            Measure::Anonymity { .. } => self.levels.keys().find(|level| stays(level)),
-            Measure::Linkability { .. } => self.levels.keys().rev().find(|level| stays(level)),
-        };
-        measure.worst(worst.into_iter().chain(rest.copied()))
     }
 
     /// Makes changes.
@@ -261,6 +252,8 @@ impl Fixed {
             changes.push(Change { x: (0, self.x[block]), y, tuples: self.weights[block] as i128 });
         }
         changes.sum();
-        Groups::default().level_after(&changes, &lexicon)
+        let mut groups = Groups::default();
+        groups.apply(&changes, &lexicon);
+        groups.level(measure)
     }
 }

@@ -6,34 +6,55 @@ use std::sync::Arc;
 use ahash::RandomState;
 use hashbrown::{HashMap, HashSet};
 
-use super::fixed::{Fixed, Meets, meets, used};
+use super::fixed::{Fixed, Meets, Pairing, meets, used};
 use super::groups::{Change, Changes, Groups, Lexicon, NO_BLOCK, Y};
 use super::growth::Growth;
 use super::share::Share;
 use super::signatures::{Signatures, Tuples};
 use super::span::Span;
 use super::tables::{Sought, Tables};
+use super::weighing::Weighed;
 use super::{Measure, Unjoined};
 use crate::control::Control;
 
 /// Rows of the new release with equal labels.
-struct Block {
+pub(super) struct Block {
     /// By used column: the node, or the code where the column is not specialized.
     labels: Box<[u32]>,
     /// Their signatures.
     members: Vec<u32>,
     /// The blocks of earlier releases that they match, rising.
-    links: Arc<[u32]>,
+    pub(super) links: Arc<[u32]>,
     /// The number of their labels on X, and on Y.
-    x: u32,
-    y: u32,
+    pub(super) x: u32,
+    pub(super) y: u32,
+}
+
+/// What a step makes of a block: those of its rows that are below one of the children.
+pub(super) struct Part {
+    /// Which of the children.
+    pub(super) child: usize,
+    pub(super) labels: Box<[u32]>,
+    members: Vec<u32>,
+    pub(super) rows: u64,
+    pub(super) links: Arc<[u32]>,
+}
+
+/// A step down: a node of a used column, and what takes its place.
+pub(super) struct Descent<'a> {
+    at: usize,
+    growth: usize,
+    pub(super) children: &'a [u32],
+    pub(super) growths: &'a [Growth<'a>],
+    /// Of each pairing of the column, by its place: by child, which of its labels meet that.
+    meeting: Vec<(usize, Vec<Vec<bool>>)>,
 }
 
 /// Blocks by number.
 #[derive(Default)]
-struct Blocks {
+pub(super) struct Blocks {
     blocks: Vec<Option<Block>>,
-    rows: Vec<u64>,
+    pub(super) rows: Vec<u64>,
     free: Vec<u32>,
 }
 
@@ -54,19 +75,13 @@ impl Blocks {
         self.free.push(number);
     }
 
-    fn get(&self, number: u32) -> Option<&Block> {
+    pub(super) fn get(&self, number: u32) -> Option<&Block> {
         self.blocks[number as usize].as_ref()
     }
-}
 
-/// What a specialization would do.
-pub(super) struct Trial {
-    removed: Vec<u32>,
-    added: Vec<u32>,
-    changes: Changes,
-    links: u64,
-    /// The measure afterwards; `None` where no tuple is left.
-    pub(super) level: Option<Share>,
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.blocks).filter(|(_, block)| block.is_some()).map(|(number, _)| number)
+    }
 }
 
 /// A requirement on a join.
@@ -79,7 +94,7 @@ pub(super) struct Joined {
     /// Whether further specialization never repairs it.
     pub(super) is_monotone: bool,
     pub(super) measure: Measure,
-    fixed: Fixed,
+    pub(super) fixed: Fixed,
     /// The columns of the new release that matter.
     columns: Vec<usize>,
     /// By used column, the attribute being specialized that it is.
@@ -88,18 +103,20 @@ pub(super) struct Joined {
     x: Vec<usize>,
     y: Vec<(usize, usize)>,
     /// Whether rows of the new release are different values on Y.
-    told_apart: bool,
+    pub(super) told_apart: bool,
     raw: Signatures,
     raw_spans: Vec<Vec<Span>>,
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     /// The blocks by attribute and node.
-    of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
+    pub(super) of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
+    /// What is known of steps, by attribute and node, until one of the blocks of the node changes.
+    pub(super) weighed: HashMap<(usize, u32), Weighed, RandomState>,
     xs: Tuples,
     ys: Tuples,
     y_meets: Vec<Meets>,
-    groups: Groups,
-    links: u64,
-    most: u64,
+    pub(super) groups: Groups,
+    pub(super) links: u64,
+    pub(super) most: u64,
 }
 
 impl Joined {
@@ -143,6 +160,7 @@ impl Joined {
             y,
             blocks: Blocks::default(),
             of_node: HashMap::default(),
+            weighed: HashMap::default(),
             xs: Tuples::default(),
             ys: Tuples::default(),
             y_meets: Vec::new(),
@@ -218,7 +236,7 @@ impl Joined {
         for pairing in self.fixed.pairings.iter().filter(|pairing| pairing.column == self.columns[at]) {
             // labels are few, links are many
             let mut by_span: HashMap<Span, Vec<u32>, RandomState> = HashMap::default();
-            links.iter().for_each(|&link| by_span.entry(pairing.spans[link as usize]).or_default().push(link));
+            links.iter().for_each(|&link| by_span.entry(pairing.span(link)).or_default().push(link));
             for (span, met) in spans.iter().zip(&mut meeting) {
                 // most often all of them meet, and need not be copied
                 if by_span.keys().all(|other| other.meets(*span)) {
@@ -230,7 +248,7 @@ impl Joined {
                     found.sort_unstable();
                     *met = found.into();
                 } else {
-                    *met = met.iter().copied().filter(|&link| pairing.spans[link as usize].meets(*span)).collect();
+                    *met = met.iter().copied().filter(|&link| pairing.span(link).meets(*span)).collect();
                 }
             }
         }
@@ -264,16 +282,22 @@ impl Joined {
             return None;
         }
         let on_x: Vec<u32> = self.x.iter().map(|&at| labels[at]).collect();
-        let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (x, _) = self.xs.number(&on_x);
+        let y = self.number_y(&labels, growths);
+        let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
+        Some(self.blocks.add(Block { labels, members, links, x, y }, rows))
+    }
+
+    /// The number of what the new release tells on Y.
+    pub(super) fn number_y(&mut self, labels: &[u32], growths: &[Growth<'_>]) -> u32 {
+        let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (y, is_new) = self.ys.number(&on_y);
         if is_new {
             let spans = self.y.iter().map(|&(in_y, at)| (in_y, self.span(at, labels[at], growths)));
             let meets = meets(&self.measure, spans);
             self.y_meets.push(meets);
         }
-        let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
-        Some(self.blocks.add(Block { labels, members, links, x, y }, rows))
+        y
     }
 
     /// Counts the tuples of a block in, or out.
@@ -297,6 +321,7 @@ impl Joined {
         for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
             if let Some(growth) = *growth {
                 self.of_node.entry((growth, label)).or_default().insert(number);
+                self.weighed.remove(&(growth, label));
             }
         }
     }
@@ -304,15 +329,15 @@ impl Joined {
     fn leave(&mut self, number: u32) {
         let Some(block) = self.blocks.get(number) else { return };
         for (growth, &label) in self.growth_of.iter().zip(&block.labels) {
-            if let Some(growth) = *growth
-                && let Some(blocks) = self.of_node.get_mut(&(growth, label))
-            {
+            let Some(growth) = *growth else { continue };
+            self.weighed.remove(&(growth, label));
+            if let Some(blocks) = self.of_node.get_mut(&(growth, label)) {
                 blocks.remove(&number);
             }
         }
     }
 
-    fn lexicon(&self) -> Lexicon<'_> {
+    pub(super) fn lexicon(&self) -> Lexicon<'_> {
         Lexicon { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
     }
 
@@ -327,67 +352,102 @@ impl Joined {
         self.groups.tuples()
     }
 
-    /// What comes of replacing a node by its children, to be made or discarded; `None` where the attribute does not matter.
-    pub(super) fn attempt(
+    /// Whether it is one of those that make groups.
+    pub(super) fn is_on_x(&self, growth: usize) -> bool {
+        self.x.iter().any(|&at| self.growth_of[at] == Some(growth))
+    }
+
+    /// A step of an attribute; `None` where that does not matter.
+    pub(super) fn descent<'a>(
+        &self,
+        growth: usize,
+        children: &'a [u32],
+        growths: &'a [Growth<'a>],
+    ) -> Option<Descent<'a>> {
+        let at = self.growth_of.iter().position(|&other| other == Some(growth))?;
+        let of_column = |(_, pairing): &(usize, &Pairing)| pairing.column == self.columns[at];
+        let met = |(place, pairing): (usize, &Pairing)| {
+            let spans = children.iter().map(|&child| growths[growth].span(child));
+            let by_child = spans.map(|span| pairing.spans.iter().map(|other| other.meets(span)).collect());
+            (place, by_child.collect())
+        };
+        let meeting = self.fixed.pairings.iter().enumerate().filter(of_column).map(met).collect();
+        Some(Descent { at, growth, children, growths, meeting })
+    }
+
+    /// What a step makes of a block.
+    pub(super) fn parts(&self, block: &Block, descent: &Descent<'_>) -> Vec<Part> {
+        let Descent { at, growth, children, growths, .. } = *descent;
+        let mut members = vec![Vec::new(); children.len()];
+        for &member in &block.members {
+            let code = self.raw.get(member as usize)[at];
+            members[growths[growth].child_of(children, code)].push(member);
+        }
+        let of_child = |(child, members): (usize, Vec<u32>)| {
+            let mut links = Arc::clone(&block.links);
+            for (place, by_child) in &descent.meeting {
+                let (labels, meets) = (&self.fixed.pairings[*place].labels, &by_child[child]);
+                let found: Vec<u32> =
+                    links.iter().copied().filter(|&link| meets[labels[link as usize] as usize]).collect();
+                // most often all of them meet, and need not be kept twice
+                if found.len() < links.len() {
+                    links = found.into();
+                }
+            }
+            let mut labels = block.labels.clone();
+            labels[at] = children[child];
+            let links = self.unbarred(&labels, Some(self.columns[at]), links, growths);
+            let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
+            Part { child, labels, members, rows, links }
+        };
+        members.into_iter().enumerate().filter(|(_, members)| !members.is_empty()).map(of_child).collect()
+    }
+
+    /// The blocks that a step divides, rising.
+    pub(super) fn divided(&self, growth: usize, node: u32) -> Vec<u32> {
+        let mut divided: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
+        divided.sort_unstable();
+        divided
+    }
+
+    /// Replaces a node by its children.
+    pub(super) fn make(
         &mut self,
         growth: usize,
         (node, children): (u32, &[u32]),
         growths: &[Growth<'_>],
         control: &Control,
-    ) -> Result<Option<Trial>, Unjoined> {
-        let Some(at) = self.growth_of.iter().position(|&other| other == Some(growth)) else { return Ok(None) };
-        let mut removed: Vec<u32> = self.of_node.get(&(growth, node)).into_iter().flatten().copied().collect();
-        removed.sort_unstable();
-        let spans: Vec<Span> = children.iter().map(|&child| growths[growth].span(child)).collect();
-        let (mut added, mut changes, mut links) = (Vec::new(), Changes::default(), self.links);
-        for &number in &removed {
+    ) -> Result<(), Unjoined> {
+        let divided = self.divided(growth, node);
+        let mut parts = Vec::new();
+        let Some(descent) = self.descent(growth, children, growths) else { return Ok(()) };
+        for &number in &divided {
             control.check()?;
-            let Some(block) = self.blocks.get(number) else { continue };
+            parts.extend(self.blocks.get(number).into_iter().flat_map(|block| self.parts(block, &descent)));
+        }
+        let mut changes = Changes::default();
+        for &number in &divided {
+            control.check()?;
             self.contribute(number, -1, &mut changes);
-            links -= block.links.len() as u64;
-            let mut parts = vec![Vec::new(); children.len()];
-            for &member in &block.members {
-                let code = self.raw.get(member as usize)[at];
-                parts[growths[growth].child_of(children, code)].push(member);
-            }
-            let labels = block.labels.clone();
-            let linked = self.meeting(at, &spans, &Arc::clone(&block.links));
-            for ((&child, members), linked) in children.iter().zip(parts).zip(linked) {
-                if members.is_empty() {
-                    continue;
-                }
-                let mut labels = labels.clone();
-                labels[at] = child;
-                let linked = self.unbarred(&labels, Some(self.columns[at]), linked, growths);
-                links += linked.len() as u64;
-                if links > self.most {
-                    return Err(Unjoined::TooDense);
-                }
-                let Some(part) = self.add(labels, members, linked, growths) else { continue };
-                self.contribute(part, 1, &mut changes);
-                added.push(part);
-            }
+        }
+        let mut added = Vec::new();
+        for Part { labels, members, links, .. } in parts {
+            control.check()?;
+            let Some(number) = self.add(labels, members, links, growths) else { continue };
+            self.contribute(number, 1, &mut changes);
+            self.links += self.blocks.get(number).map_or(0, |block| block.links.len() as u64);
+            added.push(number);
         }
         changes.sum();
-        let level = self.groups.level_after(&changes, &self.lexicon());
-        Ok(Some(Trial { removed, added, changes, links, level }))
-    }
-
-    /// Does what was tried.
-    pub(super) fn make(&mut self, trial: Trial) {
         let mut groups = std::mem::take(&mut self.groups);
-        groups.apply(&trial.changes, &self.lexicon());
+        groups.apply(&changes, &self.lexicon());
         self.groups = groups;
-        for number in trial.removed {
+        for number in divided {
+            self.links -= self.blocks.get(number).map_or(0, |block| block.links.len() as u64);
             self.leave(number);
             self.blocks.remove(number);
         }
-        trial.added.into_iter().for_each(|number| self.enter(number));
-        self.links = trial.links;
-    }
-
-    /// Forgets what was tried.
-    pub(super) fn discard(&mut self, trial: Trial) {
-        trial.added.into_iter().for_each(|number| self.blocks.remove(number));
+        added.into_iter().for_each(|number| self.enter(number));
+        Ok(())
     }
 }

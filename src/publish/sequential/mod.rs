@@ -23,6 +23,7 @@ mod share;
 mod signatures;
 mod span;
 mod tables;
+mod weighing;
 mod world;
 
 pub use method::{Sequenced, Sequential};

@@ -2,7 +2,7 @@
 
 use super::gain::Cells;
 use super::growth::Growth;
-use super::joined::{Joined, Trial};
+use super::joined::Joined;
 use super::planned::{Planned, Planning};
 use super::share::Share;
 use super::tables::{Tables, distinct};
@@ -18,16 +18,15 @@ struct Candidate {
     gain: f64,
 }
 
-/// A step that was tried.
+/// A step that was looked at.
 struct Attempt {
     candidate: usize,
-    trials: Vec<Option<Trial>>,
     measures: Vec<Share>,
     keeps_all: bool,
     score: f64,
 }
 
-/// What came of trying a step.
+/// What came of looking at a step.
 enum Tried {
     Made(Attempt),
     /// It breaks a requirement; for ever, when nothing can repair it.
@@ -93,7 +92,7 @@ impl<'a> Search<'a> {
         let mut kept = broken.is_none().then(|| self.kept(0));
         while let Some(best) = self.best(control)? {
             let keeps_all = best.keeps_all;
-            steps.push(self.take(best));
+            steps.push(self.take(best, control)?);
             if keeps_all {
                 kept = Some(self.kept(steps.len()));
             }
@@ -166,12 +165,8 @@ impl<'a> Search<'a> {
                 }
                 Tried::Broken { for_ever: false } => {}
                 Tried::Made(attempt) => {
-                    let worse = match &best {
-                        Some(best) if !self.is_better(&attempt, best) => Some(attempt),
-                        _ => best.replace(attempt),
-                    };
-                    if let Some(worse) = worse {
-                        self.discard(worse.trials);
+                    if best.as_ref().is_none_or(|best| self.is_better(&attempt, best)) {
+                        best = Some(attempt);
                     }
                 }
             }
@@ -200,41 +195,26 @@ impl<'a> Search<'a> {
         b.keeps_all.cmp(&a.keeps_all).then(by_score).is_lt()
     }
 
-    fn discard(&mut self, trials: Vec<Option<Trial>>) {
-        for (open, trial) in self.planned.open.iter_mut().zip(trials) {
-            if let Some(trial) = trial {
-                open.discard(trial);
-            }
-        }
-    }
-
-    /// Tries a step on every join.
+    /// Looks at what a step would come to on every join.
     fn attempt(&mut self, candidate: usize, control: &Control) -> Result<Tried, Unsequenced> {
         let Candidate { growth, node, ref children, gain } = self.candidates[candidate];
-        let (mut trials, mut levels, mut keeps_all) = (Vec::new(), Vec::new(), true);
-        let mut broken = None;
+        let (mut levels, mut keeps_all) = (Vec::new(), true);
+        let strict = !self.sequence.allow_violating_prefix;
         for open in &mut self.planned.open {
-            let trial = open.attempt(growth, (node, children), &self.growths, control);
-            let trial = trial.map_err(|unjoined| unjoined.of(open.requirement))?;
-            let level = trial.as_ref().map_or_else(|| open.level(), |trial| trial.level);
-            trials.push(trial);
+            let level = open.weigh(growth, (node, children), &self.growths, strict, control);
+            let level = level.map_err(|unjoined| unjoined.of(open.requirement))?;
             levels.push(level);
             if !level.is_some_and(|level| open.measure.allows(level)) {
                 keeps_all = false;
-                if level.is_none() || !self.sequence.allow_violating_prefix {
-                    broken = Some(open.is_monotone);
-                    break;
+                if level.is_none() || strict {
+                    return Ok(Tried::Broken { for_ever: open.is_monotone });
                 }
             }
-        }
-        if let Some(for_ever) = broken {
-            self.discard(trials);
-            return Ok(Tried::Broken { for_ever });
         }
         let worst = |requirement| self.planned.worst(&self.tables, requirement, &levels);
         let measures: Vec<Share> = (0..self.measures.len()).filter_map(worst).collect();
         let score = self.score(gain, &measures);
-        Ok(Tried::Made(Attempt { candidate, trials, measures, keeps_all, score }))
+        Ok(Tried::Made(Attempt { candidate, measures, keeps_all, score }))
     }
 
     /// The gain against the largest loss of a requirement. Losses of several are compared as parts of what there is.
@@ -253,14 +233,16 @@ impl<'a> Search<'a> {
     }
 
     /// Takes a step.
-    fn take(&mut self, attempt: Attempt) -> Step {
-        let Attempt { candidate, trials, measures, score, .. } = attempt;
+    fn take(&mut self, attempt: Attempt, control: &Control) -> Result<Step, Unsequenced> {
+        let Attempt { candidate, measures, score, .. } = attempt;
         let Candidate { growth, node, children, .. } = self.candidates.remove(candidate);
-        for (open, trial) in self.planned.open.iter_mut().zip(trials) {
-            if let Some(trial) = trial {
-                open.make(trial);
-            }
+        for open in &mut self.planned.open {
+            let made = open.make(growth, (node, &children), &self.growths, control);
+            made.map_err(|unjoined| unjoined.of(open.requirement))?;
         }
+        let levels = self.levels();
+        let found = |requirement| self.planned.worst(&self.tables, requirement, &levels);
+        debug_assert!((0..).map(found).zip(&measures).all(|(found, weighed)| found == Some(*weighed)));
         self.measures.clone_from(&measures);
         let grown = &mut self.growths[growth];
         grown.specialize(node);
@@ -271,7 +253,7 @@ impl<'a> Search<'a> {
             score,
         };
         children.into_iter().for_each(|child| self.propose(growth, child));
-        step
+        Ok(step)
     }
 
     fn sequel(

@@ -1,0 +1,202 @@
+//! What a step down would come to, without taking it: groups are read from the blocks that it divides, one value on X after the other,
+//! and nothing is kept of them but how bad they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ahash::RandomState;
+use hashbrown::HashMap;
+
+use super::Unjoined;
+use super::groups::{Lexicon, NO_BLOCK, Tally, Y};
+use super::growth::Growth;
+use super::joined::{Descent, Joined};
+use super::share::Share;
+use crate::control::Control;
+
+/// What is known of a step.
+#[derive(Clone, Copy)]
+pub(super) struct Weighed {
+    /// The worst of the groups that it makes; of those that it takes away.
+    made: Option<Share>,
+    gone: Option<Share>,
+    /// The links of the blocks that it divides, and of what it makes of them.
+    links: (u64, u64),
+    /// Whether it breaks the requirement for certain, so that not all was looked at.
+    is_broken: bool,
+}
+
+/// Rows of the new release with equal labels, and what they are linked to.
+struct Rows {
+    rows: u64,
+    /// The number of their labels on Y.
+    y: u32,
+    links: Arc<[u32]>,
+}
+
+impl Joined {
+    /// The measure after replacing a node by its children; `None` where no tuple is left. A `strict` caller does not ask how badly
+    /// the requirement is broken: then it is any level that is not allowed.
+    pub(super) fn weigh(
+        &mut self,
+        growth: usize,
+        (node, children): (u32, &[u32]),
+        growths: &[Growth<'_>],
+        strict: bool,
+        control: &Control,
+    ) -> Result<Option<Share>, Unjoined> {
+        let weighed = match self.weighed.get(&(growth, node)) {
+            Some(weighed) => *weighed,
+            None => {
+                let Some(descent) = self.descent(growth, children, growths) else { return Ok(self.level()) };
+                let weighed = self.look((growth, node), &descent, strict, control)?;
+                // otherwise its groups have blocks of other nodes too, which change without it
+                if self.is_on_x(growth) {
+                    self.weighed.insert((growth, node), weighed);
+                }
+                weighed
+            }
+        };
+        let Weighed { made, gone, links: (removed, added), is_broken } = weighed;
+        if is_broken {
+            return Ok(made);
+        }
+        if self.links - removed + added > self.most {
+            return Err(Unjoined::TooDense);
+        }
+        let now = self.level();
+        let worst = |a: Option<Share>, b: Option<Share>| self.measure.worst(a.into_iter().chain(b));
+        // nothing else is worse than the worst that there is
+        if made.is_some() && worst(made, now) == made {
+            return Ok(made);
+        }
+        if gone != now {
+            return Ok(worst(made, now));
+        }
+        // the worst group may be among those that go
+        let mut levels: BTreeMap<Share, usize> = BTreeMap::new();
+        for blocks in self.batches(growth, node) {
+            control.check()?;
+            let before: Vec<Rows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
+            self.levels(&before, |level| {
+                if made.is_none_or(|made| level != made && self.measure.worst([level, made]) == Some(level)) {
+                    *levels.entry(level).or_default() += 1;
+                }
+            });
+        }
+        Ok(worst(made, self.groups.level_without(&levels, &self.measure)))
+    }
+
+    fn look(
+        &mut self,
+        (growth, node): (usize, u32),
+        descent: &Descent<'_>,
+        strict: bool,
+        control: &Control,
+    ) -> Result<Weighed, Unjoined> {
+        let mut weighed = Weighed { made: None, gone: None, links: (0, 0), is_broken: false };
+        let divided = self.divided(growth, node);
+        // where the attribute is not on X, all that it divides stays in one group
+        let groups = if self.is_on_x(growth) { descent.children.len() } else { 1 };
+        for blocks in self.batches(growth, node) {
+            control.check()?;
+            let mut after: Vec<Vec<Rows>> = (0..groups).map(|_| Vec::new()).collect();
+            for &number in &blocks {
+                if divided.binary_search(&number).is_err() {
+                    after[0].extend(self.rows_of(number));
+                    continue;
+                }
+                let Some(block) = self.blocks.get(number) else { continue };
+                weighed.links.0 += block.links.len() as u64;
+                for part in self.parts(block, descent) {
+                    weighed.links.1 += part.links.len() as u64;
+                    let y = self.number_y(&part.labels, descent.growths);
+                    after[part.child.min(groups - 1)].push(Rows { rows: part.rows, y, links: part.links });
+                }
+            }
+            let worst = |levels: Option<Share>, level| self.measure.worst(levels.into_iter().chain([level]));
+            for rows in &after {
+                self.levels(rows, |level| weighed.made = worst(weighed.made, level));
+            }
+            if strict && weighed.made.is_some_and(|made| !self.measure.allows(made)) {
+                return Ok(Weighed { is_broken: true, ..weighed });
+            }
+            let before: Vec<Rows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
+            self.levels(&before, |level| weighed.gone = worst(weighed.gone, level));
+        }
+        Ok(weighed)
+    }
+
+    fn rows_of(&self, number: u32) -> Option<Rows> {
+        let block = self.blocks.get(number)?;
+        Some(Rows { rows: self.blocks.rows[number as usize], y: block.y, links: Arc::clone(&block.links) })
+    }
+
+    /// The blocks whose groups a step changes, those with equal labels on X together. What has fewest rows comes first: there it
+    /// shows soonest that a requirement is broken.
+    fn batches(&self, growth: usize, node: u32) -> Vec<Vec<u32>> {
+        let of = |number: u32| self.blocks.get(number).map_or(0, |block| block.x);
+        let mut batches: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
+        for number in self.divided(growth, node) {
+            batches.entry(of(number)).or_default().push(number);
+        }
+        if !self.is_on_x(growth) {
+            // rows beside those that are divided
+            let divided = self.of_node.get(&(growth, node));
+            let others = self.blocks.numbers().filter(|number| divided.is_none_or(|divided| !divided.contains(number)));
+            for number in others {
+                if let Some(batch) = batches.get_mut(&of(number)) {
+                    batch.push(number);
+                }
+            }
+        }
+        let mut batches: Vec<Vec<u32>> = batches.into_values().collect();
+        let fewest = |batch: &Vec<u32>| batch.iter().map(|&number| (self.blocks.rows[number as usize], number)).min();
+        batches.sort_by_cached_key(fewest);
+        batches
+    }
+
+    /// Gives the level of each group of blocks with equal labels on X.
+    fn levels(&self, blocks: &[Rows], mut each: impl FnMut(Share)) {
+        let (lexicon, fixed) = (self.lexicon(), &self.fixed);
+        let mut end = |tally: &Tally| tally.level(lexicon.measure).into_iter().for_each(&mut each);
+        if let [Rows { rows, y, links }] = blocks {
+            // links with equal values stand side by side
+            let x = |link: u32| fixed.x[link as usize];
+            let y_of = |link: u32| fixed.y[link as usize];
+            for group in links.chunk_by(|&a, &b| x(a) == x(b)) {
+                let mut tally = Tally::default();
+                for alike in group.chunk_by(|&a, &b| y_of(a) == y_of(b)) {
+                    let value = Y { new: *y, earlier: y_of(alike[0]), block: NO_BLOCK };
+                    let weight: u128 = alike.iter().map(|&link| fixed.weights[link as usize]).sum();
+                    self.count(&mut tally, value, *rows, u128::from(*rows) * weight, &lexicon);
+                }
+                end(&tally);
+            }
+            return;
+        }
+        let mut values: Vec<(u32, Y, u64, u128)> = Vec::new();
+        for (Rows { rows, y, links }, number) in blocks.iter().zip(0..) {
+            for &link in &**links {
+                let block = if self.told_apart { number } else { NO_BLOCK };
+                let value = Y { new: *y, earlier: fixed.y[link as usize], block };
+                values.push((fixed.x[link as usize], value, *rows, u128::from(*rows) * fixed.weights[link as usize]));
+            }
+        }
+        values.sort_unstable();
+        for group in values.chunk_by(|a, b| a.0 == b.0) {
+            let mut tally = Tally::default();
+            for alike in group.chunk_by(|a, b| a.1 == b.1) {
+                let (_, value, rows, _) = alike[0];
+                self.count(&mut tally, value, rows, alike.iter().map(|of| of.3).sum(), &lexicon);
+            }
+            end(&tally);
+        }
+    }
+
+    /// Counts a value on Y of some rows of the new release.
+    fn count(&self, tally: &mut Tally, y: Y, rows: u64, tuples: u128, lexicon: &Lexicon<'_>) {
+        let rows = if self.told_apart { u128::from(rows) } else { 1 };
+        tally.count(y, rows * self.fixed.y_weights[y.earlier as usize], tuples, lexicon);
+    }
+}
