@@ -11,11 +11,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use uuid::Uuid;
+
 use super::disclosures::SeriesRecord;
-use super::people::{Counts, set_counts};
+use super::people::{Counts, Known, in_common};
 use super::publish::earlier_of;
 use super::statements::Statement;
-use super::{DatasetRecord, KnownBy, Mark, Overlap, People, PeopleRecord, Store, StoreError};
+use super::{DatasetRecord, KnownBy, Mark, Overlap, People, Store, StoreError};
 use crate::ledger::{Earlier, Identities};
 use crate::problem::{Kind, Problem};
 use crate::vault::{ContentHasher, Vault};
@@ -162,23 +164,31 @@ impl Judged<'_> {
         if !contents.is_empty() {
             let template = self.vault.content_hasher(&self.dataset.tenant);
             let (_, people) = self.store.people(&self.dataset.tenant, Some(&self.dataset.series)).await?;
-            let of = |content: &[u8; 32]| {
-                people.iter().filter(|record| record.content_hash == *content).find(|record| record.people.is_some())
+            let known = people.iter().filter_map(|record| Some((record, record.people.as_ref()?)));
+            let own = known.clone().find(|known| known.0.dataset == self.dataset.id);
+            // of each content the dataset that was there first
+            let mut of: HashMap<[u8; 32], Known<'_>> = HashMap::new();
+            for known in known {
+                of.entry(known.0.content_hash).or_insert(known);
+            }
+            let in_common = match own {
+                Some(own) => {
+                    self.in_common(own, contents.iter().filter_map(|content| of.get(content).copied())).await?
+                }
+                None => HashMap::new(),
             };
-            let mine = people.iter().find(|record| record.dataset == self.dataset.id);
             let names = named(series)?;
+            let mut marks = Marks::new(&template, &earlier.identities, self.columns, &names);
             for content in &contents {
-                let marks = Marks::new(&template, &earlier.identities, self.columns, &names);
-                let own = mine.and_then(|record| Some((record, record.people.as_ref()?)));
-                let theirs = of(content).and_then(|record| Some((record, record.people.as_ref()?)));
+                let theirs = of.get(content).copied();
                 let relation = match (own, theirs) {
                     (own, _) if *content == self.dataset.content_hash => {
                         let renamed = own.map_or_else(Vec::new, |(_, people)| marks.renamed(people, people));
                         Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect())
                     }
-                    (Some(own), Some(theirs)) => {
-                        seen.extend(theirs.1.columns.iter().map(|(name, _)| marks.canonical(*name)));
-                        self.relation(&marks, own, theirs).await?
+                    (Some((_, own)), Some((record, theirs))) => {
+                        seen.extend(theirs.columns.iter().map(|(name, _)| marks.canonical(*name)));
+                        relation(&marks, own, theirs, in_common.get(&record.dataset).copied())
                     }
                     _ => Relation::Clash(undecidable(
                         "a dataset of the series of which something was published has left nothing that its people could be known by",
@@ -188,9 +198,12 @@ impl Judged<'_> {
                     Relation::Disjoint => {}
                     Relation::Same(aliases) => {
                         same.insert(*content);
-                        for (name, of) in aliases {
+                        for (name, of) in &aliases {
                             // what was stated otherwise stays as it was stated
-                            let _ = earlier.identities.alias(&name, &of);
+                            let _ = earlier.identities.alias(name, of);
+                        }
+                        if !aliases.is_empty() {
+                            marks = Marks::new(&template, &earlier.identities, self.columns, &names);
                         }
                     }
                     Relation::Clash(found) => clash = clash.or(Some(found)),
@@ -205,63 +218,17 @@ impl Judged<'_> {
         Ok((clash, seen))
     }
 
-    async fn relation(
+    /// How many records each of the datasets that are known by what this one is known by has in common with it, by its id.
+    async fn in_common<'p>(
         &self,
-        marks: &Marks<'_>,
-        new: (&PeopleRecord, &People),
-        earlier: (&PeopleRecord, &People),
-    ) -> Result<Relation, StoreError> {
-        let (own, theirs) = (new.1, earlier.1);
-        if own.by != theirs.by {
-            return Ok(Relation::Clash(undecidable(
-                "of two datasets of the series one has a record key and the other has not: upload both with the same one",
-            )));
-        }
-        let mine = marks.columns(own);
-        let others = marks.columns(theirs);
-        let by_keys = own.by == KnownBy::Keys;
-        let key = |people: &People| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
-        if by_keys && key(own) != key(theirs) {
-            return Ok(Relation::Clash(undecidable(
-                "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
-            )));
-        }
-        let counts = set_counts(self.store, &self.dataset.tenant, new, earlier).await?;
-        if by_keys && counts.common == 0 {
-            return Ok(match own.folded == theirs.folded {
-                true => Relation::Disjoint,
-                false => Relation::Clash(undecidable(
-                    "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
-                     and none of its keys is written as one of these: nobody can tell whether they are of the same people",
-                )),
-            });
-        }
-        if counts.added == 0 && counts.removed == 0 {
-            // what says the same of everyone is the same, and what has one name says the same
-            let alike = |name: &Mark| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
-            let renamed = marks.renamed(own, theirs);
-            let all_known = by_keys || {
-                let found: BTreeSet<Mark> = renamed.iter().map(|(_, of)| *of).collect();
-                others.keys().all(|name| mine.contains_key(name) || found.contains(name))
-            };
-            if mine.keys().all(alike) && all_known {
-                return Ok(Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect()));
-            }
-            return Ok(Relation::Clash(Clash::Overlapping(counts)));
-        }
-        if !by_keys && mine.keys().ne(others.keys()) {
-            return Ok(Relation::Clash(undecidable(
-                "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
-                 upload them with record_key",
-            )));
-        }
-        if !by_keys && counts.common == 0 {
-            return Ok(Relation::Clash(undecidable(
-                "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
-                 the same people; upload both with record_key",
-            )));
-        }
-        Ok(Relation::Clash(Clash::Overlapping(counts)))
+        (record, own): Known<'p>,
+        others: impl Iterator<Item = Known<'p>>,
+    ) -> Result<HashMap<Uuid, u64>, StoreError> {
+        let (same, others): (Vec<_>, Vec<_>) =
+            others.filter(|(_, of)| of.by == own.by).partition(|(_, of)| of.set == own.set);
+        let common = in_common(self.store, &self.dataset.tenant, (record, own), &others).await?;
+        let common = others.iter().zip(common).chain(same.iter().map(|same| (same, own.rows)));
+        Ok(common.map(|((record, _), common)| (record.dataset, common)).collect())
     }
 
     /// The columns of the job that may be attributes of the ledger under new names.
@@ -300,6 +267,60 @@ pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) ->
     columns.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect()
 }
 
+/// How the people of an earlier content stand to those of a dataset; `common` are the records of both, where they can be compared.
+fn relation(marks: &Marks, own: &People, theirs: &People, common: Option<u64>) -> Relation {
+    let Some(common) = common else {
+        return Relation::Clash(undecidable(
+            "of two datasets of the series one has a record key and the other has not: upload both with the same one",
+        ));
+    };
+    let mine = marks.columns(own);
+    let others = marks.columns(theirs);
+    let by_keys = own.by == KnownBy::Keys;
+    let key = |people: &People| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
+    if by_keys && key(own) != key(theirs) {
+        return Relation::Clash(undecidable(
+            "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
+        ));
+    }
+    let counts = Counts { common, added: own.rows - common, removed: theirs.rows - common };
+    if by_keys && counts.common == 0 {
+        return match own.folded == theirs.folded {
+            true => Relation::Disjoint,
+            false => Relation::Clash(undecidable(
+                "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
+                 and none of its keys is written as one of these: nobody can tell whether they are of the same people",
+            )),
+        };
+    }
+    if counts.added == 0 && counts.removed == 0 {
+        // what says the same of everyone is the same, and what has one name says the same
+        let alike = |name: &Mark| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
+        let renamed = marks.renamed(own, theirs);
+        let all_known = by_keys || {
+            let found: BTreeSet<Mark> = renamed.iter().map(|(_, of)| *of).collect();
+            others.keys().all(|name| mine.contains_key(name) || found.contains(name))
+        };
+        if mine.keys().all(alike) && all_known {
+            return Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect());
+        }
+        return Relation::Clash(Clash::Overlapping(counts));
+    }
+    if !by_keys && mine.keys().ne(others.keys()) {
+        return Relation::Clash(undecidable(
+            "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
+             upload them with record_key",
+        ));
+    }
+    if !by_keys && counts.common == 0 {
+        return Relation::Clash(undecidable(
+            "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
+             the same people; upload both with record_key",
+        ));
+    }
+    Relation::Clash(Clash::Overlapping(counts))
+}
+
 fn undecidable(detail: &str) -> Clash {
     Clash::Undecidable(detail.to_owned(), Vec::new())
 }
@@ -312,28 +333,23 @@ fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
 }
 
 /// The names of columns in hashes.
-struct Marks<'a> {
+struct Marks {
     /// What is known in words.
-    words: HashMap<Mark, &'a str>,
+    words: HashMap<Mark, String>,
     /// Of aliases, the attribute.
     canonical: HashMap<Mark, Mark>,
     /// Those that the ledger names.
     named: BTreeSet<Mark>,
 }
 
-impl<'a> Marks<'a> {
-    fn new(
-        template: &ContentHasher,
-        identities: &'a Identities,
-        columns: &'a [String],
-        named: &'a BTreeSet<String>,
-    ) -> Self {
+impl Marks {
+    fn new(template: &ContentHasher, identities: &Identities, columns: &[String], named: &BTreeSet<String>) -> Self {
         let mark = |name: &str| Mark::of_name(template, name);
         let mut marks = Self { words: HashMap::new(), canonical: HashMap::new(), named: BTreeSet::new() };
         for name in columns.iter().chain(named).map(String::as_str).chain(identities.aliases()) {
             let canonical = identities.canonical(name);
-            marks.words.insert(mark(name), name);
-            marks.words.insert(mark(canonical), canonical);
+            marks.words.insert(mark(name), name.to_owned());
+            marks.words.insert(mark(canonical), canonical.to_owned());
             marks.canonical.insert(mark(name), mark(canonical));
         }
         marks.named = named.iter().map(|name| mark(identities.canonical(name))).collect();
@@ -369,7 +385,7 @@ impl<'a> Marks<'a> {
     }
 
     fn in_words(&self, (name, of): (Mark, Mark)) -> Option<(String, String)> {
-        let word = |mark| self.words.get(&mark).map(|word| (*word).to_owned());
+        let word = |mark| self.words.get(&mark).cloned();
         Some((word(name)?, word(of)?))
     }
 }

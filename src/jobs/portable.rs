@@ -307,7 +307,7 @@ fn conflict(what: String) -> ImportConflict {
 #[async_trait]
 pub trait Ledgers: Send + Sync {
     /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the pieces of people: these are more than
-    /// memory should hold, never change, and are read one after the other (`people_piece`).
+    /// memory should hold, never change, and are read one after the other (`people_pieces`).
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
 
     /// Enters what stands in the ledger of another store, in one transaction: all of it, or nothing. What is there already is

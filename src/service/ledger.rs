@@ -92,7 +92,7 @@ async fn written(
     file.copy(copy)?;
     for (tenant, dataset, pieces) in people {
         for piece in pieces {
-            let hashes = store.people_piece(&tenant, dataset, piece).await?;
+            let hashes = store.people_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
             let hashes = hashes.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))?;
             file.people(PortablePiece { dataset, piece: piece.number(), hashes })?;
         }

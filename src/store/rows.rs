@@ -18,7 +18,7 @@ use crate::vault::{Place, Purpose, Sealed};
 
 mod people;
 
-pub(super) use people::{PeopleRow, PortableDatasetRow, PortableStatementRow, StatementRow};
+pub(super) use people::{PeopleRow, PortableDatasetRow, PortableStatementRow, StatementRow, in_places};
 
 #[derive(FromRow)]
 pub(super) struct DatasetRow {

@@ -2,11 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Store, StoreError};
-use super::{ENOUGH, KnownBy, Overlap, People, PeopleRecord, Piece, Share, unpacked};
+use uuid::Uuid;
+
+use super::super::StoreError;
+use super::{ENOUGH, KnownBy, Overlap, PIECE, People, PeopleRecord, Peoples, Piece, Share, unpacked};
 
 /// Of a hundred people, so many in another series are too many.
 const PERCENT: u64 = 1;
+/// So many hashes of other datasets are read at once, two megabytes, or one piece if that has more.
+const AT_ONCE: usize = 1 << 17;
+/// No more pieces than these are asked for at once.
+const PIECES: usize = 512;
 
 /// How two sets of records stand to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,67 +25,118 @@ pub(in crate::jobs) struct Counts {
     pub(in crate::jobs) removed: u64,
 }
 
-/// The set of a dataset, piece by piece.
-struct Cursor<'a> {
-    store: &'a dyn Store,
-    tenant: &'a str,
-    record: (&'a PeopleRecord, &'a People),
-    piece: u32,
-    read: std::vec::IntoIter<u128>,
+/// A dataset and what it says of its people.
+pub(in crate::jobs) type Known<'a> = (&'a PeopleRecord, &'a People);
+
+/// Reads pieces that are there.
+async fn read(store: &dyn Peoples, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Vec<u8>>, StoreError> {
+    let pieces = store.people_pieces(tenant, wanted).await?;
+    let pieces: Option<Vec<_>> = pieces.into_iter().collect();
+    pieces.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))
 }
 
-impl<'a> Cursor<'a> {
-    fn new(store: &'a dyn Store, tenant: &'a str, record: (&'a PeopleRecord, &'a People)) -> Self {
-        Self { store, tenant, record, piece: 0, read: Vec::new().into_iter() }
-    }
-
-    async fn next(&mut self) -> Result<Option<u128>, StoreError> {
-        if let Some(hash) = self.read.next() {
-            return Ok(Some(hash));
-        }
-        if self.piece == self.record.1.pieces {
-            return Ok(None);
-        }
-        let piece = Piece::Set(self.piece);
-        self.read = read(self.store, self.tenant, self.record.0, piece).await?.into_iter();
-        self.piece += 1;
-        Ok(self.read.next())
-    }
+/// How many hashes a piece holds, of which a piece has at most `most`.
+fn held(people: &People, piece: Piece, most: usize) -> usize {
+    let held = match piece {
+        Piece::Sample => people.sampled,
+        Piece::Set(number) => people.rows.saturating_sub(u64::from(number) * most as u64),
+    };
+    held.min(most as u64) as usize
 }
 
-async fn read(store: &dyn Store, tenant: &str, record: &PeopleRecord, piece: Piece) -> Result<Vec<u128>, StoreError> {
-    let bytes = store.people_piece(tenant, record.dataset, piece).await?;
-    unpacked(&bytes.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))?)
-}
-
-/// How many records two datasets have in common.
+/// How many records of a dataset each of others has too.
+///
+/// The new set is gone through once, a window at a time, and each other set beside it; pieces of many sets come from the store at once.
+/// No more is held than the window and so many hashes again.
 ///
 /// # Errors
 /// The store's.
-pub(in crate::jobs) async fn set_counts(
-    store: &dyn Store,
+pub(in crate::jobs) async fn in_common(
+    store: &dyn Peoples,
     tenant: &str,
-    new: (&PeopleRecord, &People),
-    earlier: (&PeopleRecord, &People),
-) -> Result<Counts, StoreError> {
-    if new.1.set == earlier.1.set {
-        return Ok(Counts { common: new.1.rows, ..Counts::default() });
+    new: Known<'_>,
+    others: &[Known<'_>],
+) -> Result<Vec<u64>, StoreError> {
+    in_common_by(store, tenant, new, others, (PIECE, AT_ONCE)).await
+}
+
+/// The same, with so many hashes in a piece, and at once.
+async fn in_common_by(
+    store: &dyn Peoples,
+    tenant: &str,
+    (record, people): Known<'_>,
+    others: &[Known<'_>],
+    (most, at_once): (usize, usize),
+) -> Result<Vec<u64>, StoreError> {
+    let mut places: Vec<Place> = others.iter().map(|_| Place::default()).collect();
+    let mut next = 0;
+    while next < people.pieces && !others.is_empty() {
+        let first = next;
+        let mut size = 0;
+        while next < people.pieces && (next == first || size + held(people, Piece::Set(next), most) <= at_once) {
+            size += held(people, Piece::Set(next), most);
+            next += 1;
+        }
+        let wanted: Vec<_> = (first..next).map(|piece| (record.dataset, Piece::Set(piece))).collect();
+        let window = unpacked(&read(store, tenant, &wanted).await?.concat())?;
+        let is_last = next == people.pieces;
+        places.iter_mut().for_each(|place| place.at = 0);
+        let is_open = |place: &Place, of: &Known<'_>| place.at < window.len() && place.piece < of.1.pieces;
+        loop {
+            // each set goes on from its place: by a piece, or by all that is left where no further window comes
+            let (mut wanted, mut whose, mut size) = (Vec::new(), Vec::new(), 0);
+            'full: for (index, (other, place)) in others.iter().zip(&places).enumerate() {
+                let ahead = if is_last { other.1.pieces } else { place.piece + 1 };
+                let pieces = place.piece..ahead.min(other.1.pieces);
+                for piece in pieces.filter(|_| is_open(place, other)).map(Piece::Set) {
+                    size += held(other.1, piece, most);
+                    if !wanted.is_empty() && (size > at_once || wanted.len() == PIECES) {
+                        break 'full;
+                    }
+                    wanted.push((other.0.dataset, piece));
+                    whose.push(index);
+                }
+            }
+            if wanted.is_empty() {
+                break;
+            }
+            for (index, piece) in whose.into_iter().zip(read(store, tenant, &wanted).await?) {
+                places[index].meet(&window, &piece)?;
+            }
+        }
     }
-    let (mut left, mut right) = (Cursor::new(store, tenant, new), Cursor::new(store, tenant, earlier));
-    let (mut one, mut other) = (left.next().await?, right.next().await?);
-    let mut common = 0;
-    while let (Some(a), Some(b)) = (one, other) {
-        if a == b {
-            common += 1;
+    Ok(places.into_iter().map(|place| place.common).collect())
+}
+
+/// How far a set was gone through beside a window of another one.
+#[derive(Default)]
+struct Place {
+    /// Its piece, and how many hashes of that are behind.
+    piece: u32,
+    offset: usize,
+    /// How many hashes of the window are behind.
+    at: usize,
+    common: u64,
+}
+
+impl Place {
+    /// Goes through the piece that it stands in, until that or the window ends.
+    fn meet(&mut self, window: &[u128], piece: &[u8]) -> Result<(), StoreError> {
+        let (hashes, rest) = piece.as_chunks::<16>();
+        if !rest.is_empty() {
+            return Err(StoreError::corrupt("a piece of hashes is cut"));
         }
-        if a <= b {
-            one = left.next().await?;
+        while let (Some(own), Some(other)) = (window.get(self.at), hashes.get(self.offset)) {
+            let other = u128::from_be_bytes(*other);
+            self.common += u64::from(*own == other);
+            self.at += usize::from(*own <= other);
+            self.offset += usize::from(other <= *own);
         }
-        if b <= a {
-            other = right.next().await?;
+        if self.offset >= hashes.len() {
+            (self.piece, self.offset) = (self.piece + 1, 0);
         }
+        Ok(())
     }
-    Ok(Counts { common, added: new.1.rows - common, removed: earlier.1.rows - common })
 }
 
 /// What a new dataset is compared with.
@@ -107,6 +164,53 @@ impl<'a> Newcomer<'a> {
     ) -> Result<Self, StoreError> {
         Ok(Self { record, people, sample: unpacked(sample)?, first: unpacked(first)? })
     }
+
+    /// Whether a table is wholly the same, but for names of columns.
+    fn is_alike(&self, other: &PeopleRecord) -> bool {
+        let same_table = other.people.as_ref().is_some_and(|people| people.table == self.people.table);
+        self.record.content_hash == other.content_hash || same_table
+    }
+
+    /// What has to be read of another dataset: the sample where rows are compared, the first piece of the set where keys are.
+    fn pieces(&self, other: &PeopleRecord) -> Vec<Piece> {
+        let (mine, Some(people)) = (self.people, &other.people) else { return Vec::new() };
+        let mut pieces = Vec::new();
+        if !self.is_alike(other) && mine.sampled >= ENOUGH && people.sampled >= ENOUGH {
+            pieces.push(Piece::Sample);
+        }
+        if (mine.by, people.by) == (KnownBy::Keys, KnownBy::Keys) {
+            pieces.push(Piece::Set(0));
+        }
+        pieces
+    }
+
+    /// The rows and the record keys that another dataset has too, by what was read of it.
+    fn shared(
+        &self,
+        other: &PeopleRecord,
+        sample: Option<&[u128]>,
+        first: Option<&[u128]>,
+    ) -> (Option<Shared>, Option<Shared>) {
+        let mine = self.people;
+        let all = Shared { common: mine.rows, of: mine.rows, of_other: mine.rows };
+        let Some(people) = &other.people else {
+            // of a time before people were remembered: only what is wholly the same is seen
+            return ((self.record.content_hash == other.content_hash).then_some(all), None);
+        };
+        let rows = if self.is_alike(other) {
+            Some(all)
+        } else {
+            let below = [mine.below, people.below].into_iter().flatten().map(|mark| mark.0).min();
+            sample.map(|sample| common(&self.sample, sample, below))
+        };
+        let record_keys = first.map(|first| {
+            // of a set of several pieces the first has the lowest
+            let last = |of: &People, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
+            let below = [last(mine, &self.first), last(people, first)].into_iter().flatten().min();
+            common(&self.first, first, below)
+        });
+        (rows, record_keys)
+    }
 }
 
 /// The people that a new dataset has in common with earlier ones of other series, by series.
@@ -114,14 +218,34 @@ impl<'a> Newcomer<'a> {
 /// # Errors
 /// The store's.
 pub(in crate::jobs) async fn overlaps(
-    store: &dyn Store,
+    store: &dyn Peoples,
     tenant: &str,
     new: &Newcomer<'_>,
     others: &[PeopleRecord],
 ) -> Result<Vec<Overlap>, StoreError> {
     let mut found: BTreeMap<&str, Overlap> = BTreeMap::new();
-    for other in others.iter().filter(|other| other.series != new.record.series) {
-        let (rows, record_keys) = shared(store, tenant, new, other).await?;
+    let mut others = others.iter().filter(|other| other.series != new.record.series).peekable();
+    let mut compared = Vec::new();
+    while others.peek().is_some() {
+        let (mut group, mut wanted, mut size) = (Vec::new(), Vec::new(), 0);
+        while let Some(other) = others.next_if(|_| size < AT_ONCE && wanted.len() < PIECES) {
+            let pieces = new.pieces(other);
+            size += pieces
+                .iter()
+                .map(|piece| other.people.as_ref().map_or(0, |people| held(people, *piece, PIECE)))
+                .sum::<usize>();
+            wanted.extend(pieces.iter().map(|piece| (other.dataset, *piece)));
+            group.push((other, pieces));
+        }
+        let mut read = read(store, tenant, &wanted).await?.into_iter();
+        for (other, pieces) in group {
+            let mut of =
+                |piece| pieces.contains(&piece).then(|| unpacked(&read.next().unwrap_or_default())).transpose();
+            let (sample, first) = (of(Piece::Sample)?, of(Piece::Set(0))?);
+            compared.push((other, new.shared(other, sample.as_deref(), first.as_deref())));
+        }
+    }
+    for (other, (rows, record_keys)) in compared {
         let some = |shared: &Option<Shared>| shared.is_some_and(|shared| shared.common > 0);
         if !some(&rows) && !some(&record_keys) {
             continue;
@@ -187,41 +311,6 @@ impl Shared {
     }
 }
 
-async fn shared(
-    store: &dyn Store,
-    tenant: &str,
-    new: &Newcomer<'_>,
-    other: &PeopleRecord,
-) -> Result<(Option<Shared>, Option<Shared>), StoreError> {
-    let (record, mine) = (new.record, new.people);
-    let all = Shared { common: mine.rows, of: mine.rows, of_other: mine.rows };
-    let Some(people) = &other.people else {
-        // of a time before people were remembered: only what is wholly the same is seen
-        return Ok(((record.content_hash == other.content_hash).then_some(all), None));
-    };
-    let alike = record.content_hash == other.content_hash || mine.table == people.table;
-    let rows = if alike {
-        Some(all)
-    } else if mine.sampled >= ENOUGH && people.sampled >= ENOUGH {
-        let sample = read(store, tenant, other, Piece::Sample).await?;
-        let below = [mine.below, people.below].into_iter().flatten().map(|mark| mark.0).min();
-        Some(common(&new.sample, &sample, below))
-    } else {
-        None
-    };
-    let record_keys = match (mine.by, people.by) {
-        (KnownBy::Keys, KnownBy::Keys) => {
-            let first = read(store, tenant, other, Piece::Set(0)).await?;
-            // of a set of several pieces the first has the lowest
-            let last = |of: &People, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
-            let below = [last(mine, &new.first), last(people, &first)].into_iter().flatten().min();
-            Some(common(&new.first, &first, below))
-        }
-        _ => None,
-    };
-    Ok((rows, record_keys))
-}
-
 /// What two sorted lists have in common, up to a bound.
 fn common(one: &[u128], other: &[u128], below: Option<u128>) -> Shared {
     let up_to = |list: &[u128]| below.map_or(list.len(), |below| list.partition_point(|hash| *hash <= below));
@@ -237,7 +326,81 @@ fn common(one: &[u128], other: &[u128], below: Option<u128>) -> Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use async_trait::async_trait;
+    use proptest::prelude::*;
+
+    use super::super::{Mark, packed};
     use super::*;
+
+    /// Sets in pieces.
+    struct Sets(HashMap<(Uuid, Piece), Vec<u8>>);
+
+    #[async_trait]
+    impl Peoples for Sets {
+        async fn put_people(&self, _: Uuid, _: Piece, _: &[u8]) -> Result<(), StoreError> {
+            Err(StoreError::Conflict)
+        }
+
+        async fn people_pieces(&self, _: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+            Ok(wanted.iter().map(|piece| self.0.get(piece).cloned()).collect())
+        }
+
+        async fn people(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {
+            Err(StoreError::Conflict)
+        }
+    }
+
+    /// A dataset whose records have these hashes, in pieces of at most so many.
+    fn kept(sets: &mut Sets, hashes: &[u8], most: usize) -> PeopleRecord {
+        let mut hashes: Vec<u128> = hashes.iter().map(|&hash| u128::from(hash) << 100).collect();
+        hashes.sort_unstable();
+        let dataset = Uuid::from_u128(sets.0.len() as u128 + 1);
+        let pieces = hashes.chunks(most).zip(0..).map(|(piece, number)| ((dataset, Piece::Set(number)), packed(piece)));
+        let before = sets.0.len();
+        sets.0.extend(pieces);
+        let nothing = Mark(0);
+        let people = People {
+            by: KnownBy::Rows,
+            folded: false,
+            key: Vec::new(),
+            rows: hashes.len() as u64,
+            pieces: (sets.0.len() - before) as u32,
+            set: nothing,
+            table: nothing,
+            columns: Vec::new(),
+            sampled: 0,
+            below: None,
+        };
+        PeopleRecord { dataset, series: String::new(), content_hash: [0; 32], people: Some(people) }
+    }
+
+    proptest! {
+        #[test]
+        fn many_sets_at_once_have_in_common_what_each_has(
+            own in prop::collection::vec(0..20_u8, 1..30),
+            others in prop::collection::vec(prop::collection::vec(0..20_u8, 1..30), 0..6),
+            most in 1..9_usize,
+            at_once in 0..40_usize,
+        ) {
+            let mut sets = Sets(HashMap::new());
+            let new = kept(&mut sets, &own, most);
+            let records: Vec<PeopleRecord> = others.iter().map(|hashes| kept(&mut sets, hashes, most)).collect();
+            let known = |record| -> Known<'_> { (record, record.people.as_ref().unwrap()) };
+            let earlier: Vec<Known<'_>> = records.iter().map(known).collect();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once))).unwrap();
+            // equal rows are one hash, as often as there are rows
+            let times = |hashes: &[u8], hash: u8| hashes.iter().filter(|of| **of == hash).count();
+            let both = |other: &Vec<u8>| (0..20).map(|hash| times(&own, hash).min(times(other, hash)) as u64).sum::<u64>();
+            prop_assert_eq!(found, others.iter().map(both).collect::<Vec<_>>());
+            // what cannot be read is no set without records
+            sets.0.retain(|(dataset, _), _| *dataset == new.dataset);
+            let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once)));
+            prop_assert_eq!(matches!(found, Err(StoreError::Corrupt(_))), !earlier.is_empty());
+        }
+    }
 
     #[test]
     fn of_two_samples_what_both_would_have_is_compared() {

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::StoreError;
 use crate::vault::ContentHasher;
 
-pub(super) use compare::{Counts, Newcomer, comparable, overlaps, set_counts, uncompared_in_words};
+pub(super) use compare::{Counts, Known, Newcomer, comparable, in_common, overlaps, uncompared_in_words};
 pub(super) use gather::Gatherer;
 
 /// So many hashes are kept together.
@@ -144,7 +144,7 @@ pub struct NewPeople {
 }
 
 /// A piece of what is kept of people.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Piece {
     /// The sample.
     Sample,
@@ -172,8 +172,8 @@ pub trait Peoples: Send + Sync {
     /// [`StoreError::Conflict`] when it is there already, the dataset is visible, or the upload has no key.
     async fn put_people(&self, dataset: Uuid, piece: Piece, hashes: &[u8]) -> Result<(), StoreError>;
 
-    /// A piece of a tenant's dataset, purged or not.
-    async fn people_piece(&self, tenant: &str, dataset: Uuid, piece: Piece) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Pieces of a tenant's datasets, purged or not, each where it was asked for.
+    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
     /// Whom the tenant's datasets speak of, oldest first, or those of one series; and how many uploads there were.
     async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError>;

@@ -271,6 +271,7 @@ macro_rules! conformance {
                 the_first_read_of_a_held_release_is_logged;
             people:
                 people_are_read_as_they_were_written
+                pieces_stand_where_they_were_asked_for
                 an_upload_that_was_given_up_leaves_no_people
                 of_two_uploads_the_second_sees_the_first
                 whatever_is_entered_into_a_series_is_seen_by_commits;

@@ -42,6 +42,11 @@ pub(super) fn overlap(dataset: Uuid) -> Overlap {
     }
 }
 
+/// One piece.
+pub(super) async fn piece(store: &dyn Store, tenant: &str, id: Uuid, piece: Piece) -> Option<Vec<u8>> {
+    store.people_pieces(tenant, &[(id, piece)]).await.unwrap().pop().unwrap()
+}
+
 async fn uploads(store: &dyn Store) -> i64 {
     store.people(TENANT, None).await.unwrap().0
 }
@@ -57,26 +62,52 @@ pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
     store.put_people(id, Piece::Sample, &[2; 16]).await.unwrap();
     assert!(is_conflict(&store.put_people(id, Piece::Sample, &[3; 16]).await), "twice");
-    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), None, "not visible yet");
+    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, None, "not visible yet");
     let new = people(uploads(&*store).await);
     assert!(store.admit_dataset(&record, Some(&new), &deed()).await.unwrap());
     assert!(is_conflict(&store.put_people(id, Piece::Set(1), &[3; 16]).await), "a visible dataset does not change");
     assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), record);
     // it outlives the rows
     store.purge_dataset(TENANT, id, at(9), &deed()).await.unwrap();
-    assert_eq!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap(), Some(vec![1; 32]));
-    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), Some(vec![2; 16]));
+    assert_eq!(piece(&*store, TENANT, id, Piece::Set(0)).await, Some(vec![1; 32]));
+    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, Some(vec![2; 16]));
     let (_, found) = store.people(TENANT, Some("people")).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].dataset, found[0].content_hash, &found[0].people), (id, [7; 32], &Some(new.people)));
     // another tenant, another series
-    assert_eq!(store.people_piece("x", id, Piece::Sample).await.unwrap(), None);
+    assert_eq!(piece(&*store, "x", id, Piece::Sample).await, None);
     assert!(store.people("x", None).await.unwrap().1.is_empty());
     assert!(store.people(TENANT, Some("x")).await.unwrap().1.is_empty());
     // one that says nothing of its people is there all the same
     let other = dataset(&*store).await;
     let (_, found) = store.people(TENANT, None).await.unwrap();
     assert_eq!((found[1].dataset, &found[1].people), (other, &None));
+}
+
+pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
+    let store = bench.store();
+    let (first, second) = (begun(&*store).await, begun(&*store).await);
+    for (id, byte) in [(first, 0x10), (second, 0x20)] {
+        for (number, last) in [(Piece::Sample, 0), (Piece::Set(0), 1), (Piece::Set(1), 2)] {
+            store.put_people(id, number, &[byte + last; 16]).await.unwrap();
+        }
+    }
+    let new = people(uploads(&*store).await);
+    assert!(store.admit_dataset(&dataset_record(first, 0), Some(&new), &deed()).await.unwrap());
+    // `second` is not visible, and a piece may be asked for twice
+    let wanted = [
+        (first, Piece::Set(1)),
+        (second, Piece::Set(0)),
+        (first, Piece::Set(2)),
+        (first, Piece::Sample),
+        (first, Piece::Set(1)),
+        (Uuid::now_v7(), Piece::Sample),
+    ];
+    let found = store.people_pieces(TENANT, &wanted).await.unwrap();
+    let expected = [Some(0x12), None, None, Some(0x10), Some(0x12), None].map(|byte| byte.map(|byte| vec![byte; 16]));
+    assert_eq!(found, expected);
+    assert_eq!(store.people_pieces("x", &wanted).await.unwrap(), vec![None; wanted.len()]);
+    assert!(store.people_pieces(TENANT, &[]).await.unwrap().is_empty());
 }
 
 pub(crate) async fn an_upload_that_was_given_up_leaves_no_people(bench: &impl Bench) {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
+use super::people::piece;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, enqueue, job, people, release};
 use crate::jobs::{
     Action, CommitOutcome, Imported, JobStatus, LedgerCopy, NewPeople, Piece, PortableDataset, PortableDisclosure,
@@ -52,9 +53,13 @@ async fn whole(store: &dyn Store, tenant: Option<&str>) -> LedgerCopy {
     let mut copy = store.copy_ledger(tenant).await.unwrap();
     assert!(copy.pieces.is_empty());
     for dataset in &copy.datasets {
-        for piece in dataset.pieces() {
-            let hashes = store.people_piece(&dataset.tenant, dataset.id, piece).await.unwrap();
-            let found = hashes.map(|hashes| PortablePiece { dataset: dataset.id, piece: piece.number(), hashes });
+        for number in dataset.pieces() {
+            let hashes = piece(store, &dataset.tenant, dataset.id, number).await;
+            let found = hashes.map(|hashes| PortablePiece {
+                dataset: dataset.id,
+                piece: number.number(),
+                hashes,
+            });
             copy.pieces.extend(found);
         }
     }
@@ -149,15 +154,15 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     let (_, known) = store.people(TENANT, Some("people")).await.unwrap();
     let known = known.iter().find(|known| known.dataset == id).unwrap();
     assert_eq!((known.content_hash, &known.people), ([7; 32], &copy.datasets[0].people));
-    assert_eq!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap(), Some(vec![5; 96]));
-    assert_eq!(store.people_piece(TENANT, id, Piece::Sample).await.unwrap(), Some(vec![]));
-    assert_eq!(store.people_piece("other", id, Piece::Sample).await.unwrap(), None);
+    assert_eq!(piece(&*store, TENANT, id, Piece::Set(0)).await, Some(vec![5; 96]));
+    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, Some(vec![]));
+    assert_eq!(piece(&*store, "other", id, Piece::Sample).await, None);
     let series = store.series(TENANT, "stated").await.unwrap();
     let PortableStatement { id: stated, body, recorded_at, .. } = copy.statements[0].clone();
     assert_eq!((series.version, series.statements), (1, vec![StatementRecord { id: stated, body, recorded_at }]));
     // nothing of it is for the sweep or for a purge
     store.purge_dataset(TENANT, id, at(6), &by(TENANT, None, Action::Purge, at(6))).await.unwrap();
-    assert!(store.people_piece(TENANT, id, Piece::Set(0)).await.unwrap().is_some());
+    assert!(piece(&*store, TENANT, id, Piece::Set(0)).await.is_some());
 
     let now = whole(&*store, None).await;
     assert_eq!((now.datasets.len(), now.pieces.len()), (2, 2));

@@ -8,7 +8,7 @@ use super::datasets::lock;
 use super::pool::retried;
 use super::{PostgresStore, failed};
 use crate::jobs::{PeopleRecord, Peoples, Piece, StoreError};
-use crate::store::rows::PeopleRow;
+use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
 
 /// Writers of chunks do not exclude each other.
@@ -24,6 +24,14 @@ INSERT INTO series_versions (tenant, series, version) VALUES ($1, $2, 0) ON CONF
 const LOCK_SERIES: &str = "\
 -- lock_series
 SELECT version FROM series_versions WHERE tenant = $1 AND series = $2 FOR UPDATE";
+
+/// Of ids and numbers of pieces side by side.
+const PEOPLE_PIECES: &str = "\
+-- people_pieces
+SELECT w.at - 1, p.hashes FROM UNNEST($2, $3) WITH ORDINALITY AS w (dataset_id, piece_no, at)
+JOIN people_pieces AS p ON p.dataset_id = w.dataset_id AND p.piece_no = w.piece_no
+JOIN datasets AS d ON d.id = p.dataset_id
+WHERE d.tenant = $1";
 
 /// Keeps others from entering anything into a series, and gives its version.
 pub(super) async fn lock_series(connection: &mut PgConnection, tenant: &str, series: &str) -> Result<i64, sqlx::Error> {
@@ -46,9 +54,12 @@ impl Peoples for PostgresStore {
         retried("put_people", put).await
     }
 
-    async fn people_piece(&self, tenant: &str, dataset: Uuid, piece: Piece) -> Result<Option<Vec<u8>>, StoreError> {
-        let piece = sqlx::query_scalar(sql::PEOPLE_PIECE).bind(tenant).bind(dataset).bind(piece.number());
-        piece.fetch_optional(&self.pool).await.map_err(failed)
+    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let (datasets, pieces): (Vec<Uuid>, Vec<i64>) =
+            wanted.iter().map(|(dataset, piece)| (dataset, piece.number())).unzip();
+        let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(datasets).bind(pieces);
+        let found: Vec<(i64, Vec<u8>)> = found.fetch_all(&self.pool).await.map_err(failed)?;
+        in_places(wanted.len(), found)
     }
 
     async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {

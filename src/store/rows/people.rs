@@ -5,7 +5,7 @@ use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{DatasetRow, hash};
+use super::{DatasetRow, hash, number};
 use crate::jobs::{
     DatasetRecord, People, PeopleRecord, PortableDataset, PortableStatement, StatementRecord, StoreError,
 };
@@ -91,4 +91,14 @@ impl From<PortableStatementRow> for PortableStatement {
         let PortableStatementRow { id, tenant, series, body, recorded_at } = row;
         Self { id, tenant, series, body, recorded_at }
     }
+}
+
+/// What was found, each at the place that it bears.
+pub(in crate::store) fn in_places<T: Clone>(places: usize, found: Vec<(i64, T)>) -> Result<Vec<Option<T>>, StoreError> {
+    let mut all = vec![None; places];
+    for (at, piece) in found {
+        let at: usize = number(at)?;
+        *all.get_mut(at).ok_or_else(|| StoreError::corrupt("more was found than was looked for"))? = Some(piece);
+    }
+    Ok(all)
 }

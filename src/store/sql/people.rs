@@ -16,11 +16,6 @@ pub(crate) const INSERT_PEOPLE: &str = "\
 -- insert_people
 INSERT INTO dataset_people (dataset_id, people, \"overlaps\") VALUES ($1, $2, $3)";
 
-pub(crate) const PEOPLE_PIECE: &str = "\
--- people_piece
-SELECT p.hashes FROM people_pieces AS p JOIN datasets AS d ON d.id = p.dataset_id
-WHERE d.tenant = $1 AND p.dataset_id = $2 AND p.piece_no = $3";
-
 pub(crate) const PEOPLE: &str = "\
 -- people
 SELECT d.id, d.series, d.content_hash, p.people FROM datasets AS d LEFT JOIN dataset_people AS p ON p.dataset_id = d.id

@@ -1,12 +1,21 @@
 //! Whom datasets speak of.
 
 use async_trait::async_trait;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{SqliteStore, failed};
 use crate::jobs::{PeopleRecord, Peoples, Piece, StoreError};
-use crate::store::rows::PeopleRow;
+use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
+
+/// Of a list of hexadecimal ids and numbers of pieces, which is gone through in its order.
+const PEOPLE_PIECES: &str = "\
+-- people_pieces
+SELECT w.key, p.hashes FROM json_each($2) AS w
+CROSS JOIN people_pieces AS p ON p.dataset_id = unhex(w.value ->> 0) AND p.piece_no = w.value ->> 1
+JOIN datasets AS d ON d.id = p.dataset_id
+WHERE d.tenant = $1";
 
 #[async_trait]
 impl Peoples for SqliteStore {
@@ -19,9 +28,11 @@ impl Peoples for SqliteStore {
         tx.commit().await.map_err(failed)
     }
 
-    async fn people_piece(&self, tenant: &str, dataset: Uuid, piece: Piece) -> Result<Option<Vec<u8>>, StoreError> {
-        let piece = sqlx::query_scalar(sql::PEOPLE_PIECE).bind(tenant).bind(dataset).bind(piece.number());
-        piece.fetch_optional(&self.reader).await.map_err(failed)
+    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let list: Vec<_> = wanted.iter().map(|(dataset, piece)| (dataset.simple(), piece.number())).collect();
+        let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(Json(list));
+        let found: Vec<(i64, Vec<u8>)> = found.fetch_all(&self.reader).await.map_err(failed)?;
+        in_places(wanted.len(), found)
     }
 
     async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {

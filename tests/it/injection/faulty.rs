@@ -175,7 +175,7 @@ faulty! {
     }
     impl Peoples {
         fn put_people(dataset: Uuid, piece: Piece, hashes: &[u8]) -> ();
-        fn people_piece(tenant: &str, dataset: Uuid, piece: Piece) -> Option<Vec<u8>>;
+        fn people_pieces(tenant: &str, wanted: &[(Uuid, Piece)]) -> Vec<Option<Vec<u8>>>;
         fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<PeopleRecord>);
     }
     impl Keys {
