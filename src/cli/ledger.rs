@@ -1,7 +1,8 @@
 //! `guardian ledger`: carries what was published, without the parts, from one store to another.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -57,8 +58,8 @@ pub(super) fn run(command: Command) -> Result<End, End> {
             Ok(End::Done)
         }
         Command::Import(Import { place, file }) => {
-            let text = std::fs::read_to_string(&file).map_err(|error| End::io(&file, &error))?;
-            let done = runtime()?.block_on(ledger::import(&place.store, &place.data, &text)).map_err(end)?;
+            let opened = rereadable(&file).map_err(|error| End::io(&file, &error))?;
+            let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(
                 "entered {} releases with {} disclosures and {} rules, the people of {} datasets, and {} statements; {} known releases \
                  have another status now\n",
@@ -66,6 +67,18 @@ pub(super) fn run(command: Command) -> Result<End, End> {
             ))
         }
     }
+}
+
+/// A file, which is read in part twice; what comes through a pipe is kept in one without a name.
+fn rereadable(file: &Path) -> io::Result<File> {
+    let mut opened = File::open(file)?;
+    if opened.metadata()?.is_file() {
+        return Ok(opened);
+    }
+    let mut kept = tempfile::tempfile()?;
+    io::copy(&mut opened, &mut kept)?;
+    kept.rewind()?;
+    Ok(kept)
 }
 
 fn end(error: LedgerError) -> End {

@@ -27,6 +27,9 @@ pub enum StoreError {
     /// What was read is not what was written.
     #[error("the store holds something that cannot be read")]
     Corrupt(#[source] Source),
+    /// What was to be kept cannot be read.
+    #[error("nothing was kept: {0}")]
+    Unread(#[source] std::io::Error),
     /// Any other failure.
     #[error("the store failed")]
     Backend(#[source] Source),
@@ -60,9 +63,11 @@ impl From<StoreError> for std::io::Error {
             StoreError::Corrupt(_) => std::io::ErrorKind::InvalidData,
             // whoever sees only the kind can still tell what may succeed later
             StoreError::Unavailable(_) => std::io::ErrorKind::ResourceBusy,
-            StoreError::Conflict | StoreError::InUse(_) | StoreError::Schema(_) | StoreError::Backend(_) => {
-                std::io::ErrorKind::Other
-            }
+            StoreError::Conflict
+            | StoreError::InUse(_)
+            | StoreError::Schema(_)
+            | StoreError::Unread(_)
+            | StoreError::Backend(_) => std::io::ErrorKind::Other,
         };
         Self::new(kind, error)
     }
@@ -82,7 +87,11 @@ pub fn problem_of(error: &StoreError) -> Problem {
             tracing::error!(error = %source, "the store cannot answer");
             Problem::new(Kind::Unavailable, "the store cannot answer now")
         }
-        StoreError::InUse(_) | StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Backend(_) => {
+        StoreError::InUse(_)
+        | StoreError::Schema(_)
+        | StoreError::Corrupt(_)
+        | StoreError::Unread(_)
+        | StoreError::Backend(_) => {
             let source = std::error::Error::source(error).map(ToString::to_string);
             tracing::error!(error = %error, error.source = source, "the store failed");
             Problem::new(Kind::Internal, "the store failed")

@@ -1,8 +1,12 @@
 //! The ledger as a file: one JSON document a line. The first says whose it is, the last how many there are and what they hash to,
 //! so that a file that was cut or changed by accident is told from a whole one.
 
+mod hashes;
+
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,8 +19,14 @@ use super::portable::{
     PortableVersion,
 };
 
+pub use hashes::Hashes;
+pub(super) use hashes::base64;
+
 /// The format that is written. One before is read too: it knew neither people nor statements.
 const FORMAT: u32 = 2;
+
+/// No line of a ledger has more bytes.
+const LONGEST: u64 = 1 << 26;
 
 /// Whose ledger a file holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -109,6 +119,15 @@ pub enum LedgerFileError {
     /// It speaks of one thing twice, or of things that are not in it.
     #[error("it contradicts itself: {0}")]
     Contradictory(String),
+    /// The system gave nothing, or not all.
+    #[error("{0}")]
+    Unread(String),
+}
+
+impl From<io::Error> for LedgerFileError {
+    fn from(error: io::Error) -> Self {
+        Self::Unread(error.to_string())
+    }
 }
 
 /// Writes a ledger line by line: of what there is of people, a piece at a time is in memory.
@@ -170,49 +189,105 @@ impl<W: Write> LedgerWriter<W> {
     }
 }
 
-/// Reads a ledger: all of it, or nothing.
+/// Reads a ledger from the beginning of a file: all of it, or nothing. Of people what stands in it is checked and left there.
 ///
 /// # Errors
 /// [`LedgerFileError`]
-pub fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
-    let whole = text.strip_suffix('\n').ok_or(if text.is_empty() {
-        LedgerFileError::NoLedger
-    } else {
-        LedgerFileError::Cut
-    })?;
-    let first = whole.lines().next().unwrap_or_default();
-    let format = serde_json::from_str::<Value>(first).ok().and_then(|line| line["ledger"]["format"].as_u64());
-    match format {
-        Some(format) if (1..=u64::from(FORMAT)).contains(&format) => {}
-        Some(format) => return Err(LedgerFileError::Format(format)),
-        None => return Err(LedgerFileError::NoLedger),
+pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
+    let file = Arc::new(file);
+    let mut reading = Reading {
+        file: Arc::clone(&file),
+        hash: Sha256::new(),
+        lines: 0,
+        read: 0,
+        header: None,
+        copy: LedgerCopy::default(),
+        fault: None,
+    };
+    let mut lines = BufReader::new(&*file);
+    // which line is the last is known when there is no other
+    let (mut line, mut next) = (Vec::new(), Vec::new());
+    loop {
+        next.clear();
+        (&mut lines).take(LONGEST).read_until(b'\n', &mut next)?;
+        if next.is_empty() {
+            break;
+        }
+        if next.last() != Some(&b'\n') {
+            let number = reading.lines + usize::from(!line.is_empty()) + 1;
+            let too_long = || LedgerFileError::Line(number, "it is too long".to_owned());
+            return Err(if next.len() as u64 == LONGEST { too_long() } else { LedgerFileError::Cut });
+        }
+        if line.is_empty() {
+            known_format(&next)?;
+        } else {
+            reading.take(&line);
+        }
+        std::mem::swap(&mut line, &mut next);
     }
-    let (content, last) = whole.rsplit_once('\n').ok_or(LedgerFileError::Cut)?;
-    let Ok(Line::End(trailer)) = serde_json::from_str(last) else { return Err(LedgerFileError::Cut) };
-    let hash = Sha256::new().chain_update(content).chain_update("\n").finalize();
-    if trailer.lines != content.split('\n').count() || trailer.sha256 != to_hex(&hash) {
+    if line.is_empty() {
+        return Err(LedgerFileError::NoLedger);
+    }
+    let Ok(Line::End(trailer)) = serde_json::from_slice(&line) else { return Err(LedgerFileError::Cut) };
+    let Reading { hash, lines, header, copy, fault, .. } = reading;
+    if trailer.lines != lines || trailer.sha256 != to_hex(&hash.finalize()) {
         return Err(LedgerFileError::Changed);
     }
-
-    let mut header = None;
-    let mut copy = LedgerCopy::default();
-    for (at, line) in content.split('\n').enumerate() {
-        let unreadable = |why: String| LedgerFileError::Line(at + 1, why);
-        match serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))? {
-            Line::Ledger(found) if at == 0 => header = Some(found),
-            Line::Release(release) => copy.releases.push(release),
-            Line::Disclosure(disclosure) => copy.disclosures.push(disclosure),
-            Line::Rule(rule) => copy.rules.push(rule),
-            Line::Version(version) => copy.versions.push(version),
-            Line::Dataset(dataset) => copy.datasets.push(*dataset),
-            Line::People(piece) => copy.pieces.push(piece),
-            Line::Statement(statement) => copy.statements.push(statement),
-            Line::Ledger(_) | Line::End(_) => return Err(unreadable("it stands in the middle".to_owned())),
-        }
-    }
-    let header = header.ok_or(LedgerFileError::NoLedger)?;
+    let header = fault.map_or(header.ok_or(LedgerFileError::Cut), Err)?;
     consistent(&header, &copy)?;
     Ok((header, copy))
+}
+
+/// Whether the first line is one that this guardian reads.
+fn known_format(first: &[u8]) -> Result<(), LedgerFileError> {
+    let format = serde_json::from_slice::<Value>(first).ok().and_then(|line| line["ledger"]["format"].as_u64());
+    match format {
+        Some(format) if (1..=u64::from(FORMAT)).contains(&format) => Ok(()),
+        Some(format) => Err(LedgerFileError::Format(format)),
+        None => Err(LedgerFileError::NoLedger),
+    }
+}
+
+/// What was read of a ledger, but for its last line.
+struct Reading {
+    file: Arc<File>,
+    hash: Sha256,
+    lines: usize,
+    /// The bytes of the lines.
+    read: u64,
+    header: Option<LedgerHeader>,
+    copy: LedgerCopy,
+    /// The first line that cannot be read. It counts when the file is what was written.
+    fault: Option<LedgerFileError>,
+}
+
+impl Reading {
+    fn take(&mut self, line: &[u8]) {
+        let begin = self.read;
+        self.hash.update(line);
+        self.lines += 1;
+        self.read += line.len() as u64;
+        if self.fault.is_some() {
+            return;
+        }
+        let mut unreadable = |why: String| self.fault = Some(LedgerFileError::Line(self.lines, why));
+        let copy = &mut self.copy;
+        match serde_json::from_slice(line) {
+            Ok(Line::Ledger(found)) if self.lines == 1 => self.header = Some(found),
+            Ok(Line::Release(release)) => copy.releases.push(release),
+            Ok(Line::Disclosure(disclosure)) => copy.disclosures.push(disclosure),
+            Ok(Line::Rule(rule)) => copy.rules.push(rule),
+            Ok(Line::Version(version)) => copy.versions.push(version),
+            Ok(Line::Dataset(dataset)) => copy.datasets.push(*dataset),
+            Ok(Line::People(PortablePiece { dataset, piece, hashes })) => {
+                let hashes = Hashes::in_file(&self.file, begin, line, hashes.length());
+                copy.pieces.push(PortablePiece { dataset, piece, hashes });
+            }
+            Ok(Line::Statement(statement)) => copy.statements.push(statement),
+            Ok(Line::Ledger(_) | Line::End(_)) => unreadable("it stands in the middle".to_owned()),
+            Err(error) => unreadable(error.to_string()),
+        }
+    }
 }
 
 fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
@@ -261,8 +336,8 @@ fn whole_people(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFi
     let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
     let mut pieces: BTreeMap<Uuid, BTreeMap<i64, u64>> = BTreeMap::new();
     for piece in &copy.pieces {
-        let twice = pieces.entry(piece.dataset).or_default().insert(piece.piece, piece.hashes.len() as u64);
-        if twice.is_some() || !piece.hashes.len().is_multiple_of(16) {
+        let twice = pieces.entry(piece.dataset).or_default().insert(piece.piece, piece.hashes.length() as u64);
+        if twice.is_some() || !piece.hashes.length().is_multiple_of(16) {
             return contradictory(format!("people of the dataset {} stand in it twice, or in part", piece.dataset));
         }
     }
@@ -320,24 +395,11 @@ pub(super) mod hex {
     }
 }
 
-/// Many hashes as text.
-pub(super) mod base64 {
-    use base64::Engine;
-    use base64::prelude::BASE64_STANDARD;
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    pub(in crate::jobs) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
-    }
-
-    pub(in crate::jobs) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        BASE64_STANDARD.decode(text).map_err(|_undecodable| de::Error::custom("not base64"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Seek;
+    use std::os::unix::fs::FileExt;
+
     use serde_json::json;
 
     use super::super::KnownBy;
@@ -350,6 +412,13 @@ mod tests {
         writer.copy(copy)?;
         writer.end()?;
         Ok(String::from_utf8(text).unwrap())
+    }
+
+    fn read(text: &str) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        super::read(file)
     }
 
     fn example() -> String {
@@ -408,7 +477,7 @@ mod tests {
                 .map(|(piece, hashes)| PortablePiece {
                     dataset: Uuid::from_u128(10),
                     piece,
-                    hashes: vec![250; 16 * hashes],
+                    hashes: vec![250; 16 * hashes].into(),
                 })
                 .into(),
             statements: vec![PortableStatement {
@@ -448,8 +517,32 @@ mod tests {
         assert_eq!(read(&text.replace("north", "south")), Err(LedgerFileError::Changed));
         assert_eq!(read(&format!("{text}{text}")), Err(LedgerFileError::Changed));
         assert_eq!(read(&text.replace("\"format\":2", "\"format\":3")), Err(LedgerFileError::Format(3)));
+        // of a whole file the line that cannot be read is named
+        let mut strange: Vec<String> = lines[..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect();
+        strange[3] = strange[3].replace("number", "numbers");
+        assert!(matches!(with_lines(&strange), Err(LedgerFileError::Line(4, _))));
+        strange[2] = lines[0].to_owned();
+        assert!(matches!(with_lines(&strange), Err(LedgerFileError::Line(3, _))));
         assert_eq!(read(""), Err(LedgerFileError::NoLedger));
         assert_eq!(read("{}\n"), Err(LedgerFileError::NoLedger));
+    }
+
+    #[test]
+    fn people_are_left_in_the_file_and_not_believed_once_it_changed() {
+        let text = example();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        let (_, copy) = super::read(file.try_clone().unwrap()).unwrap();
+        assert!(copy.pieces.iter().all(|piece| piece.hashes.are_in_file()));
+        assert_eq!(copy.pieces[1].hashes.read().unwrap(), vec![250; 32]);
+        // one digit, of the second piece
+        let at = text.match_indices("+vr6").nth(6).unwrap().0 as u64;
+        file.write_at(b"A", at).unwrap();
+        let read: Vec<bool> = copy.pieces.iter().map(|piece| piece.hashes.read().is_ok()).collect();
+        assert_eq!(read, [true, false, true]);
+        file.set_len(at).unwrap();
+        assert!(copy.pieces[2].hashes.read().is_err());
     }
 
     #[test]

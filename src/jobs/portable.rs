@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::ledger_file::Hashes;
 use super::{Overlap, People, Piece, Statement, StatementRecord, StoreError};
 use crate::ledger::{Contradiction, Identities};
 
@@ -148,7 +149,7 @@ pub struct PortableDataset {
 }
 
 /// Keyed hashes of the people of an upload.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortablePiece {
     /// The upload.
@@ -157,7 +158,7 @@ pub struct PortablePiece {
     pub piece: i64,
     /// Sixteen bytes each.
     #[serde(with = "super::ledger_file::base64")]
-    pub hashes: Vec<u8>,
+    pub hashes: Hashes,
 }
 
 impl PortableDataset {

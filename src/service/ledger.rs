@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -94,17 +95,17 @@ async fn written(
         for piece in pieces {
             let hashes = store.people_pieces(&tenant, &[(dataset, piece)]).await?.pop().flatten();
             let hashes = hashes.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))?;
-            file.people(PortablePiece { dataset, piece: piece.number(), hashes })?;
+            file.people(PortablePiece { dataset, piece: piece.number(), hashes: hashes.into() })?;
         }
     }
     Ok(file.end()?)
 }
 
-/// Enters the ledger that a file holds. A store that was never used takes up the secret by which the file's contents are hashed.
+/// Enters the ledger that a file holds, read from its beginning. A store that was never used takes up the secret by which the file's contents are hashed.
 ///
 /// # Errors
 /// [`LedgerError`]; then nothing was entered.
-pub async fn import(options: &StoreOptions, data: &Path, file: &str) -> Result<Imported, LedgerError> {
+pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<Imported, LedgerError> {
     let (header, copy) = ledger_file::read(file)?;
     let place = existing_key(options, data)?;
     // before the store is touched: a new one would be begun with this key

@@ -24,7 +24,11 @@ pub(super) fn backlog((queued, running, oldest_queued): BacklogRow) -> Result<Ba
 /// Counts what failed; an answer is no failure.
 pub(super) fn note(error: &StoreError) {
     match error {
-        StoreError::NotFound | StoreError::Conflict | StoreError::InUse(_) | StoreError::Schema(_) => {}
+        StoreError::NotFound
+        | StoreError::Conflict
+        | StoreError::InUse(_)
+        | StoreError::Schema(_)
+        | StoreError::Unread(_) => {}
         StoreError::Full => meter::store_error("full"),
         StoreError::Unavailable(_) => meter::store_error("unavailable"),
         StoreError::Corrupt(_) => meter::store_error("corrupt"),

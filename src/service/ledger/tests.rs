@@ -1,5 +1,6 @@
 //! What was published in one store decides what may be published in another.
 
+use std::io::Seek;
 use std::net::SocketAddr;
 
 use axum::body::{Body, to_bytes};
@@ -27,6 +28,14 @@ async fn exported(from: &Config, tenant: Option<&str>) -> String {
     let mut file = Vec::new();
     export(&from.store, &from.data, tenant.map(str::to_owned), &mut file).await.unwrap();
     String::from_utf8(file).unwrap()
+}
+
+/// A file with this in it.
+fn kept(text: &str) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.rewind().unwrap();
+    file
 }
 
 /// A store of its own, with the master key of the first.
@@ -100,23 +109,26 @@ async fn carried(from: &Config, to: &Config) {
 
     let file = exported(from, None).await;
     assert!(file.contains(&home.to_string()));
+    let import = async |to: &Config, text: &str| import(&to.store, &to.data, kept(text)).await;
     // cut, or of another key: refused before there is a store
-    let cut = &file[..file.len() / 2];
-    assert!(matches!(import(&to.store, &to.data, cut).await, Err(LedgerError::File(_))));
+    let ends = file.match_indices('\n').map(|(at, _)| at);
+    for end in ends.flat_map(|end| [end / 2, end, end + 1]).filter(|end| *end < file.len()) {
+        assert!(matches!(import(to, &file[..end]).await, Err(LedgerError::File(_))), "cut at {end}");
+    }
     let elsewhere = tempfile::tempdir().unwrap();
     let other_key = elsewhere.path().join("master.key");
     let strange = config(&elsewhere.path().join("data"), "embedded", &other_key);
-    assert!(matches!(import(&strange.store, &strange.data, &file).await, Err(LedgerError::NoKey(_))));
+    assert!(matches!(import(&strange, &file).await, Err(LedgerError::NoKey(_))));
     assert!(!other_key.exists());
     MasterKey::open(&other_key).unwrap();
-    let refused = import(&strange.store, &strange.data, &file).await;
+    let refused = import(&strange, &file).await;
     assert!(matches!(refused, Err(LedgerError::OtherKey { store }) if store == home));
     assert!(!strange.data.exists(), "nothing was made");
 
-    let done = import(&to.store, &to.data, &file).await.unwrap();
+    let done = import(to, &file).await.unwrap();
     assert_eq!((done.releases, done.advanced), (2, 0));
     assert!(done.disclosures >= 3 && done.rules == 3, "{done:?}");
-    assert_eq!(import(&to.store, &to.data, &file).await.unwrap(), Imported::default());
+    assert_eq!(import(to, &file).await.unwrap(), Imported::default());
     let again = exported(to, None).await;
     let entries = |file: &str| {
         let mut lines: Vec<String> = file.lines().skip(1).map(str::to_owned).collect();

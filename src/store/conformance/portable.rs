@@ -34,8 +34,8 @@ fn uploaded_elsewhere() -> LedgerCopy {
             people: Some(people::people(0).people),
         }],
         pieces: vec![
-            PortablePiece { dataset, piece: -1, hashes: vec![] },
-            PortablePiece { dataset, piece: 0, hashes: vec![5; 96] },
+            PortablePiece { dataset, piece: -1, hashes: Vec::new().into() },
+            PortablePiece { dataset, piece: 0, hashes: vec![5; 96].into() },
         ],
         statements: vec![PortableStatement {
             id: Uuid::now_v7(),
@@ -58,7 +58,7 @@ async fn whole(store: &dyn Store, tenant: Option<&str>) -> LedgerCopy {
             let found = hashes.map(|hashes| PortablePiece {
                 dataset: dataset.id,
                 piece: number.number(),
-                hashes,
+                hashes: hashes.into(),
             });
             copy.pieces.extend(found);
         }

@@ -158,7 +158,8 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
         enter_dataset(connection, dataset, at).await?;
     }
     for piece in &plan.pieces {
-        let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&piece.hashes);
+        let hashes = piece.hashes.read().map_err(StoreError::Unread)?;
+        let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&*hashes);
         insert.execute(&mut *connection).await?;
     }
     for statement in &plan.statements {

@@ -133,7 +133,8 @@ async fn enter(connection: &mut SqliteConnection, plan: &ImportPlan<'_>, at: Dat
         enter_dataset(connection, dataset, at).await?;
     }
     for piece in &plan.pieces {
-        let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&piece.hashes);
+        let hashes = piece.hashes.read().map_err(StoreError::Unread)?;
+        let insert = sqlx::query(sql::IMPORT_PIECE).bind(piece.dataset).bind(piece.piece).bind(&*hashes);
         insert.execute(&mut *connection).await.map_err(failed)?;
     }
     for statement in &plan.statements {
