@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
         }
         let levels = self.levels();
         let found = |requirement| self.planned.worst(&self.tables, requirement, &levels);
-        debug_assert!((0..).map(found).zip(&measures).all(|(found, weighed)| found == Some(*weighed)));
+        debug_assert!(measures.iter().zip(0..).all(|(weighed, requirement)| found(requirement) == Some(*weighed)));
         self.measures.clone_from(&measures);
         let grown = &mut self.growths[growth];
         grown.specialize(node);

@@ -98,6 +98,11 @@ impl Joined {
         let divided = self.divided(growth, node);
         // where the attribute is not on X, all that it divides stays in one group
         let groups = if self.is_on_x(growth) { descent.children.len() } else { 1 };
+        weighed.links.0 =
+            divided.iter().filter_map(|&number| self.blocks.get(number)).map(|block| block.links.len() as u64).sum();
+        // whether there is too much to be told apart comes before whether it is broken
+        let most_links = self.links - weighed.links.0 + weighed.links.0.saturating_mul(descent.children.len() as u64);
+        let may_end = strict && most_links <= self.most;
         for blocks in self.batches(growth, node) {
             control.check()?;
             let mut after: Vec<Vec<Rows>> = (0..groups).map(|_| Vec::new()).collect();
@@ -107,7 +112,6 @@ impl Joined {
                     continue;
                 }
                 let Some(block) = self.blocks.get(number) else { continue };
-                weighed.links.0 += block.links.len() as u64;
                 for part in self.parts(block, descent) {
                     weighed.links.1 += part.links.len() as u64;
                     let y = self.number_y(&part.labels, descent.growths);
@@ -118,7 +122,7 @@ impl Joined {
             for rows in &after {
                 self.levels(rows, |level| weighed.made = worst(weighed.made, level));
             }
-            if strict && weighed.made.is_some_and(|made| !self.measure.allows(made)) {
+            if may_end && weighed.made.is_some_and(|made| !self.measure.allows(made)) {
                 return Ok(Weighed { is_broken: true, ..weighed });
             }
             let before: Vec<Rows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
