@@ -412,7 +412,8 @@ fn planned_or_refused(prepared: Result<Prepared, Unplanned>, faults: &mut Vec<Fa
         Unplanned::Refused(Refusal(more)) => {
             // of a document that was read in part, what is missing for the method may be what could not be read
             let is_read = faults.is_empty();
-            faults.extend(more.into_iter().filter(|fault| is_read || fault.kind != Kind::BadColumns));
+            let missing = |fault: &Fault| matches!(fault.kind, Kind::BadColumns | Kind::EmptyTable);
+            faults.extend(more.into_iter().filter(|fault| is_read || !missing(fault)));
             Refusal(std::mem::take(faults)).into()
         }
         Unplanned::Cancelled(cancelled) => cancelled.into(),
