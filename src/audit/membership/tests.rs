@@ -104,7 +104,7 @@ fn held(codes: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]]) -> BTreeSet<BTr
 const CIRCLE: &[&[u8]] = &[&[0, 1], &[1, 2], &[0, 2], &[2, 3]];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn columns_that_share_attributes_hold_what_their_rows_make_together(

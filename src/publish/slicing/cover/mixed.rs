@@ -10,6 +10,8 @@
 //! Only rows that may stand in a bucket are concerned by its split, and each half takes some of these. A sum keeps the bound when each of its
 //! summands does, so that only rows with a bad bucket are added up.
 
+use std::cell::OnceCell;
+
 use smallvec::SmallVec;
 
 use super::join::Join;
@@ -96,8 +98,9 @@ struct Bucket {
     counts: Counts,
     /// The counts of columns that are counted apart, while the split that makes it is tried; they then stand with the others.
     dense: Vec<Dense>,
-    /// Per choice, the sizes of the join.
-    sizes: Vec<Vec<u128>>,
+    rows: u64,
+    /// Per choice, the sizes of the join, where these were asked for.
+    sizes: OnceCell<Result<Vec<Vec<u128>>, TooDense>>,
     /// The identities that match it, each with whether a value is too frequent in it alone; none when it is closed.
     matching: Vec<(u32, bool)>,
 }
@@ -170,11 +173,11 @@ impl<'a> Mixed<'a> {
             buckets: Vec::new(),
         };
         let rows: Vec<u32> = (0..judge.margins.rows() as u32).collect();
-        let mut whole = match judge.bucket(&rows) {
-            Ok(whole) => whole,
-            Err(dense) => return Ok(Err(dense)),
-        };
+        let mut whole = judge.bucket(&rows);
         judge.settle(&mut whole);
+        if let Err(dense) = judge.sizes(&whole) {
+            return Ok(Err(dense));
+        }
         let mut worst = Worst::none();
         let mut broken = false;
         let mut seen = vec![false; of_rows.count as usize];
@@ -192,17 +195,24 @@ impl<'a> Mixed<'a> {
     }
 
     /// Counts rows as a bucket, in memory that goes back to what is spare.
-    fn bucket(&mut self, rows: &[u32]) -> Result<Bucket, TooDense> {
+    fn bucket(&mut self, rows: &[u32]) -> Bucket {
         let counts = self.margins.count_but(rows, &self.apart);
-        let size = |choice: &Choice| choice.join.sizes(&self.margins, &counts, rows.len() as u64);
-        let sizes = self.choices.iter().map(size).collect::<Result<_, _>>()?;
         let spare = self.spare.pop();
         let fresh = || self.apart.iter().map(|&margin| self.margins.dense(margin)).collect();
         let mut dense: Vec<Dense> = spare.unwrap_or_else(fresh);
         for (dense, &margin) in dense.iter_mut().zip(&self.apart) {
             dense.count(&self.margins, margin, rows);
         }
-        Ok(Bucket { counts, dense, sizes, matching: Vec::new() })
+        Bucket { counts, dense, rows: rows.len() as u64, sizes: OnceCell::new(), matching: Vec::new() }
+    }
+
+    /// The sizes of the join of a bucket, per choice. Those of a half take no longer than those of the whole.
+    fn sizes<'b>(&self, bucket: &'b Bucket) -> Result<&'b [Vec<u128>], TooDense> {
+        let sizes = bucket.sizes.get_or_init(|| {
+            let size = |choice: &Choice| choice.join.sizes(&self.margins, &bucket.counts, bucket.rows);
+            self.choices.iter().map(size).collect()
+        });
+        sizes.as_deref().map_err(|dense| *dense)
     }
 
     /// Keeps the counts of a bucket.
@@ -228,8 +238,15 @@ impl<'a> Mixed<'a> {
         self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
-    /// Adds the weights of the sensitive values that a row has in a bucket.
-    fn weigh<W: Weight>(&self, row: u32, bucket: &Bucket, choice: usize, kind: Kind, out: &mut Vec<(u32, W)>) {
+    /// Adds the weights of the sensitive values that a row has in a bucket, of which the joins have `sizes`; none where these do not matter.
+    fn weigh<W: Weight>(
+        &self,
+        row: u32,
+        (bucket, sizes): (&Bucket, &[Vec<u128>]),
+        choice: usize,
+        kind: Kind,
+        out: &mut Vec<(u32, W)>,
+    ) {
         let value = |column: usize| self.margins.value(column, row);
         let (of, counts) = (&self.choices[choice], &bucket.counts);
         let mut common = W::one();
@@ -241,7 +258,7 @@ impl<'a> Mixed<'a> {
         }
         let shared = match kind {
             Kind::OfJoin => {
-                bucket.sizes[choice].iter().for_each(|size| common.over(*size));
+                sizes.get(choice).into_iter().flatten().for_each(|size| common.over(*size));
                 &[][..]
             }
             Kind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
@@ -265,21 +282,32 @@ impl<'a> Mixed<'a> {
     }
 
     /// Whether a row keeps the bound over buckets of which it matches some.
-    fn keeps(&self, row: u32, buckets: &[&Bucket], mut worst: Option<&mut Worst>) -> bool {
+    fn keeps<'b>(&self, row: u32, buckets: &[&'b Bucket], mut worst: Option<&mut Worst>) -> bool {
         let mut floats: Vec<(u32, Ln)> = Vec::new();
         let mut kept = true;
+        // of a single bucket the size is a factor of all values alike
+        let mut sized: SmallVec<[(&'b Bucket, &'b [Vec<u128>]); 4]> = SmallVec::new();
+        for &bucket in buckets {
+            let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
+            let Ok(sizes) = sizes else { return false };
+            sized.push((bucket, sizes));
+        }
         for (choice, of) in self.choices.iter().enumerate() {
             let kinds = if of.shared.is_some() { &[Kind::OfJoin, Kind::OfMatchings][..] } else { &[Kind::OfJoin] };
             for &kind in kinds {
                 floats.clear();
-                buckets.iter().for_each(|bucket| self.weigh(row, bucket, choice, kind, &mut floats));
+                for &(bucket, sizes) in &sized {
+                    self.weigh(row, (bucket, sizes), choice, kind, &mut floats);
+                }
                 if floats.is_empty() {
                     // these columns rule the buckets out
                     continue;
                 }
                 let exactly = || {
                     let mut exact: Vec<(u32, Fraction)> = Vec::new();
-                    buckets.iter().for_each(|bucket| self.weigh(row, bucket, choice, kind, &mut exact));
+                    for &(bucket, sizes) in &sized {
+                        self.weigh(row, (bucket, sizes), choice, kind, &mut exact);
+                    }
                     exact
                 };
                 kept &= weights::holds(&self.bound, &mut floats, exactly);
@@ -358,12 +386,7 @@ struct Change {
 
 impl Halves for Mixed<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
-        // what would take too long is not allowed; halves take no longer than the whole
-        let Ok(mut left) = self.bucket(left) else { return false };
-        let Ok(mut right) = self.bucket(right) else {
-            self.spare.push(left.dense);
-            return false;
-        };
+        let (mut left, mut right) = (self.bucket(left), self.bucket(right));
         // taken out while it is tried: the sums of its identities are without it
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
         let mut told = std::mem::take(&mut self.told);
