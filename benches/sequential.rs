@@ -17,7 +17,7 @@ use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{
     Arena, Attr, AttributeType, BoundTaxonomy, CellShape, Codes, Column, Domain, Table, Taxonomy, write_span,
 };
-use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, XyMeasure};
+use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowsOf, XyMeasure};
 use guardian::publish::sequential::{
     Column as NewColumn, Earlier, Gain, Joins, Labels, MOST_LINKS, Measure, New, Reference, Requirement, Scale, Score,
     Sequel, Sequence, Span, Told,
@@ -205,6 +205,8 @@ impl World {
             sequence: None,
             alone: false,
             taxonomies: BTreeMap::new(),
+            entered: false,
+            rows_of: RowsOf::Content,
         };
         (release("new", new), release("earlier", self.tables.second.iter().map(exact).collect()), trees)
     }

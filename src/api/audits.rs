@@ -33,7 +33,9 @@ pub(super) struct AuditRequest {
 /// `join` is played on releases by `sequential`, with those that they were made against: rows that match are put together, and for
 /// every requirement, or the one whose pointer is given as `rule`, `joins` tells what it comes to on each join that counts, and in which
 /// group. There is a breach where that is not what was asked for. A join of too many tuples is `work-limit`; an earlier release that is
-/// withdrawn is `gone`.
+/// withdrawn is `gone`. Against a table that was published elsewhere and entered it reads the dataset that holds its rows, and needs
+/// the scope `releases:internal`; it is in the audit log then, and `gone` when that dataset was purged.
+///
 /// `chain`, `exclusion`, `excludable` and `forced` are played on the parts of decomposed releases. A joint row is possible at a place
 /// of its primary value when some assignment of all joint rows puts it there with values that each bucket lists. `chain`: whoever
 /// knows somebody's primary value is left with fewer than `lambda` values (2 where nothing is said) of another sensitive attribute.
@@ -82,6 +84,9 @@ pub(super) async fn create(
     }
     let (manifest, shelf) = shelved(&app, &caller, id).await?;
     if attack == spec::Attack::Join {
+        if !engine::entered(&manifest).is_empty() {
+            return originals::join(&app, &caller, id, rule).await.map(Json);
+        }
         let mut shelves = vec![shelf];
         for earlier in engine::against(&manifest)?.iter().filter_map(|id| Uuid::try_parse(id).ok()) {
             shelves.push(shelved(&app, &caller, earlier).await?.1);

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::verifications::{computed, refused, shelved};
+use super::verifications::{Shelved, computed, refused, shelved};
 use super::{App, releases};
 use crate::engine::{self, Attacked};
 use crate::identity::{Caller, Scope};
@@ -19,11 +19,7 @@ pub(super) async fn attack(
     id: Uuid,
     (attack, rule): (Attack, Option<String>),
 ) -> Result<Attacked, Problem> {
-    if !caller.may(Scope::ReleasesInternal) {
-        let scope = Scope::ReleasesInternal.name();
-        let detail = format!("the attack needs the original, and so a key with the scope {scope}");
-        return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope));
-    }
+    must_see(caller, "the original")?;
     let (release, _) = releases::read(app, caller, id).await?;
     let original = app.desk.original(caller, &release).await?;
     let (manifest, shelf) = shelved(app, caller, id).await?;
@@ -44,4 +40,37 @@ pub(super) async fn attack(
         }
     });
     attacked.await
+}
+
+/// Joins a sequential release with all that it was made against, tables that were entered among them.
+///
+/// # Errors
+/// `forbidden` without the scope, `gone` where a release or the rows of a table are, or what stops the attack.
+pub(super) async fn join(app: &App, caller: &Caller, id: Uuid, rule: Option<String>) -> Result<Attacked, Problem> {
+    must_see(caller, "the rows of tables that were entered")?;
+    let (release, manifest) = releases::read(app, caller, id).await?;
+    let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
+    let entered = ids(engine::entered(&manifest));
+    let rows = app.desk.entered(caller, &release, &entered).await?;
+    let mut shelves = vec![shelved(app, caller, id).await?.1];
+    for earlier in ids(engine::against(&manifest)?).into_iter().filter(|id| !entered.contains(id)) {
+        shelves.push(shelved(app, caller, earlier).await?.1);
+    }
+    let attacked = computed(move |control| {
+        let (mut joinable, _room) = Shelved::joinable(&shelves, control)?;
+        let (tables, _held) = rows.read(control)?;
+        tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;
+        joinable.attack(rule.as_deref(), control)
+    });
+    attacked.await
+}
+
+/// Only who may see the original may have it used.
+fn must_see(caller: &Caller, what: &str) -> Result<(), Problem> {
+    if caller.may(Scope::ReleasesInternal) {
+        return Ok(());
+    }
+    let scope = Scope::ReleasesInternal.name();
+    let detail = format!("the attack needs {what}, and so a key with the scope {scope}");
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope))
 }

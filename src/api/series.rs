@@ -61,9 +61,11 @@ pub(super) struct TableDocument {
     attributes: Vec<String>,
     /// What it is worth beside other tables.
     standing: EnteredStanding,
-    /// The published cut of each generalized attribute.
-    cuts: BTreeMap<String, Vec<String>>,
-    /// The dataset that holds its rows.
+    /// The labels of each attribute that it publishes generalized, null for the missing value: nodes of a taxonomy, or intervals such as
+    /// `17..24`. A plain table has none.
+    cuts: BTreeMap<String, Vec<Option<String>>>,
+    /// The dataset that holds its rows, as they were published: its attributes are columns of that, by their names or aliases. Without
+    /// it, nothing by `sequential` can be made against the table.
     dataset: Option<Uuid>,
 }
 
@@ -78,7 +80,8 @@ pub(super) struct Entered {
 ///
 /// Every further release of the series is held to it, whatever its content. A table that is not `plain` tolerates no other that
 /// shares an attribute. An alias is another name of an attribute; a name that is stated to be its own alias is a new attribute. What is
-/// computed from an attribute counts as that attribute. Nothing that was stated is changed or taken back.
+/// computed from an attribute counts as that attribute. Nothing that was stated is changed or taken back. A table whose rows a dataset
+/// holds can be named in `against` of `sequential` by the id of its disclosure, for as long as the dataset is not purged.
 #[utoipa::path(post, path = "/v1/series/{name}/disclosures", tag = "ledger", params(("name" = String, Path)),
     request_body = StatementDocument,
     responses((status = 201, body = Entered, headers(("Location" = String)))))]

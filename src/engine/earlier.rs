@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::attack::{Attacked, Finding, Findings};
+use super::attack::{Attacked, Finding, Findings, ORIGINAL};
+use super::entered::{Beheld, EnteredTable, entered_of};
 use super::verify::taxonomies_of;
 use super::{ReadFile, Stopped};
 use crate::audit::{Join, Joined, Shown, Unjoined};
@@ -16,7 +17,7 @@ use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::privacy::Dependency;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Beside, EarlierColumn, EarlierRelease, Particulars, Reference, Requirement, RowMeaning, Sequence, Standing,
+    Beside, EarlierColumn, EarlierRelease, Particulars, Reference, Requirement, RowMeaning, RowsOf, Sequence, Standing,
     XyMeasure, reference_text,
 };
 use crate::publish::Refusal;
@@ -79,6 +80,8 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
         sequence,
         alone,
         taxonomies,
+        entered: false,
+        rows_of: RowsOf::Content,
     })
 }
 
@@ -94,6 +97,14 @@ pub fn against(manifest: &Manifest) -> Result<Vec<String>, Problem> {
     };
     let ids = stated["against"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(ids.map(str::to_owned).collect())
+}
+
+/// Those of them that were published elsewhere, and entered here with a dataset.
+#[must_use]
+pub fn entered(manifest: &Manifest) -> Vec<String> {
+    let stated = manifest.particulars.as_ref().filter(|_| manifest.method.r#type == "sequential");
+    let ids = stated.and_then(|stated| stated["entered"].as_array()).into_iter().flatten().filter_map(Value::as_str);
+    ids.map(str::to_owned).collect()
 }
 
 /// What a requirement comes to on a join: one of both.
@@ -140,6 +151,20 @@ impl Joinable {
     pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), Stopped> {
         let names = manifest.tables.first().map(|table| table.attributes.clone()).unwrap_or_default();
         self.0.push(earlier_of(manifest, &names, file)?);
+        Ok(())
+    }
+
+    /// Adds a table that was entered, behind the releases that were published here.
+    ///
+    /// # Errors
+    /// As [`entered_of`].
+    pub fn add_entered(&mut self, table: EnteredTable) -> Result<(), Stopped> {
+        let of_new = self.0.first().into_iter().flat_map(|new| &new.columns);
+        let kinds = of_new.map(|column| (column.name.clone(), column.kind)).collect();
+        let beheld = Beheld { kinds, ..Beheld::default() }.with(&self.0);
+        let release = entered_of(table, &beheld, "/attack");
+        let release = release.map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
+        self.0.push(release);
         Ok(())
     }
 
@@ -195,7 +220,7 @@ impl Joinable {
         breaches.truncate(super::attack::SHOWN);
         Ok(Attacked {
             attack: Attack::Join.word().to_owned(),
-            uses: "parts".to_owned(),
+            uses: if sequence.entered.is_empty() { "parts" } else { ORIGINAL }.to_owned(),
             breach: total > 0,
             worst,
             findings: Findings { total, first: breaches },

@@ -240,8 +240,9 @@ impl Desk {
         {
             return Err(clash.problem());
         }
-        sequence::named(self.store.as_ref(), &dataset, &beside.earlier, &specification).await?;
-        let against = memory_of_against(&dataset, &profiles, &specification, &beside.earlier);
+        let place = (self.store.as_ref(), self.vault.as_ref());
+        let named = sequence::named(place, &dataset, &beside.earlier, &specification).await?;
+        let against = memory_of_against(&dataset, &profiles, &specification, (&beside.earlier, &named));
         self.budget.judge(memory_of(&dataset, &profiles, &specification).saturating_add(against))?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
@@ -387,9 +388,11 @@ impl Desk {
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
         let unknown_people = self.people_warnings(&dataset).await?;
+        let place = (self.store.as_ref(), self.vault.as_ref());
+        let named = sequence::named(place, &dataset, &earlier, &specification).await?;
         let need = memory_of(&dataset, &profiles, &specification)
             .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further.1))
-            .saturating_add(memory_of_against(&dataset, &profiles, &specification, &earlier));
+            .saturating_add(memory_of_against(&dataset, &profiles, &specification, (&earlier, &named)));
         let is_unproven = specification.unproven.is_some();
         let told = |plan: &mut Plan| told(plan, clash.as_ref(), is_unproven, &unknown_people);
         if let Err(problem) = self.budget.judge(need) {

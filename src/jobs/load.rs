@@ -1,7 +1,9 @@
 //! Loading the columns of a dataset that a job uses, on a blocking thread.
 
 use tokio::runtime::Handle;
+use uuid::Uuid;
 
+use super::sequence::Named;
 use super::{DatasetRecord, Store, StoreError};
 use crate::control::{Cancelled, Control, Phase};
 use crate::engine::{self, ColumnSize};
@@ -144,7 +146,7 @@ pub(super) fn memory_of_against(
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
     specification: &Specification,
-    earlier: &Earlier,
+    (earlier, named): (&Earlier, &[Named]),
 ) -> u64 {
     let MethodSpec::Sequential(spec) = &specification.method else { return 0 };
     // a column that the dataset has not may be anything
@@ -156,15 +158,19 @@ pub(super) fn memory_of_against(
         sizes.resize(names.len(), unknown);
         engine::memory_to_join(dataset.rows, &sizes)
     };
-    let named = spec.against.iter().filter_map(|id| earlier.disclosures.iter().find(|(release, _)| release == id));
-    let releases = named.map(|(_, disclosure)| of(&disclosure.attributes)).fold(0, u64::saturating_add);
+    let attributes = |id: &Uuid| earlier.disclosures.iter().find(|(release, _)| release == id);
+    let releases = named.iter().map(|named| match named {
+        Named::Published(release) => attributes(&release.id).map_or(0, |(_, disclosure)| of(&disclosure.attributes)),
+        Named::Entered(table) => table.memory(dataset.rows),
+    });
+    let releases = releases.fold(0, u64::saturating_add);
     releases.saturating_add(of(&specification.names)).saturating_add(of(&super::sequence::excluded(spec)))
 }
 
 /// For a value of a dataset that was uploaded before bytes were counted.
 const UNKNOWN_BYTES: u64 = 32;
 
-fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
+pub(super) fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
     let size = |column: &usize| {
         let profile = &profiles[*column];
         let codes = profile.codes().unwrap_or(dataset.rows);
@@ -248,7 +254,7 @@ pub(super) fn load(
 }
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
-fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> LoadError {
+pub(super) fn missing(dataset: &DatasetRecord, handle: &Handle, store: &dyn Store) -> LoadError {
     match handle.block_on(store.dataset(&dataset.tenant, dataset.id)) {
         Ok(Some(now)) if now.purged_at.is_some() => LoadError::Purged,
         Ok(_) => StoreError::corrupt("a chunk of a column is missing").into(),

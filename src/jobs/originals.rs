@@ -1,18 +1,23 @@
-//! The original of a release, for an attack that needs it.
+//! The original of a release, and the rows of tables that were entered, for attacks that need them.
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
+use uuid::Uuid;
 
 use super::desk::unloaded;
+use super::entered::{Entered, Unheld};
 use super::load::{LoadError, Sources, load, memory_of_columns};
 use super::publish::specification_of;
-use super::{Action, DatasetRecord, Desk, MemoryBudget, ReleaseRecord, Store, StoreError, Taken, problem_of};
+use super::{
+    Action, DatasetRecord, Desk, MemoryBudget, ReleaseRecord, Statement, Store, StoreError, Taken, problem_of,
+};
 use crate::control::Control;
-use crate::engine::{ReadFile, Stopped};
+use crate::engine::{EnteredTable, ReadFile, Stopped};
 use crate::identity::Caller;
+use crate::ledger::Earlier;
 use crate::microdata::formats::Limits;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Fault, Kind, Problem};
 use crate::vault::{ContentHasher, Vault};
 
 /// What a release was made from, not read yet.
@@ -58,6 +63,81 @@ impl Desk {
             need,
             hasher,
         })
+    }
+}
+
+/// Tables that were entered, and that a release was made against, not read yet.
+pub struct EnteredRows {
+    handle: Handle,
+    store: Arc<dyn Store>,
+    vault: Arc<Vault>,
+    limits: Limits,
+    budget: MemoryBudget,
+    tables: Vec<Entered>,
+}
+
+impl Desk {
+    /// Those of the tables of a series that were entered and have these ids, which the caller may read.
+    ///
+    /// # Errors
+    /// `gone` when the rows of one were purged, what else keeps them from being read, or the store's problem: what cannot be
+    /// recorded is not answered.
+    pub async fn entered(
+        &self,
+        caller: &Caller,
+        release: &ReleaseRecord,
+        ids: &[Uuid],
+    ) -> Result<EnteredRows, Problem> {
+        let series = self.store.series(&caller.tenant, &release.series).await.map_err(|error| problem_of(&error))?;
+        let mut earlier = Earlier::default();
+        for record in &series.statements {
+            Statement::read(record).map_err(|error| problem_of(&error))?.enter(&mut earlier);
+        }
+        let mut tables = Vec::new();
+        for id in ids {
+            let found = Entered::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
+            tables.push(found.map_err(unheld)?);
+        }
+        self.note(caller, Action::ReadInternal, release.id).await?;
+        Ok(EnteredRows {
+            handle: Handle::current(),
+            store: Arc::clone(&self.store),
+            vault: Arc::clone(&self.vault),
+            limits: self.limits.clone(),
+            budget: self.budget.clone(),
+            tables,
+        })
+    }
+}
+
+impl EnteredRows {
+    /// Reads them, on a blocking thread; they take memory until what comes with them is dropped.
+    ///
+    /// # Errors
+    /// [`Stopped`]
+    pub fn read(&self, control: &Control) -> Result<(Vec<EnteredTable>, Taken), Stopped> {
+        let need = self.tables.iter().map(Entered::memory_of_rows).fold(0, u64::saturating_add);
+        let room = self.budget.take_now(need).map_err(Stopped::Refused)?;
+        let sources = Sources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let read = |table: &Entered| {
+            table.read(&self.handle, sources, control).map_err(|why| match why {
+                Unheld::Failed(LoadError::Cancelled) => Stopped::Cancelled,
+                other => Stopped::Refused(unheld(other)),
+            })
+        };
+        Ok((self.tables.iter().map(read).collect::<Result<_, _>>()?, room))
+    }
+}
+
+/// Why a table that was entered cannot be attacked.
+fn unheld(why: Unheld) -> Problem {
+    match why {
+        Unheld::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
+        Unheld::Purged => {
+            let detail = "the dataset that held the rows of a table which the release was made against was purged";
+            Problem::new(Kind::Gone, detail)
+        }
+        Unheld::Failed(error) => unloaded(error),
     }
 }
 

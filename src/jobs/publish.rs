@@ -57,9 +57,11 @@ impl Runner for Publisher {
         let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
         let earlier = beside.await.map_err(failed)?.earlier;
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
+        let named = sequence::named((store, &self.vault), &dataset, &earlier, &specification);
+        let named = named.await.map_err(|problem| stop(Stopped::Refused(problem)))?;
         let need = memory_of(&dataset, &profiles, &specification)
             .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further))
-            .saturating_add(memory_of_against(&dataset, &profiles, &specification, &earlier));
+            .saturating_add(memory_of_against(&dataset, &profiles, &specification, (&earlier, &named)));
         self.budget.take(need).await.map_err(Stop::Failed)
     }
 
@@ -306,6 +308,8 @@ fn failed(error: StoreError) -> Stop {
 fn stop(stopped: Stopped) -> Stop {
     match stopped {
         Stopped::Cancelled => Stop::Cancelled,
+        // what the store could not tell of earlier releases is no verdict on the job
+        Stopped::Refused(problem) if problem.kind.status() >= 500 => Stop::Failed(problem),
         Stopped::Refused(problem) => Stop::Refused(problem),
         Stopped::Failed { problem, cause } => {
             tracing::error!(cause, "a release failed");

@@ -5,27 +5,37 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::entered::{Entered, Unheld};
 use super::load::{LoadError, Sources, load};
 use super::{DatasetRecord, PartShelf, ReleaseRecord, Store, StoreError, problem_of};
 use crate::control::Control;
-use crate::engine::{self, Stopped};
+use crate::engine::{self, Beheld, EnteredTable, Stopped};
 use crate::ledger::{Earlier, Identities};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::Beside;
+use crate::publication::{Beside, EarlierRelease, StatedTaxonomy};
 use crate::report::Manifest;
 use crate::spec::{MethodSpec, SequentialSpec, Specification};
+use crate::vault::Vault;
+
+/// An earlier release that a specification names, without its rows.
+pub(super) enum Named {
+    /// Published here.
+    Published(Box<ReleaseRecord>),
+    /// Published elsewhere, and entered.
+    Entered(Box<Entered>),
+}
 
 /// The earlier releases that a specification names, without their rows, in its order.
 ///
 /// # Errors
-/// Every one that is not published of the same series and content, or the store's problem.
+/// Every one that is not published of the same series and content, or whose rows are not here; or the store's problem.
 pub(super) async fn named(
-    store: &dyn Store,
+    (store, vault): (&dyn Store, &Vault),
     dataset: &DatasetRecord,
     earlier: &Earlier,
     specification: &Specification,
-) -> Result<Vec<ReleaseRecord>, Problem> {
+) -> Result<Vec<Named>, Problem> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
@@ -33,20 +43,36 @@ pub(super) async fn named(
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
         match release {
-            Some(release) if same && release.status == "published" => found.push(release),
+            Some(release) if same && release.status == "published" => found.push(Named::Published(Box::new(release))),
             // entered, or carried here with the ledger of another store
-            None if same => {
-                let detail = "what the ledger has under this id was not published here: nobody can read its rows, by which the join is \
-                              checked. Publish them here, as plain tuples, and name that release";
-                faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, detail));
-            }
+            None if same => match Entered::find((store, vault), &dataset.tenant, *id, earlier).await {
+                Ok(table) => found.push(Named::Entered(Box::new(table))),
+                Err(why) => faults.push(unheld(why, at)?),
+            },
             _ => {
                 let detail = "no release of this id is published of the same series and content";
-                faults.push(Fault::new(format!("/method/against/{at}"), Kind::UnknownRelease, detail));
+                faults.push(Fault::new(pointer(at), Kind::UnknownRelease, detail));
             }
         }
     }
     if faults.is_empty() { Ok(found) } else { Err(Problem::of_faults(faults)) }
+}
+
+/// The rows of a table that was entered cannot be read: where it is named.
+fn unheld(why: Unheld, at: usize) -> Result<Fault, Problem> {
+    let detail = match why {
+        Unheld::Absent(detail) => detail,
+        Unheld::Purged => {
+            "the dataset that held the rows of the table was purged: nobody can read them, by which the join is checked"
+                .to_owned()
+        }
+        Unheld::Failed(error) => return Err(super::desk::unloaded(error)),
+    };
+    Ok(Fault::new(pointer(at), Kind::BadColumns, detail))
+}
+
+fn pointer(at: usize) -> String {
+    format!("/method/against/{at}")
 }
 
 /// What a specification is made beside, read on a blocking thread.
@@ -62,33 +88,56 @@ pub(super) fn beside(
     control: &Control,
 ) -> Result<Beside, Stopped> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Beside::default()) };
-    let named = handle.block_on(named(store.as_ref(), dataset, earlier, specification)).map_err(Stopped::Refused)?;
+    let named = named((store.as_ref(), sources.vault), dataset, earlier, specification);
+    let named = handle.block_on(named).map_err(Stopped::Refused)?;
     let (mut beside, mut faults) = (Beside::default(), Vec::new());
     let mut names: Vec<Vec<String>> = Vec::new();
-    for (at, release) in named.into_iter().enumerate() {
+    let mut tables: Vec<(usize, Box<Entered>)> = Vec::new();
+    for (at, (of, id)) in named.into_iter().zip(&spec.against).enumerate() {
         control.check()?;
-        let attributes = names_of(earlier, release.id).map_err(corrupt)?;
+        let attributes = names_of(earlier, *id).map_err(corrupt)?;
         let others = specification.names.iter().chain(names.iter().flatten());
         if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
             let detail = format!(
                 "releases are joined by the names of their attributes, and {name} of the release counts as {other}, which stands in another"
             );
-            faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, detail));
+            faults.push(Fault::new(pointer(at), Kind::BadColumns, detail));
             continue;
         }
         names.push(attributes);
-        match read((handle, store), &release, earlier) {
-            Ok(release) => beside.releases.push(release),
-            Err(Stopped::Refused(problem)) if problem.kind == Kind::BadColumns => {
-                faults.push(Fault::new(format!("/method/against/{at}"), Kind::BadColumns, problem.detail));
-            }
-            Err(other) => return Err(other),
+        match of {
+            Named::Entered(table) => tables.push((at, table)),
+            Named::Published(release) => match read((handle, store), &release, earlier) {
+                Ok(release) => beside.releases.push(release),
+                Err(Stopped::Refused(problem)) if problem.kind == Kind::BadColumns => {
+                    faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
+                }
+                Err(other) => return Err(other),
+            },
+        }
+    }
+    let excluded = excluded(spec);
+    // labels are placed by the taxonomies of all that was published here
+    let beheld = beheld(specification, profiles).with(&beside.releases);
+    let joined = [specification.names.as_slice(), &excluded].concat();
+    for (at, table) in tables {
+        let entered = table.read(handle, sources, control).and_then(|entered| {
+            let known = (joined.as_slice(), &earlier.identities);
+            let rows_of = table.rows_of(handle, sources, (dataset, profiles), known, control)?;
+            Ok(EnteredTable { rows_of, ..entered })
+        });
+        match entered {
+            Ok(entered) => match engine::entered_of(entered, &beheld, &pointer(at)) {
+                Ok(release) => beside.releases.push(release),
+                Err(more) => faults.extend(more),
+            },
+            Err(Unheld::Failed(LoadError::Cancelled)) => return Err(Stopped::Cancelled),
+            Err(why) => faults.push(unheld(why, at).map_err(Stopped::Refused)?),
         }
     }
     if !faults.is_empty() {
         return Err(Stopped::Refused(Problem::of_faults(faults)));
     }
-    let excluded = excluded(spec);
     let places = excluded.iter().map(|name| profiles.iter().position(|profile| profile.name == *name));
     if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
         let table = load(handle, sources, dataset, (&excluded, &used), control).map_err(|error| match error {
@@ -98,6 +147,14 @@ pub(super) fn beside(
         beside.excluded = Some(Arc::new(table));
     }
     Ok(beside)
+}
+
+/// What the new release says of its attributes.
+fn beheld(specification: &Specification, profiles: &[ColumnProfile]) -> Beheld {
+    let name = |stated: &StatedTaxonomy| specification.names[stated.attribute.index()].clone();
+    let trees = specification.taxonomies.iter().map(|stated| (name(stated), Arc::clone(&stated.tree)));
+    let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));
+    Beheld { kinds: kinds.collect(), trees: trees.collect() }
 }
 
 /// An attribute that counts as another one of the join, which has another name.
@@ -131,7 +188,7 @@ fn read(
     (handle, store): (&Handle, &Arc<dyn Store>),
     release: &ReleaseRecord,
     earlier: &Earlier,
-) -> Result<crate::publication::EarlierRelease, Stopped> {
+) -> Result<EarlierRelease, Stopped> {
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
     let names = names_of(earlier, release.id).map_err(corrupt)?;

@@ -1,15 +1,21 @@
 //! What is stated of a series by who answers for it: tables that were published before or elsewhere, other names of attributes, and
 //! what is computed from what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{Action, Desk, StatementRecord, StoreError, problem_of};
+use super::desk::unloaded;
+use super::load::Sources;
+use super::{Action, Desk, StatementRecord, StoreError, entered, problem_of};
+use crate::control::Control;
 use crate::identity::Caller;
-use crate::ledger::{Contradiction, Disclosure, Earlier, Identities, KeptStanding};
-use crate::problem::{Kind, Problem};
+use crate::ledger::{Contradiction, Disclosure, Earlier, Entered, Identities, KeptStanding};
+use crate::problem::{Fault, Kind, Problem};
+use crate::spec::reader::child;
 
 /// A table that was published before or elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -24,9 +30,9 @@ pub struct StatedTable {
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
     pub standing: StatedStanding,
-    /// The published cut of each generalized attribute.
+    /// The published cut of each generalized attribute; `None` is the missing value.
     #[serde(default)]
-    pub cuts: BTreeMap<String, Vec<String>>,
+    pub cuts: BTreeMap<String, Vec<Option<String>>>,
     /// The dataset that holds its rows.
     #[serde(default)]
     pub dataset: Option<Uuid>,
@@ -69,6 +75,7 @@ impl Statement {
     pub(super) fn enter(&self, earlier: &mut Earlier) {
         for table in &self.tables {
             earlier.disclosures.push((table.id, self.disclosure(table)));
+            earlier.entered.insert(table.id, Entered { dataset: table.dataset, cuts: table.cuts.clone() });
         }
         for contradiction in self.identify(&mut earlier.identities) {
             tracing::warn!(%contradiction, "a statement contradicts an earlier one");
@@ -114,8 +121,19 @@ impl Statement {
             () if self.tables.iter().any(|table| table.attributes.is_empty() || table.attributes.len() > 128) => {
                 Some("a table has 1 to 128 attributes".to_owned())
             }
+            () if self.tables.iter().any(|table| has_twice(&table.attributes)) => {
+                Some("a table has each of its attributes once".to_owned())
+            }
             () if self.tables.iter().any(|table| table.cuts.keys().any(|name| !table.attributes.contains(name))) => {
                 Some("a cut is of an attribute of its table".to_owned())
+            }
+            () if self
+                .tables
+                .iter()
+                .flat_map(|table| table.cuts.values())
+                .any(|cut| cut.is_empty() || has_twice(cut)) =>
+            {
+                Some("a cut has at least one label, and each of its labels once".to_owned())
             }
             () if self.functions.values().any(|of| of.is_empty() || of.len() > 128) => {
                 Some("a function is of 1 to 128 attributes".to_owned())
@@ -125,11 +143,17 @@ impl Statement {
     }
 }
 
+fn has_twice<T: Ord>(list: &[T]) -> bool {
+    let mut seen = BTreeSet::new();
+    !list.iter().all(|item| seen.insert(item))
+}
+
 impl Desk {
     /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
     ///
     /// # Errors
-    /// `malformed-body`, `not-found` for a dataset, `conflict` with all in which it contradicts earlier ones, or the store's problem.
+    /// `malformed-body`, `not-found` or `gone` for a dataset, `conflict` with all in which it contradicts earlier ones,
+    /// `invalid-specification` with every fault of tables whose rows are not those that are stated, or the store's problem.
     pub async fn state(&self, caller: &Caller, series: &str, mut statement: Statement) -> Result<Vec<Uuid>, Problem> {
         if series.is_empty() || series.chars().count() > 500 || series.contains('\0') {
             return Err(Problem::new(Kind::NotFound, "a series has a name of 1 to 500 characters"));
@@ -139,8 +163,7 @@ impl Desk {
         }
         let failed = |error: StoreError| problem_of(&error);
         for dataset in statement.tables.iter().filter_map(|table| table.dataset) {
-            let found = self.store.dataset(&caller.tenant, dataset).await.map_err(failed)?;
-            found.ok_or_else(|| Problem::new(Kind::NotFound, "there is no dataset that a table names"))?;
+            self.dataset(caller, dataset).await?;
         }
         let record = self.store.series(&caller.tenant, series).await.map_err(failed)?;
         let mut identities = Identities::default();
@@ -153,6 +176,10 @@ impl Desk {
         if !contradictions.is_empty() {
             return Err(Problem::new(Kind::Conflict, contradictions.join("; ")));
         }
+        let faults = self.strange_tables(caller, &statement, &identities).await?;
+        if !faults.is_empty() {
+            return Err(Problem::of_faults(faults));
+        }
         for table in &mut statement.tables {
             table.id = Uuid::now_v7();
         }
@@ -161,5 +188,65 @@ impl Desk {
         let deed = self.deed(caller, Action::State, series);
         self.store.enter_statement(&caller.tenant, series, &entered, &deed).await.map_err(failed)?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
+    }
+    /// What is not so of the tables and of the datasets that hold their rows. What is entered stays for ever, so that it is looked at
+    /// before.
+    async fn strange_tables(
+        &self,
+        caller: &Caller,
+        statement: &Statement,
+        identities: &Identities,
+    ) -> Result<Vec<Fault>, Problem> {
+        let (mut faults, mut held) = (Vec::new(), Vec::new());
+        for (at, table) in statement.tables.iter().enumerate() {
+            let place = child("/tables", &at.to_string());
+            if table.standing == StatedStanding::Plain && !table.cuts.is_empty() {
+                let detail = "a plain table is one of exact tuples, and has no cuts: expected unsealed";
+                let fault = Fault::new(child(&place, "standing"), Kind::ParameterRange, detail);
+                faults.push(fault.with("allowed", "unsealed"));
+            }
+            let Some(id) = table.dataset else { continue };
+            let dataset = self.dataset(caller, id).await?;
+            let profiles = self.profiles(&dataset)?;
+            let stated = Entered { dataset: Some(id), cuts: table.cuts.clone() };
+            match entered::Entered::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
+                Ok(table) => held.push((place, table)),
+                Err(strange) => faults.extend(strange.into_iter().map(|strange| {
+                    let name = &table.attributes[strange];
+                    let pointer = child(&child(&place, "attributes"), &strange.to_string());
+                    let detail = format!("{name} {}", entered::NO_COLUMN);
+                    Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name.as_str())
+                })),
+            }
+        }
+        held.retain(|(_, table)| table.has_cuts());
+        if held.is_empty() {
+            return Ok(faults);
+        }
+        let need = held.iter().map(|(_, table)| table.memory_of_rows()).max().unwrap_or(0);
+        let room = self.budget.take_now(need)?;
+        let (handle, store, vault) = (Handle::current(), Arc::clone(&self.store), Arc::clone(&self.vault));
+        let (control, limits) = (Control::default(), self.limits.clone());
+        // a caller that goes away stops the reading
+        let stop_when_dropped = control.stop_when_dropped();
+        let beyond = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let mut found = Vec::new();
+            for (place, table) in &held {
+                let names = table.beyond_cuts(&handle, sources, &control).map_err(unloaded)?;
+                found.extend(names.into_iter().map(|name| {
+                    let detail = format!("the dataset has labels of {name} that are not of its cut");
+                    let fault = Fault::new(child(&child(place, "cuts"), &name), Kind::BadColumns, detail);
+                    fault.with("attribute", name)
+                }));
+            }
+            Ok(found)
+        });
+        let beyond: Result<Vec<Fault>, Problem> =
+            beyond.await.map_err(|_panicked| Problem::new(Kind::Internal, "the tables could not be looked at"))?;
+        drop(stop_when_dropped);
+        faults.extend(beyond?);
+        Ok(faults)
     }
 }

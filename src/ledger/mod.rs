@@ -95,6 +95,15 @@ pub struct StandingRule {
     pub taxonomy: Option<String>,
 }
 
+/// Where the rows of a table are that was published elsewhere, and entered.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Entered {
+    /// The dataset that holds them, if one does.
+    pub dataset: Option<Uuid>,
+    /// The labels of each attribute that is published generalized; `None` is the missing value.
+    pub cuts: BTreeMap<String, Vec<Option<String>>>,
+}
+
 /// Everything the ledger holds of the same people.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Earlier {
@@ -102,6 +111,8 @@ pub struct Earlier {
     pub disclosures: Vec<(Uuid, Disclosure)>,
     /// Standing rules, each with the release that promised it.
     pub rules: Vec<(Uuid, StandingRule)>,
+    /// Of the disclosures that were entered, by id, where their rows are.
+    pub entered: BTreeMap<Uuid, Entered>,
     /// What was read back of the releases that a new one names, to be joined with it.
     pub beside: Beside,
     /// What was stated of their attributes.
@@ -267,6 +278,7 @@ mod tests {
         Earlier {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
+            entered: BTreeMap::new(),
             beside: Beside::default(),
             identities: Identities::default(),
         }

@@ -18,8 +18,8 @@ pub use guarantee::{Divergence, Ground, Guarantee, Prior, RhoMode};
 pub use ratio::{NotARatio, Ratio};
 pub use rule::{Because, HeldBy, Origin, RuleStanding, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
 pub use sequence::{
-    Beside, Conditions, EarlierColumn, EarlierRelease, Exclusion, KEY as ROW_KEY, OnJoin, Reference, Requirement,
-    SensitiveValue, Sequence, Subsets, Told, XyMeasure, reference_parts, reference_text,
+    Beside, Conditions, EarlierColumn, EarlierRelease, Exclusion, KEY as ROW_KEY, OnJoin, Records, Reference,
+    Requirement, RowsOf, SensitiveValue, Sequence, Subsets, Told, XyMeasure, reference_parts, reference_text,
 };
 pub use table::{
     BreachKind, Cells, Decomposition, Part, Particulars, Protected, PublishedColumn, PublishedTable, RowMeaning, Seal,

@@ -155,6 +155,11 @@ pub struct Sequence {
     pub exclusions: Vec<Exclusion>,
     /// The labels of each generalized attribute, as cells have them; also those that no row has.
     pub cuts: Vec<(String, Vec<Option<String>>)>,
+    /// Those of the earlier releases that were published elsewhere and entered, by id.
+    pub entered: Vec<String>,
+    /// Whether the rows of some release are not known to be those of this one. Then no requirement is reduced to one release, and each
+    /// holds in this one alone, too: rows that match nothing are in no join.
+    pub other_rows: bool,
 }
 
 /// An earlier release of one table of tuples, read back from its part.
@@ -172,6 +177,31 @@ pub struct EarlierRelease {
     pub alone: bool,
     /// The taxonomies of its attributes.
     pub taxonomies: BTreeMap<String, Arc<Taxonomy>>,
+    /// Whether it was published elsewhere, and entered.
+    pub entered: bool,
+    /// Whose rows it has.
+    pub rows_of: RowsOf,
+}
+
+/// How the rows of an earlier release stand to those of the table behind the new one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum RowsOf {
+    /// They are the same ones: it was made of the same content.
+    #[default]
+    Content,
+    /// Record keys tell which are the same.
+    Records(Records),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Rows of an earlier release and of the table behind the new one that have one record key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Records {
+    /// Rows of the release, each once.
+    pub rows: Vec<u32>,
+    /// What the table has in the same records, in the same order: of attributes by which the release is joined.
+    pub values: Arc<Table>,
 }
 
 /// What a sequential release is made beside.
@@ -199,6 +229,17 @@ pub struct EarlierColumn {
 }
 
 impl EarlierRelease {
+    /// Whether its rows are known to be those of a table of so many.
+    #[must_use]
+    pub fn has_rows_of(&self, rows: usize) -> bool {
+        self.rows == rows
+            && match &self.rows_of {
+                RowsOf::Content => true,
+                RowsOf::Records(records) => records.rows.len() == rows,
+                RowsOf::Unknown => false,
+            }
+    }
+
     /// The column of an attribute.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&EarlierColumn> {

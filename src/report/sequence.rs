@@ -15,10 +15,20 @@ use crate::publication::{
 #[serde(deny_unknown_fields)]
 struct Written {
     against: Vec<String>,
+    /// Those of them that were published elsewhere; absent where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    entered: Vec<String>,
+    /// Whether all are projections of the same rows; absent from manifests of a time when nothing else was taken.
+    #[serde(default = "always")]
+    projection_precondition: bool,
     subsets: String,
     cuts: BTreeMap<String, Vec<Option<String>>>,
     requirements: Vec<Required>,
     exclusions: Vec<Excluded>,
+}
+
+const fn always() -> bool {
+    true
 }
 
 #[derive(Serialize, Deserialize)]
@@ -101,6 +111,8 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
     };
     let written = Written {
         against: against.clone(),
+        entered: sequence.entered.clone(),
+        projection_precondition: !sequence.other_rows,
         subsets: sequence.subsets.word().to_owned(),
         cuts: sequence.cuts.iter().cloned().collect(),
         requirements: sequence.requirements.iter().map(required).collect(),
@@ -112,7 +124,11 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
 
 /// Reads it back; `None` where it is not understood.
 pub(super) fn read(stated: &Value) -> Option<Sequence> {
-    let Written { against, subsets, cuts, requirements, exclusions } = serde_json::from_value(stated.clone()).ok()?;
+    let Written { against, entered, projection_precondition, subsets, cuts, requirements, exclusions } =
+        serde_json::from_value(stated.clone()).ok()?;
+    if !entered.iter().all(|id| against.contains(id)) {
+        return None;
+    }
     let number = |name: &String| match name.as_str() {
         "new" => Some(0),
         id => Some(against.iter().position(|known| known == id)? + 1),
@@ -164,6 +180,8 @@ pub(super) fn read(stated: &Value) -> Option<Sequence> {
         requirements: requirements.iter().map(required).collect::<Option<_>>()?,
         exclusions: exclusions.iter().map(excluded).collect::<Option<_>>()?,
         cuts: cuts.into_iter().collect(),
+        entered,
+        other_rows: !projection_precondition,
         against: against.clone(),
     })
 }
@@ -210,6 +228,8 @@ mod tests {
                 right: Conditions { release: 1, within: vec![("state".into(), None)] },
             }],
             cuts: vec![("a.b".into(), vec![Some("Office".into()), None])],
+            entered: vec!["b-2".into()],
+            other_rows: true,
         };
         let written = write(&said).unwrap();
         assert_eq!(
@@ -217,9 +237,16 @@ mod tests {
             serde_json::json!({"releases": ["new", "a-1"], "achieved": {"k": 5}})
         );
         assert_eq!(written["requirements"][1]["promised_by"], "a-1");
-        assert_eq!(read(&written), Some(said));
-        let mut more = written.clone();
-        more["steps"] = 1.into();
-        assert_eq!(read(&more), None);
+        assert_eq!(read(&written), Some(said.clone()));
+        let mut before = written.clone();
+        for member in ["entered", "projection_precondition"] {
+            before.as_object_mut().unwrap().remove(member);
+        }
+        assert_eq!(read(&before), Some(Sequence { entered: Vec::new(), other_rows: false, ..said }));
+        for (member, value) in [("steps", serde_json::json!(1)), ("entered", serde_json::json!(["c-3"]))] {
+            let mut more = written.clone();
+            more[member] = value;
+            assert_eq!(read(&more), None, "{member}");
+        }
     }
 }

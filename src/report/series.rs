@@ -60,7 +60,7 @@ pub struct SeriesDisclosure {
     /// What every bucket or class holds alone.
     pub seals: Vec<ManifestSeal>,
     /// The published cut of each generalized attribute.
-    pub cuts: BTreeMap<String, Vec<String>>,
+    pub cuts: BTreeMap<String, Vec<Option<String>>>,
     /// `reserved` while the release is held, `published`, or `withdrawn`: it counts all the same.
     pub status: String,
     /// When it was entered.

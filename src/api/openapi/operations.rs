@@ -515,7 +515,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "enter_disclosures",
         requests: &[(JSON, "statement.json")],
         answers: &[("201", "What was entered.", &[(JSON, "entered.json")])],
-        problems: &[MalformedBody, NotFound, Conflict, TooLarge, UnsupportedMediaType, StorageFull],
+        problems: &[
+            MalformedBody,
+            NotFound,
+            Conflict,
+            Gone,
+            TooLarge,
+            UnsupportedMediaType,
+            InvalidSpecification,
+            WorkLimit,
+            StorageFull,
+        ],
     },
     Operation {
         method: "get",

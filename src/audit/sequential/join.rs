@@ -10,6 +10,7 @@ use ahash::AHashMap;
 
 use super::groups::{Groups, Matches, Rows};
 use super::meaning::{Meaning, Tree, meets, same};
+use super::rows::{by_itself, names_others};
 use super::shown::Shown;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttributeType, CellShape, Span, Taxonomy};
@@ -99,9 +100,9 @@ impl<'a> Join<'a> {
         }
     }
 
-    /// The joins on which a requirement is to hold, as sets of releases.
-    #[must_use]
-    pub fn wanted(&self, requirement: &Requirement, subsets: Subsets) -> Vec<Vec<usize>> {
+    /// The joins on which a requirement is to hold, as sets of releases. With `other_rows` some rows of the new one may be in none of
+    /// them, and it is to hold of that alone too.
+    fn wanted(&self, requirement: &Requirement, subsets: Subsets, other_rows: bool) -> Vec<Vec<usize>> {
         let mut named: Vec<usize> = requirement.x.iter().map(|x| x.release).collect();
         named.extend(requirement.y.iter().map(|told| match told {
             Told::Attribute(reference) => reference.release,
@@ -121,6 +122,9 @@ impl<'a> Join<'a> {
                     all.clone().filter(is_in).filter(|r| *r == 0 || others.contains(r) || named.contains(r)).collect(),
                 );
             }
+        }
+        if other_rows && by_itself(requirement).is_some() && !wanted.contains(&vec![0]) {
+            wanted.push(vec![0]);
         }
         wanted
     }
@@ -169,11 +173,15 @@ impl<'a> Join<'a> {
         (0..of.columns.len()).filter(|&at| matters(&of.columns[at].name)).collect()
     }
 
-    /// What a requirement comes to on the join of some releases.
+    /// What a requirement comes to on the join of some releases; on the new one alone, what it says of that.
     ///
     /// # Errors
     /// [`Unjoined`]
     pub fn measure(&self, requirement: &Requirement, joined: &[usize], control: &Control) -> Result<Joined, Unjoined> {
+        if joined == [0] && names_others(requirement) {
+            let alone = by_itself(requirement).ok_or(Unjoined::Unknown)?;
+            return self.measure(&alone, joined, control);
+        }
         let place = |reference: &Reference| {
             let at = self.releases.get(reference.release)?.column(&reference.attribute)?;
             joined.iter().position(|of| *of == reference.release).map(|of| (of, at))
@@ -334,6 +342,19 @@ impl<'a> Join<'a> {
         })
     }
 
+    /// Whether a label of a release covers a value.
+    pub(super) fn is_above(&self, release: usize, name: &str, label: Option<&[u8]>, value: Option<&[u8]>) -> bool {
+        let Some(column) = self.releases[release].column(name).map(|at| &self.releases[release].columns[at]) else {
+            return false;
+        };
+        let value_way = || self.trees.get(name).and_then(|tree| tree.way(column.kind, value));
+        match self.meant(name, column.shape, column.kind, label) {
+            None => false,
+            Some(Meaning::Way(way)) => way.first().is_some_and(|node| value_way().is_some_and(|of| of.contains(node))),
+            Some(meaning) => meets(&meaning, &Meaning::Text(value.map(<[u8]>::to_vec)), column.kind),
+        }
+    }
+
     fn node(&self, name: &str, label: Option<&[u8]>) -> Option<u32> {
         self.trees.get(name)?.by_label.get(&label.map(<[u8]>::to_vec)).copied()
     }
@@ -427,12 +448,12 @@ impl<'a> Join<'a> {
         values.iter().map(of_value).collect::<Option<Vec<_>>>().ok_or(Unjoined::Unknown)
     }
 
-    /// Whether every row of the new release matches some row of every other.
+    /// Whether every row of the new release matches some row of every other that `same` says to have the same rows.
     ///
     /// # Errors
     /// [`Unjoined`]
-    pub fn is_whole(&self, control: &Control) -> Result<bool, Unjoined> {
-        for other in 1..self.releases.len() {
+    pub(super) fn is_whole(&self, same: &[bool], control: &Control) -> Result<bool, Unjoined> {
+        for other in (1..self.releases.len()).filter(|other| same[other - 1]) {
             let joined = [0, other];
             let rows = joined.map(|of| self.alike(of, &self.matched(of, &joined), &[], false, control));
             let [new, old] = rows;
@@ -450,7 +471,7 @@ impl<'a> Join<'a> {
     /// [`Unjoined`] when it cannot be told.
     pub fn check(&self, sequence: &Sequence, control: &Control) -> Result<Option<String>, Unjoined> {
         for (number, (requirement, on)) in sequence.requirements.iter().enumerate() {
-            for wanted in self.wanted(requirement, sequence.subsets) {
+            for wanted in self.wanted(requirement, sequence.subsets, sequence.other_rows) {
                 if on.iter().all(|stated| stated.releases != wanted) {
                     return Ok(Some(format!(
                         "requirement {number} is not stated on a join of {} releases",

@@ -3,6 +3,7 @@
 mod groups;
 mod join;
 mod meaning;
+mod rows;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -101,11 +102,21 @@ pub(super) fn check(
         rows(evidence, table, original, &shown, (sequence, &trees), control, findings)?;
     }
     let Some(earlier) = earlier(evidence.beside, sequence) else { return Ok(()) };
-    let rows_differ = earlier.iter().any(|release| release.rows != shown.rows);
-    let foreign = earlier.iter().any(|release| evidence.original.is_some_and(|original| !is_of(release, original)));
-    if rows_differ || foreign {
-        findings.fail(CheckName::Requirements, "an earlier release is not of the same rows");
-        return Ok(());
+    let same = earlier.iter().map(|release| rows::are_same(release, shown.rows, evidence.original));
+    let same: Vec<bool> = match same.collect() {
+        Ok(same) => same,
+        Err(detail) => {
+            findings.fail(CheckName::Requirements, detail);
+            return Ok(());
+        }
+    };
+    if sequence.other_rows != same.contains(&false) {
+        findings
+            .fail(CheckName::Requirements, "whether the releases have the same rows is another than what is stated");
+    }
+    let entered = |(id, release): (&String, &&EarlierRelease)| sequence.entered.contains(id) == release.entered;
+    if !sequence.against.iter().zip(&earlier).all(entered) {
+        findings.fail(CheckName::Requirements, "it is stated otherwise which releases were published elsewhere");
     }
     if let Some(excluded) = evidence.beside.and_then(|beside| beside.excluded.as_deref()) {
         contradicted(sequence, excluded, &trees, control, findings)?;
@@ -119,8 +130,16 @@ pub(super) fn check(
     let earlier: Vec<(&EarlierRelease, Shown)> =
         earlier.into_iter().map(|release| (release, Shown::of(release))).collect();
     let join = Join::of(&shown, &trees, &earlier, &sequence.exclusions);
+    for (number, (release, _)) in (1..).zip(&earlier) {
+        if !rows::are_tied((&join, number), release, &shown, control)? {
+            findings
+                .fail(CheckName::Requirements, "a row of an earlier release is not above its record of the original");
+            return Ok(());
+        }
+    }
     let found = join.check(sequence, control).and_then(|found| {
-        let whole = found.is_some() || join.is_whole(control)?;
+        // of rows that are not known to be the same, none has to match
+        let whole = found.is_some() || join.is_whole(&same, control)?;
         Ok(found.or_else(|| (!whole).then(|| "rows of the release match none of an earlier one".to_owned())))
     });
     match found {
@@ -154,24 +173,6 @@ fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelea
     }
     // a column of exact values is placed by the tree of the new release, where it has one
     of_name.iter().all(|(name, tree)| trees.get(*name).is_none_or(|own| own.digest() == tree.digest()))
-}
-
-/// Whether exact values of an earlier release are, together, those of the original.
-fn is_of(release: &EarlierRelease, original: &Table) -> bool {
-    let mut numbers: [Vec<u32>; 2] = [vec![0; release.rows], vec![0; original.rows()]];
-    let mut next: AHashMap<(u32, Option<Vec<u8>>), u32> = AHashMap::new();
-    for column in release.columns.iter().filter(|column| column.shape == CellShape::Exact && !column.nodes) {
-        let Some(at) = original.names().iter().position(|name| *name == column.name) else { continue };
-        next.clear();
-        for (numbers, column) in numbers.iter_mut().zip([&column.cells, original.column(Attr::from(at))]) {
-            for (row, number) in numbers.iter_mut().enumerate() {
-                let fresh = next.len() as u32;
-                *number = *next.entry((*number, column.value(row).map(<[u8]>::to_vec))).or_insert(fresh);
-            }
-        }
-    }
-    numbers.iter_mut().for_each(|numbers| numbers.sort_unstable());
-    numbers[0] == numbers[1]
 }
 
 /// Every cut has exactly one label on the way of every leaf, and cells have no other labels.

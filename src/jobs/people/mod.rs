@@ -10,6 +10,7 @@
 
 mod compare;
 mod gather;
+mod records;
 mod sketch;
 mod sorter;
 mod spelling;
@@ -25,6 +26,7 @@ use crate::vault::ContentHasher;
 
 pub(super) use compare::{Counts, Known, Newcomer, comparable, in_common, overlaps, uncompared_in_words};
 pub(super) use gather::Gatherer;
+pub(super) use records::{RECORD, records, tied};
 
 /// So many hashes are kept together.
 pub(super) const PIECE: usize = 1 << 15;

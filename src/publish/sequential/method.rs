@@ -57,9 +57,10 @@ impl Method for Sequential {
         let beside = input.beside.unwrap_or(&nothing);
         let world = World::of(spec, rows.table, beside)?;
         let sequence = world.sequence(control)?;
-        let contradicted = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
-        if !contradicted.is_empty() {
-            return Err(Refusal(contradicted).into());
+        let mut faults = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
+        faults.extend(world.tied(control)?);
+        if !faults.is_empty() {
+            return Err(Refusal(faults).into());
         }
         let sequel = sequence.release(control).map_err(|why| refused(why, &world))?;
         let cuts: Vec<Labelled> = sequel.cuts.iter().map(|cut| labelled(cut, rows.table)).collect();
@@ -157,6 +158,8 @@ fn said(
         requirements,
         exclusions: world.exclusions.clone(),
         cuts: cuts.iter().map(cut).collect(),
+        entered: world.entered(),
+        other_rows: !world.same_rows(),
     })
 }
 

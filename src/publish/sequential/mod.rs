@@ -183,7 +183,7 @@ pub struct Sequence<'a> {
     /// The earlier ones, numbered from 1.
     pub earlier: Vec<Earlier<'a>>,
     /// Whether all are projections of the same rows. Where not, rows that match nothing are in no join: what requirements
-    /// say of the new release must then hold in it alone too.
+    /// say of the new release must then hold in it alone too. Of anonymity that has no Y there, it is that many rows.
     pub same_rows: bool,
     /// What must hold. There is at least one, and an attribute of the new release stands in the X of one.
     pub requirements: Vec<Requirement>,

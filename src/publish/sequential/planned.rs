@@ -49,7 +49,7 @@ impl Planning<'_> {
             for joined in joins(&named, releases, sequence.joins).ok_or(Unsequenced::TooManyJoins { requirement })? {
                 match tables.decisive(sought, &joined).filter(|_| reduce && sequence.same_rows) {
                     None => planned.open.push(self.open(requirement, sought, &joined)?),
-                    Some(0) => self.alone(&mut planned, requirement, sought, &joined)?,
+                    Some(0) => self.alone(&mut planned, requirement, &sought.only(0), &joined)?,
                     Some(release) => {
                         let measure = self.settled(requirement, &sought.only(release), &[release])?;
                         planned.settle(requirement, sought, measure, &joined)?;
@@ -57,9 +57,8 @@ impl Planning<'_> {
                 }
             }
             // rows that match nothing are in no join
-            let tells = sought.y.iter().any(|&(release, _)| release == 0) || sought.keys.contains(&0);
-            if !sequence.same_rows && tells && sought.x.iter().any(|&(release, _)| release == 0) {
-                self.alone(&mut planned, requirement, sought, &[0])?;
+            if let Some(alone) = sought.alone().filter(|_| !sequence.same_rows) {
+                self.alone(&mut planned, requirement, &alone, &[0])?;
             }
         }
         Ok(planned)
@@ -71,7 +70,7 @@ impl Planning<'_> {
         begun.map_err(|unjoined| unjoined.of(requirement))
     }
 
-    /// A join that says what the new release says alone.
+    /// A join that says what the new release says alone, which is `sought` of it.
     fn alone(
         &self,
         planned: &mut Planned,
@@ -84,7 +83,7 @@ impl Planning<'_> {
             open.joins.push(joined.to_vec());
             open.joins.dedup();
         } else {
-            let mut open = self.open(requirement, &sought.only(0), &[0])?;
+            let mut open = self.open(requirement, sought, &[0])?;
             open.joins = vec![joined.to_vec()];
             planned.open.push(open);
         }

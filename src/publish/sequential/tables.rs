@@ -69,6 +69,23 @@ impl Sought {
         self.x.iter().chain(&self.y).any(|&(release, _)| release == 0) || self.keys.contains(&0)
     }
 
+    /// What it says of the new release alone, rows of which may be in no join; nothing where it does not speak of it.
+    ///
+    /// X and Y are those of the new release. Of anonymity without a Y there, groups have so many rows: whoever finds a row that is in no
+    /// join has only the others that are alike in X to hide it among. Of linkability without a Y there nothing is asked: a row that is
+    /// in no join stands beside no value on Y, and the new release has none.
+    pub(super) fn alone(&self) -> Option<Self> {
+        let mut alone = self.only(0);
+        let tells = !alone.y.is_empty() || !alone.keys.is_empty();
+        match self.measure {
+            _ if !self.names_new() => return None,
+            Measure::Linkability { .. } if !tells => return None,
+            Measure::Anonymity { .. } if !tells => alone.keys.push(0),
+            _ => {}
+        }
+        Some(alone)
+    }
+
     /// What it says of one release.
     pub(super) fn only(&self, only: usize) -> Self {
         let here = |&&(release, _): &&Cell| release == only;

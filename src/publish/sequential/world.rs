@@ -11,7 +11,7 @@ use super::{
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
-use crate::publication::{self as stated, Beside, Conditions, EarlierRelease, Subsets, XyMeasure};
+use crate::publication::{self as stated, Beside, Conditions, EarlierRelease, RowsOf, Subsets, XyMeasure};
 use crate::publish::{Refusal, Unplanned};
 use crate::spec::reader::child;
 use crate::spec::{SequentialSpec, StepGain, StepScore};
@@ -44,7 +44,7 @@ impl<'a> World<'a> {
                     let detail = "no release of this id, of the same series and content, can be read here";
                     faults.push(Fault::new(pointer, Kind::UnknownRelease, detail));
                 }
-                Some(release) if release.rows != table.rows() => {
+                Some(release) if release.rows_of == RowsOf::Content && release.rows != table.rows() => {
                     let detail = "the release has other rows than the table";
                     faults.push(Fault::new(pointer, Kind::BadColumns, detail));
                 }
@@ -140,7 +140,7 @@ impl<'a> World<'a> {
             let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
             match Atlas::of(new, &earlier, stated) {
                 Ok(atlas) => atlases.push(atlas),
-                Err(why) => faults.push(unplaced(name, why)),
+                Err(why) => faults.push(self.unplaced(name, why)),
             }
         }
         self.atlases = atlases;
@@ -182,7 +182,7 @@ impl<'a> World<'a> {
         Ok(Sequence {
             new: New { rows: self.table.rows(), columns, class },
             earlier,
-            same_rows: true,
+            same_rows: self.same_rows(),
             requirements: self.numbered()?,
             exclusions: self.barred()?,
             joins: match self.spec.subsets {
@@ -204,7 +204,59 @@ impl<'a> World<'a> {
     }
 
     fn homeless(&self, attribute: usize) -> Refusal {
-        Refusal(vec![unplaced(&self.names[attribute], Unplaced::Trees)])
+        Refusal(vec![self.unplaced(&self.names[attribute], Unplaced::Trees)])
+    }
+
+    /// What cannot be placed, where it is stated; of what was entered, with the table.
+    fn unplaced(&self, name: &str, why: Unplaced) -> Fault {
+        let has = |release: &&EarlierRelease| release.entered && release.column(name).is_some();
+        let fault = unplaced(name, why);
+        match self.earlier.iter().position(has) {
+            None => fault,
+            Some(at) => {
+                let detail = format!("of the table that was entered, {}", fault.detail);
+                Fault::new(format!("{AGAINST}/{at}"), Kind::BadColumns, detail).with("attribute", name)
+            }
+        }
+    }
+
+    /// Those of the releases that were entered, by id.
+    pub(super) fn entered(&self) -> Vec<String> {
+        self.earlier.iter().filter(|release| release.entered).map(|release| release.release.clone()).collect()
+    }
+
+    /// Whether all releases are known to be projections of the rows of the table.
+    pub(super) fn same_rows(&self) -> bool {
+        self.earlier.iter().all(|release| release.has_rows_of(self.table.rows()))
+    }
+
+    /// Rows of earlier releases say of a record what may be the same as what the table says of it: its true tuple is in the join.
+    pub(super) fn tied(&self, control: &Control) -> Result<Vec<Fault>, Cancelled> {
+        let mut faults = Vec::new();
+        for (at, release) in self.earlier.iter().enumerate() {
+            let RowsOf::Records(records) = &release.rows_of else { continue };
+            for attr in records.values.attributes().iter() {
+                control.check()?;
+                let name = records.values.name(attr);
+                let values = records.values.column(attr);
+                let Some((column, (_, atlas))) = release.column(name).zip(self.atlas(name)) else { continue };
+                let places = atlas.of_cells(column).zip(atlas.of_domain(&values.domain));
+                // what has no place is not taken for the same
+                let apart = |(&row, code): (&u32, u32)| {
+                    let cell = column.cells.codes.get(row as usize);
+                    places.as_ref().is_none_or(|(labels, of)| !of[code as usize].within(labels[cell as usize]))
+                };
+                if records.rows.iter().zip(values.codes.iter()).any(apart) {
+                    let detail = format!(
+                        "rows of the table that was entered say another {name} than the dataset does under the same record key: the \
+                         true rows would not be joined"
+                    );
+                    let fault = Fault::new(format!("{AGAINST}/{at}"), Kind::BadColumns, detail);
+                    faults.push(fault.with("attribute", name));
+                }
+            }
+        }
+        Ok(faults)
     }
 
     fn reference(&self, reference: &stated::Reference) -> Option<Reference> {

@@ -98,7 +98,11 @@ impl World {
             Told::Attribute(reference) => joined.contains(&reference.release),
             Told::Key(release) => joined.contains(release),
         });
-        (x.collect(), y.copied().collect())
+        let mut y: Vec<Told> = y.copied().collect();
+        if joined == [0] && y.is_empty() && matches!(requirement.measure, Measure::Anonymity { .. }) {
+            y.push(Told::Key(0));
+        }
+        (x.collect(), y)
     }
 
     /// The measure of a requirement on a join.
@@ -153,8 +157,14 @@ impl World {
                 joins.push((0..releases).filter(|&release| has(release)).collect());
             }
         }
-        let (x, y) = self.within(requirement, &[0]);
-        if !self.same_rows && !x.is_empty() && !y.is_empty() {
+        let told_here = |told: &Told| match told {
+            Told::Attribute(reference) => reference.release == 0,
+            Told::Key(release) => *release == 0,
+        };
+        let tells = requirement.y.iter().any(told_here);
+        let knows = requirement.x.iter().any(|reference| reference.release == 0);
+        let counts = matches!(requirement.measure, Measure::Anonymity { .. });
+        if !self.same_rows && (tells || (knows && counts)) {
             joins.push(vec![0]);
         }
         joins

@@ -1,0 +1,214 @@
+//! Tables that were published elsewhere, as releases that a new one is joined with: their rows as they were entered, and labels that are
+//! placed exactly or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::microdata::{AttributeType, CellShape, Column, Span, Table, Taxonomy};
+use crate::problem::{Fault, Kind};
+use crate::publication::{EarlierColumn, EarlierRelease, RowsOf};
+
+/// A table that was entered, and its rows.
+pub struct EnteredTable {
+    /// The id of its disclosure.
+    pub id: String,
+    /// Its rows, under the names of its attributes.
+    pub table: Table,
+    /// The labels of each attribute that it publishes generalized; `None` is the missing value.
+    pub cuts: BTreeMap<String, Vec<Option<String>>>,
+    /// Whose rows it has.
+    pub rows_of: RowsOf,
+}
+
+/// What the other releases of a join say of attributes.
+#[derive(Default)]
+pub struct Beheld {
+    /// The type of each attribute of the new one.
+    pub kinds: BTreeMap<String, AttributeType>,
+    /// Taxonomies, those of the new one before others.
+    pub trees: BTreeMap<String, Arc<Taxonomy>>,
+}
+
+impl Beheld {
+    /// The same with the taxonomies of further releases, for attributes that have none.
+    #[must_use]
+    pub fn with(mut self, releases: &[EarlierRelease]) -> Self {
+        for (name, tree) in releases.iter().flat_map(|release| &release.taxonomies) {
+            self.trees.entry(name.clone()).or_insert_with(|| Arc::clone(tree));
+        }
+        self
+    }
+}
+
+/// How the cells of a column are understood.
+struct Understood {
+    shape: CellShape,
+    kind: AttributeType,
+    tree: Option<Arc<Taxonomy>>,
+}
+
+/// A table that was entered as a release of a join: cells of a cut are nodes of the taxonomy that another release has of the attribute,
+/// or intervals; where they are neither, they are told from each other and nothing else.
+///
+/// # Errors
+/// What cannot be placed, as `bad-columns` at `pointer`.
+pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Result<EarlierRelease, Vec<Fault>> {
+    let EnteredTable { id, table, cuts, rows_of } = entered;
+    let (mut columns, mut taxonomies, mut faults) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for attr in table.attributes().iter() {
+        let (name, cells) = (table.name(attr).to_owned(), table.column(attr).clone());
+        let understood = match cuts.get(&name) {
+            None => exact(&cells, beheld.trees.get(&name)),
+            Some(cut) => generalized(&cells, cut, beheld.trees.get(&name), beheld.kinds.get(&name).copied()),
+        };
+        match understood {
+            Ok(Understood { shape, kind, tree }) => {
+                taxonomies.extend(tree.map(|tree| (name.clone(), tree)));
+                columns.push(EarlierColumn { nodes: shape == CellShape::Node, name, shape, kind, cells });
+            }
+            Err(detail) => {
+                let fault =
+                    Fault::new(pointer, Kind::BadColumns, format!("of the table that was entered, {name} {detail}"));
+                faults.push(fault.with("attribute", name));
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(EarlierRelease {
+        release: id,
+        columns,
+        rows: table.rows(),
+        sequence: None,
+        // nobody here has promised anything of it
+        alone: false,
+        taxonomies,
+        entered: true,
+        rows_of,
+    })
+}
+
+fn exact(cells: &Column, tree: Option<&Arc<Taxonomy>>) -> Result<Understood, String> {
+    match tree.map(|tree| tree.bind(&cells.domain)) {
+        Some(Err(holes)) => Err(format!(
+            "has {} values that are no leaves of its taxonomy: where they are nodes, enter the table with its cut",
+            holes.missing
+        )),
+        _ => Ok(Understood { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None }),
+    }
+}
+
+fn generalized(
+    cells: &Column,
+    cut: &[Option<String>],
+    tree: Option<&Arc<Taxonomy>>,
+    kind: Option<AttributeType>,
+) -> Result<Understood, String> {
+    let labels: BTreeSet<Option<&[u8]>> = cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
+    let strange = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
+    if strange > 0 {
+        return Err(format!("has {strange} labels that are not of the cut that was stated"));
+    }
+    if let Some(tree) = tree {
+        let nodes: BTreeSet<Option<&[u8]>> =
+            (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
+        return match labels.iter().filter(|label| !nodes.contains(*label)).count() {
+            0 => Ok(Understood { shape: CellShape::Node, kind: cells.domain.kind(), tree: Some(Arc::clone(tree)) }),
+            strange => {
+                Err(format!("has a cut with {strange} labels that are no nodes of the taxonomy of the other releases"))
+            }
+        };
+    }
+    let spans: Option<Vec<Span<'_>>> = labels.iter().flatten().map(|label| Span::parse(label)).collect();
+    match spans.filter(|spans| !spans.is_empty()) {
+        None => Ok(Understood { shape: CellShape::Set, kind: cells.domain.kind(), tree: None }),
+        Some(spans) => {
+            let ends = || spans.iter().flat_map(|span| span.from.iter().chain([&span.to]));
+            let admits = |kind: &AttributeType| ends().all(|end| kind.admits(end));
+            let kind = kind.unwrap_or_else(|| ORDERED.into_iter().find(admits).unwrap_or(AttributeType::Text));
+            let rises = |span: &Span<'_>| kind.compare(span.from.as_deref(), Some(&span.to)).is_le();
+            if admits(&kind) && spans.iter().all(rises) {
+                Ok(Understood { shape: CellShape::Interval, kind, tree: None })
+            } else {
+                Err(format!("has a cut with labels that are no intervals of type {}", kind.name()))
+            }
+        }
+    }
+}
+
+/// The types that intervals of nobody else's attribute may have, the narrowest first.
+const ORDERED: [AttributeType; 4] =
+    [AttributeType::Integer, AttributeType::Decimal, AttributeType::Date, AttributeType::Timestamp];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::formats::Limits;
+    use crate::microdata::taxonomy::Growing;
+    use crate::microdata::{ChunkColumn, ColumnBuilder, Interner};
+
+    fn table(name: &str, cells: &[Option<&str>]) -> Table {
+        let (mut interner, mut builder) = (Interner::default(), ColumnBuilder::new(&Limits::default()));
+        let code = |cell: &Option<&str>| cell.map_or(0, |cell| interner.intern(cell.as_bytes()) as u16 + 1);
+        let codes: Vec<u16> = cells.iter().map(code).collect();
+        builder.push(&ChunkColumn::new(interner.take(), &codes)).unwrap();
+        Table::new(vec![name.to_owned()], vec![builder.finish(None)])
+    }
+
+    fn understood(
+        cells: &[Option<&str>],
+        cut: Option<&[Option<&str>]>,
+        tree: Option<Arc<Taxonomy>>,
+        kind: Option<AttributeType>,
+    ) -> Result<EarlierRelease, Vec<Fault>> {
+        let cut = cut.map(|labels| labels.iter().map(|label| label.map(str::to_owned)).collect());
+        let entered = EnteredTable {
+            id: "e".into(),
+            table: table("a", cells),
+            cuts: cut.map(|cut| ("a".to_owned(), cut)).into_iter().collect(),
+            rows_of: RowsOf::Unknown,
+        };
+        let beheld = Beheld {
+            kinds: kind.map(|kind| ("a".to_owned(), kind)).into_iter().collect(),
+            trees: tree.map(|tree| ("a".to_owned(), tree)).into_iter().collect(),
+        };
+        entered_of(entered, &beheld, "/method/against/0")
+    }
+
+    fn tree() -> Arc<Taxonomy> {
+        let mut growing = Growing::from_root("any");
+        let (root, labels) = (growing.find(Some("any")).unwrap(), ["x", "y"]);
+        labels.iter().for_each(|label| drop(growing.add(root, Some(label)).unwrap()));
+        Arc::new(growing.finish().unwrap())
+    }
+
+    #[test]
+    fn labels_are_nodes_intervals_or_only_told_apart() {
+        let shape = |release: Result<EarlierRelease, Vec<Fault>>| {
+            release.map(|release| (release.columns[0].shape, release.columns[0].kind, release.taxonomies.len()))
+        };
+        let of = |cells: &[Option<&str>], cut: Option<&[Option<&str>]>, with_tree: bool, kind| {
+            shape(understood(cells, cut, with_tree.then(tree), kind)).map_err(|faults| faults[0].detail.clone())
+        };
+        use AttributeType::{Decimal, Integer, Text};
+        use CellShape::{Exact, Interval, Node, Set};
+        assert_eq!(of(&[Some("x"), Some("y")], None, true, None), Ok((Exact, Text, 0)));
+        assert_eq!(of(&[Some("x"), Some("any")], Some(&[Some("x"), Some("any")]), true, None), Ok((Node, Text, 1)));
+        let ages = [Some("1..5"), Some("..0"), None];
+        assert_eq!(of(&ages, Some(&ages), false, None), Ok((Interval, Integer, 0)));
+        assert_eq!(of(&ages, Some(&ages), false, Some(Decimal)), Ok((Interval, Decimal, 0)));
+        assert_eq!(of(&[Some("Office")], Some(&[Some("Office"), Some("Field")]), false, None), Ok((Set, Text, 0)));
+        for (cells, cut, with_tree, kind, detail) in [
+            (&[Some("z")][..], None, true, None, "1 values that are no leaves"),
+            (&[Some("x")], Some(&[Some("y")][..]), true, None, "1 labels that are not of the cut"),
+            (&[None], Some(&[Some("y")]), true, None, "1 labels that are not of the cut"),
+            (&[Some("1..5")], Some(&[Some("1..5"), Some("x")]), true, None, "1 labels that are no nodes"),
+            (&[Some("a..c")], Some(&[Some("a..c")]), false, Some(Integer), "no intervals of type integer"),
+            (&[Some("5..1")], Some(&[Some("5..1")]), false, None, "no intervals of type integer"),
+        ] {
+            let found = of(cells, cut, with_tree, kind).unwrap_err();
+            assert!(found.contains(detail), "{found}");
+        }
+    }
+}
