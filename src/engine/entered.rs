@@ -178,8 +178,10 @@ mod tests {
 
     fn tree() -> Arc<Taxonomy> {
         let mut growing = Growing::from_root("any");
-        let (root, labels) = (growing.find(Some("any")).unwrap(), ["x", "y"]);
-        labels.iter().for_each(|label| drop(growing.add(root, Some(label)).unwrap()));
+        let root = growing.find(Some("any")).unwrap();
+        for label in ["x", "y"] {
+            growing.add(root, Some(label)).unwrap();
+        }
         Arc::new(growing.finish().unwrap())
     }
 

@@ -128,6 +128,11 @@ pub(super) fn beside(
         });
         match entered {
             Ok(entered) => match engine::entered_of(entered, &beheld, &pointer(at)) {
+                Ok(release) if specification.unit.rows() > 1 && !release.has_rows_of(dataset.rows as usize) => {
+                    let detail = "requirements speak of persons with several rows, and nobody knows how many a person has in the table \
+                                  that was entered: its rows must be those of the dataset, by record keys";
+                    faults.push(Fault::new(pointer(at), Kind::GuaranteeUnsupported, detail));
+                }
                 Ok(release) => beside.releases.push(release),
                 Err(more) => faults.extend(more),
             },

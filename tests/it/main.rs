@@ -18,6 +18,7 @@ mod dependencies;
 mod doors;
 mod durability;
 mod endings;
+mod entered;
 mod events;
 mod examples;
 mod faults_http;

@@ -394,7 +394,7 @@ fn by_the_command_line_one_table_is_published_and_verified() {
 }
 
 /// A tree of two levels over the values of a column.
-fn grouped(names: &[String], rows: &[Vec<String>], name: &str) -> Value {
+pub(super) fn grouped(names: &[String], rows: &[Vec<String>], name: &str) -> Value {
     let at = names.iter().position(|column| column == name).unwrap();
     let values: BTreeSet<&String> = rows.iter().map(|row| &row[at]).collect();
     let text = |value: &&String| if value.is_empty() { Value::Null } else { json!(value) };

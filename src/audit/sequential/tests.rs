@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Order, Requirements, Seals};
 use super::super::fixture::{Cell, Grid, World, failed, rule, standing, table};
 use super::super::{Audit, Evidence, verify};
+use super::rows::by_itself;
 use crate::control::Control;
 use crate::microdata::taxonomy::Growing;
 use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     Beside, Cells, Conditions, EarlierColumn, EarlierRelease, Exclusion, HeldBy, OnJoin, Part, Particulars,
-    PublishedTable, Reference, Requirement, RowMeaning, Sequence, Standing, StatedTaxonomy, Subsets, TableName,
-    TableWitness, Told, Witness, XyMeasure,
+    PublishedTable, Records, Reference, Requirement, RowMeaning, RowsOf, Sequence, Standing, StatedTaxonomy, Subsets,
+    TableName, TableWitness, Told, Witness, XyMeasure,
 };
 
 const FILE: &str = "t1.rows.csv";
@@ -118,6 +119,8 @@ fn case() -> Case {
         requirements: vec![(requirement, vec![OnJoin { releases: vec![0, 1], achieved: (2, 1) }])],
         exclusions: Vec::new(),
         cuts: vec![("job".into(), vec![label("Field"), label("Office")])],
+        entered: Vec::new(),
+        other_rows: false,
     };
     let names: Vec<String> = ["name", "job", "class", "disease"].map(str::to_owned).into();
     let all = table(&names, &ROWS.iter().map(|row| texts(row)).collect::<Vec<_>>());
@@ -135,6 +138,8 @@ fn case() -> Case {
         sequence: None,
         alone: false,
         taxonomies: BTreeMap::new(),
+        entered: false,
+        rows_of: RowsOf::Content,
     };
     let beside = Beside { releases: vec![earlier], excluded: Some(Arc::new(all)) };
     Case { world, sequence, beside, places: PLACES.to_vec() }
@@ -293,4 +298,124 @@ fn without_a_witness_rows_are_those_of_the_cut() {
     let mut strange = case();
     strange.set(4, 2, "c9");
     assert!(failed(&strange.audit(true, false, true)).contains(&Dictionary));
+}
+
+/// The earlier release is of other rows, of which the engineer is none: her row is in no tuple.
+fn foreign() -> Case {
+    let mut case = case();
+    let release = &mut case.beside.releases[0];
+    (release.entered, release.rows_of, release.rows) = (true, RowsOf::Unknown, 4);
+    for column in &mut release.columns {
+        column.cells.codes = column.cells.codes.gather(&[0, 1, 2, 3]);
+    }
+    case.sequence.entered = vec!["e".into()];
+    case.sequence.other_rows = true;
+    case.sequence.requirements[0].1.push(OnJoin { releases: vec![0], achieved: (2, 1) });
+    case
+}
+
+/// The earlier release is of the same rows by record keys, in another order.
+fn keyed() -> Case {
+    let mut case = case();
+    let (release, all) = (&mut case.beside.releases[0], case.beside.excluded.as_ref().expect("all columns"));
+    let values = Arc::new(table(&["job".to_owned()], &ROWS.map(|row| texts(&row[1..2]))));
+    assert_eq!(all.rows(), 5);
+    (release.entered, release.rows_of) = (true, RowsOf::Records(Records { rows: vec![0, 1, 2, 3, 4], values }));
+    case.sequence.entered = vec!["e".into()];
+    case
+}
+
+fn told(case: &mut Case, rows: &[u32], jobs: &[&str]) {
+    let jobs: Vec<Vec<Cell>> = jobs.iter().map(|job| texts(&[job])).collect();
+    let values = Arc::new(table(&["job".to_owned()], &jobs));
+    case.beside.releases[0].rows_of = RowsOf::Records(Records { rows: rows.to_vec(), values });
+}
+
+type OfRows = (&'static str, fn() -> Case, fn(&mut Case));
+
+const OF_ROWS: [OfRows; 11] = [
+    ("nothing said of the release alone", foreign, |case| drop(case.sequence.requirements[0].1.pop())),
+    ("more said of it alone than is so", foreign, |case| case.sequence.requirements[0].1[1].achieved = (3, 1)),
+    ("rows of nobody knows whom said to be the same", foreign, |case| {
+        case.sequence.other_rows = false;
+        case.sequence.requirements[0].1.pop();
+    }),
+    ("a table from elsewhere that is not said to be one", foreign, |case| case.sequence.entered.clear()),
+    // nobody of the field is in the join, where groups have three rows
+    ("a requirement that the release alone breaks", foreign, |case| {
+        let release = &mut case.beside.releases[0];
+        release.rows = 3;
+        release.columns.iter_mut().for_each(|column| column.cells.codes = column.cells.codes.gather(&[0, 1, 2]));
+        case.measure(XyMeasure::Anonymity { k: 3 });
+        case.sequence.requirements[0].1[0].achieved = (3, 1);
+    }),
+    ("rows of one record key with other values", keyed, |case| {
+        told(case, &[0, 1, 2, 3, 4], &["Banker", "Banker", "Driver", "Clerk", "Engineer"]);
+    }),
+    ("a row with two record keys", keyed, |case| {
+        told(case, &[0, 0, 2, 3, 4], &["Banker", "Banker", "Clerk", "Driver", "Engineer"]);
+    }),
+    ("a row that is not there", keyed, |case| {
+        told(case, &[0, 1, 2, 3, 5], &["Banker", "Banker", "Clerk", "Driver", "Engineer"]);
+    }),
+    ("fewer values than rows", keyed, |case| told(case, &[0, 1, 2, 3, 4], &["Banker", "Banker", "Clerk", "Driver"])),
+    ("rows that no key tells said to be the same", keyed, |case| {
+        told(case, &[0, 1, 2, 3], &["Banker", "Banker", "Clerk", "Driver"]);
+    }),
+    ("records that the original has not", keyed, |case| {
+        let other = ["Banker", "Clerk", "Clerk", "Driver", "Engineer"];
+        told(case, &[0, 1, 2, 3, 4], &other);
+        case.beside.releases[0].columns[0].cells =
+            table(&["job".to_owned()], &other.map(|job| texts(&[job]))).column(Attr(0)).clone();
+    }),
+];
+
+#[test]
+fn whose_rows_a_table_from_elsewhere_has_is_found_again() {
+    for base in [foreign, keyed] {
+        let audit = base().audit(true, true, true);
+        assert!(audit.verified(), "{:?}", audit.checks);
+    }
+    for (name, base, plant) in OF_ROWS {
+        let mut faulty = base();
+        plant(&mut faulty);
+        let audit = faulty.audit(true, true, true);
+        assert!(failed(&audit).contains(&Requirements), "{name}: {:?}", audit.checks);
+    }
+    // of some records nothing is known: what is said is less
+    let mut some = foreign();
+    told(&mut some, &[0, 2], &["Banker", "Clerk"]);
+    assert!(some.audit(true, true, true).verified());
+    told(&mut some, &[0, 2], &["Banker", "Driver"]);
+    assert!(failed(&some.audit(true, true, true)).contains(&Requirements));
+}
+
+#[test]
+fn requirements_are_cut_down_to_the_release_that_stands_by_itself() {
+    let asked = |x: Vec<Reference>, y: Vec<Told>, measure: XyMeasure| {
+        let asked = Requirement { pointer: "/method/requirements/0".into(), of: 0, x, y, measure };
+        by_itself(&asked).map(|cut| (cut.x, cut.y, cut.measure))
+    };
+    let k = XyMeasure::Anonymity { k: 2 };
+    let share = |sensitive| XyMeasure::Linkability { h: "0.5".parse().expect("a ratio"), sensitive };
+    let (new, old) = (reference(0, "job"), reference(1, "disease"));
+    let attribute = |of: &Reference| Told::Attribute(of.clone());
+    let both = || vec![new.clone(), reference(1, "job")];
+    let rows = (vec![new.clone()], vec![Told::Key(0)], k.clone());
+    assert_eq!(asked(both(), vec![Told::Key(0)], k.clone()), Some(rows.clone()));
+    // what others tell, and their rows, are counted as rows of this one
+    for y in [vec![Told::Key(1)], vec![attribute(&old)], vec![Told::Key(0), attribute(&old)]] {
+        assert_eq!(asked(both(), y, k.clone()), Some(rows.clone()));
+    }
+    assert_eq!(asked(vec![old.clone()], vec![Told::Key(0)], k.clone()), Some((vec![], vec![Told::Key(0)], k.clone())));
+    assert_eq!(asked(vec![reference(1, "job")], vec![attribute(&old)], k), None);
+    // nobody's row stands beside what only others tell
+    assert_eq!(asked(both(), vec![attribute(&old)], share(None)), None);
+    let label = |text: &str| Some(text.to_owned());
+    let values = |sensitive: Vec<Vec<Option<String>>>| share(Some(sensitive));
+    let class = reference(0, "class");
+    assert_eq!(
+        asked(both(), vec![attribute(&old), attribute(&class)], values(vec![vec![label("HIV"), label("c1")]])),
+        Some((vec![new.clone()], vec![attribute(&class)], values(vec![vec![label("c1")]])))
+    );
 }
