@@ -7,10 +7,11 @@ use flate2::read::GzDecoder;
 use guardian::identity::Preset;
 use serde_json::{Value, json};
 
-use super::harness::{Client, Server, guardian, kind, run, text};
+use super::harness::{Client, Process, Server, guardian, kind, run, text};
 use super::identity::Guarded;
 use super::library::cells;
 use super::sequential::{anonymity, grouped, linkability, new, of, plain, sequential};
+use super::stores;
 
 /// The people of the slides, with record keys.
 const PEOPLE: &str = "id,name,job,class,disease\n1,Alice,Banker,c1,Cancer\n2,Alice,Banker,c1,Cancer\n3,Bob,Clerk,c2,HIV\n\
@@ -105,9 +106,8 @@ async fn what_was_printed_elsewhere_is_joined_as_what_was_published_here() {
     assert_eq!(of_entered["particulars"]["entered"], json!([survey["id"]]));
     assert_eq!(of_entered["particulars"]["projection_precondition"], true);
     assert!(of_entered["particulars"]["cuts"]["education"].as_array().unwrap().len() > 1);
-    let parts = [&of_entered, &of_published].map(async |release| server.part(release, "t1", "rows").await);
-    let [one, other] = parts;
-    assert_eq!(one.await, other.await);
+    let part = server.part(&of_entered, "t1", "rows").await;
+    assert_eq!(part, server.part(&of_published, "t1", "rows").await);
 
     // the attack tells the same of both
     let attack = json!({"attack": "join", "rule": null});
@@ -130,7 +130,7 @@ async fn what_was_printed_elsewhere_is_joined_as_what_was_published_here() {
     // by the command line, from the bytes alone
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("manifest.json"), of_entered.to_string()).unwrap();
-    fs::write(home.path().join("t1.rows.csv"), server.part(&of_entered, "t1", "rows").await).unwrap();
+    fs::write(home.path().join("t1.rows.csv"), part).unwrap();
     let done = run(guardian().arg("verify").arg(home.path()));
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
     server.stop().await;
@@ -387,4 +387,34 @@ async fn the_rows_are_for_those_who_may_see_originals() {
     let manifest = guarded.preset(Preset::Analyst).get(&format!("/v1/releases/{}", text(&release["id"]))).await.ok(200);
     assert_eq!(manifest["particulars"]["entered"], json!([survey["id"]]));
     guarded.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_was_carried_here_has_no_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, other) = (home.path().join("one"), home.path().join("other"));
+    let mut process = Process::serve(&one, "info");
+    let holds = uploaded(&process, "s", true, PRINTED).await;
+    let cut = with_cut("job", &json!(["Field", "Office"]), &holds);
+    let survey = entered(&process, "s", &cut, json!({"work": "job"})).await;
+    assert!(process.terminate().success());
+    let file = home.path().join("ledger.ndjson");
+    fs::write(&file, stores::said(&stores::on(&one, &["ledger", "export"]))).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
+    let imported = stores::said(&stores::on(&other, &["ledger", "import", file.to_str().unwrap()]));
+    assert!(imported.contains("1 statements"), "{imported}");
+
+    let mut process = Process::serve(&other, "info");
+    let dataset = uploaded(&process, "s", true, PEOPLE).await;
+    let series = process.get("/v1/series/s").await.ok(200);
+    assert_eq!(series["disclosures"][0], survey, "{series:#}");
+    let asked = |earlier: &[&Value]| {
+        let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
+        sequential(&["name", "job"], earlier, None, asked)
+    };
+    let fault = process.job(&dataset, asked(&[&survey])).await.fault("/method/against/0", "bad-columns");
+    assert!(text(&fault["detail"]).contains("purged"), "{fault}");
+    assert_eq!(kind(&process.refused(&dataset, asked(&[])).await), "composition-violated");
+    assert!(process.terminate().success());
 }

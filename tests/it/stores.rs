@@ -9,7 +9,7 @@ use serde_json::json;
 use super::harness::{HOSPITAL, Process, guardian, hospital_method, kind, run, stored, text, versatile};
 use super::people::{HEADER, patients};
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
@@ -19,7 +19,7 @@ fn complained(output: &Output) -> String {
 }
 
 /// A command on the store in a folder.
-fn on(data: &Path, command: &[&str]) -> Output {
+pub(super) fn on(data: &Path, command: &[&str]) -> Output {
     run(guardian().args(command).arg("--data").arg(data))
 }
 
