@@ -78,7 +78,8 @@ impl Entered {
     ) -> Result<Self, Unheld> {
         let table = earlier.disclosures.iter().find(|(of, _)| *of == id).map(|(_, disclosure)| disclosure);
         let (Some(table), Some(stated)) = (table, earlier.entered.get(&id)) else {
-            let detail = "it was published neither here nor entered here: nobody can read its rows, by which the join is checked";
+            let detail =
+                "it was neither published nor entered here: nobody can read its rows, by which the join is checked";
             return Err(Unheld::Absent(detail.to_owned()));
         };
         let Some(dataset) = stated.dataset else {

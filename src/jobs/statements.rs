@@ -112,10 +112,14 @@ impl Statement {
             self.tables.iter().flat_map(|table| table.attributes.iter().chain([&table.name]).chain(table.cuts.keys()));
         let names = names.chain(self.aliases.iter().flat_map(|(name, of)| [name, of]));
         let mut names = names.chain(self.functions.iter().flat_map(|(name, of)| of.iter().chain([name])));
+        let mut labels = self.tables.iter().flat_map(|table| table.cuts.values()).flatten().flatten();
         let few = self.tables.len() + self.aliases.len() + self.functions.len();
         match () {
             () if !text(&self.reason) => Some("reason must have 1 to 500 characters".to_owned()),
             () if !names.all(|name| text(name)) => Some("names must have 1 to 500 characters".to_owned()),
+            () if !labels.all(|label| label.chars().count() <= 500 && !label.contains('\0')) => {
+                Some("labels of cuts must have at most 500 characters".to_owned())
+            }
             () if few == 0 => Some("state at least one table, alias or function".to_owned()),
             () if few > 1000 => Some("state at most 1000 tables, aliases and functions at once".to_owned()),
             () if self.tables.iter().any(|table| table.attributes.is_empty() || table.attributes.len() > 128) => {

@@ -70,17 +70,17 @@ async fn releases_that_a_dependency_joins_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_not_published_here_is_not_joined() {
+async fn what_has_no_rows_here_is_not_joined() {
     let server = Server::start().await;
     let dataset = text(&server.upload("series=s&same_people=false&reason=test", PEOPLE).await.ok(201)["id"]);
-    let table = json!({"name": "survey", "attributes": ["job", "disease"], "standing": "plain", "dataset": dataset});
+    let table = json!({"name": "survey", "attributes": ["job", "disease"], "standing": "plain"});
     let entered =
         server.post("/v1/series/s/disclosures", &json!({"reason": "printed", "tables": [table]})).await.ok(201);
     let entered = &entered["disclosures"][0];
     let asked = json!([anonymity(&[new("job")], &[new("#key")], 2)]);
     let fault = server.job(&dataset, sequential(&["name", "job"], &[entered], None, asked)).await;
     let fault = fault.fault("/method/against/0", "bad-columns");
-    assert!(text(&fault["detail"]).contains("not published here"), "{fault}");
+    assert!(text(&fault["detail"]).contains("without a dataset"), "{fault}");
     // other names of an attribute are the attribute
     let stated = json!({"reason": "renamed", "tables": [{"name": "old", "attributes": ["work"], "standing": "plain"}],
         "aliases": {"work": "job"}});
