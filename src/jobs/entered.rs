@@ -141,7 +141,7 @@ impl Entered {
             let Some(cut) = self.stated.cuts.get(name) else { continue };
             let labels: BTreeSet<Option<&[u8]>> =
                 cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
-            let table = load(handle, sources, &self.dataset, (&[name.clone()], &[*place]), control)?;
+            let table = load(handle, sources, &self.dataset, (std::slice::from_ref(name), &[*place]), control)?;
             if !table.column(Attr::from(0_usize)).domain.iter().all(|cell| labels.contains(&cell)) {
                 found.push(name.clone());
             }
