@@ -370,7 +370,13 @@ impl Desk {
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
         let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
-        let faults = reading.faults;
+        let mut faults = reading.faults;
+        if faults.iter().any(|fault| fault.kind == Kind::UnknownField) {
+            // it is no job document: what was meant, and what would come of it, nobody can say
+            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
+            faults.extend(engine::check(&specification, &counts));
+            return Err(Problem::of_faults(faults));
+        }
         let Beside { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
         // tables that are only proposed are no job's
         let reused = match specification.schema {

@@ -102,16 +102,10 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
                 let read = options.integer(name, 1..=most, allowed, &mut faults);
                 read.and_then(|number| usize::try_from(number).ok())
             };
-            if matches!(attack, Some(Attack::Chain | Attack::Exclusion)) {
-                asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
-            }
-            if attack == Some(Attack::Exclusion) {
-                asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
-            }
-            if attack == Some(Attack::Corruption) {
-                asked.corrupted =
-                    whole("corrupted", 1_000_000, "an integer from 1 to 1000000").unwrap_or(asked.corrupted);
-            }
+            // those of another attack than this one say nothing, and must be right all the same
+            asked.lambda = whole("lambda", 1000, "an integer from 1 to 1000").unwrap_or(asked.lambda);
+            asked.excluded = whole("excluded", 10, "an integer from 1 to 10").unwrap_or(asked.excluded);
+            asked.corrupted = whole("corrupted", 1_000_000, "an integer from 1 to 1000000").unwrap_or(asked.corrupted);
             options.finish(&mut faults);
         }
         members.finish(&mut faults);

@@ -154,17 +154,20 @@ async fn releases_are_attacked_rule_by_rule() {
     let answer = server.post(&path, &bad).await;
     answer.fault("/options/lambda", "parameter-range");
     answer.fault("/options/excluded", "parameter-range");
-    server
-        .post(&path, &json!({"attack": "forced", "options": {"lambda": 2}}))
-        .await
-        .fault("/options/lambda", "unknown-field");
+    // options of other attacks say nothing, and must be right
+    let others = json!({"attack": "exact_posteriors", "options": {"lambda": 2, "excluded": 1, "corrupted": 3}});
+    assert_eq!(server.post(&path, &others).await.ok(200)["attack"], "exact_posteriors");
+    let wrong = json!({"attack": "exact_posteriors", "options": {"corrupted": 0, "epsilon": 1}});
+    let answer = server.post(&path, &wrong).await;
+    answer.fault("/options/corrupted", "parameter-range");
+    answer.fault("/options/epsilon", "unknown-field");
     server.post(&path, &json!({"attack": "join"})).await.fault("/attack", "guarantee-unsupported");
-    let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": 2}, "more": 1});
+    let odd = json!({"attack": "x", "rule": 1, "options": {"lambda": "2"}, "more": 1});
     let answer = server.post(&path, &odd).await;
     for (pointer, name) in [
         ("/attack", "parameter-range"),
         ("/rule", "parameter-range"),
-        ("/options/lambda", "unknown-field"),
+        ("/options/lambda", "parameter-range"),
         ("/more", "unknown-field"),
     ] {
         answer.fault(pointer, name);
@@ -462,8 +465,8 @@ async fn crossing_out_is_bounded_and_refused_where_no_bucket_is_bounded() {
     }
     let dataset = server.dataset(planted()).await;
     let release = server.publish(&dataset, thirds(None)).await;
-    let with = json!({"attack": "negative_association", "options": {"lambda": 2}});
-    server.post(&path(&release), &with).await.fault("/options/lambda", "unknown-field");
+    let with = json!({"attack": "negative_association", "options": {"lambda": 0}});
+    server.post(&path(&release), &with).await.fault("/options/lambda", "parameter-range");
     let odd = json!({"attack": "negative_association", "rule": "/method/rules/9"});
     server.post(&path(&release), &odd).await.fault("/rule", "parameter-range");
     server.delete(&format!("/v1/datasets/{dataset}")).await.ok(200);

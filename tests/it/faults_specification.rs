@@ -132,7 +132,7 @@ async fn one_answer_names_every_fault() {
         "method": {"type": "versatile", "rules": ["gender, icd9 -> zipcode", "race", "hospital -> nothing",
             {"quasi_identifiers": ["age"], "sensitive": ["race"], "guarantee": {"type": "l_diversity", "l": 5}}],
             "default_guarantee": {"type": "l_diversity", "l": 9}}});
-    let answer = server.job(&dataset, document).await;
+    let answer = server.job(&dataset, document.clone()).await;
     let expected = [
         ("/surprise", "unknown-field"),
         ("/priority", "parameter-range"),
@@ -149,6 +149,17 @@ async fn one_answer_names_every_fault() {
     let problem = answer.json();
     assert_eq!(problem["errors"].as_array().unwrap().len(), expected.len(), "{problem:#}");
     assert_eq!(problem["title"], "8 faults in the specification");
+
+    // what is no job document has no plan either; what is one, and wrong, has
+    let mut planned = document;
+    planned["dataset"] = json!(dataset);
+    let refused = server.post("/v1/plans", &planned).await;
+    for (pointer, name) in expected {
+        refused.fault(pointer, name);
+    }
+    planned.as_object_mut().unwrap().remove("surprise");
+    let plan = server.post("/v1/plans", &planned).await.ok(200);
+    assert_eq!(plan["feasible"], false);
     server.stop().await;
 }
 
