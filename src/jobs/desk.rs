@@ -26,7 +26,7 @@ use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::meter;
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::Limits;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Fault, Kind, Problem};
 use crate::random::{ReleaseKey, Streams};
 use crate::report::{InternalReport, Notice};
 use crate::spec::{self, Origin, Reading, Schema, Specification};
@@ -371,7 +371,8 @@ impl Desk {
         let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let mut faults = reading.faults;
-        if faults.iter().any(|fault| fault.kind == Kind::UnknownField) {
+        let unread = |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
+        if faults.iter().any(unread) {
             // it is no job document: what was meant, and what would come of it, nobody can say
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check(&specification, &counts));

@@ -157,9 +157,11 @@ async fn one_answer_names_every_fault() {
     for (pointer, name) in expected {
         refused.fault(pointer, name);
     }
-    planned.as_object_mut().unwrap().remove("surprise");
-    let plan = server.post("/v1/plans", &planned).await.ok(200);
-    assert_eq!(plan["feasible"], false);
+    let rules = json!(["gender, icd9 -> zipcode", "hospital -> nothing"]);
+    let method = json!({"type": "versatile", "rules": rules, "default_guarantee": {"type": "l_diversity", "l": 9}});
+    let infeasible = json!({"dataset": dataset, "attributes": {"nobody": {"drop": true}}, "method": method});
+    let plan = server.post("/v1/plans", &infeasible).await.ok(200);
+    assert_eq!((&plan["feasible"], plan["problems"][0]["errors"].as_array().unwrap().len()), (&json!(false), 4));
     server.stop().await;
 }
 
