@@ -105,6 +105,9 @@ struct Bucket {
     matching: Vec<(u32, bool)>,
 }
 
+/// A bucket with the sizes of its joins, per choice; none where these do not matter.
+type WithSizes<'b> = (&'b Bucket, &'b [Vec<u128>]);
+
 /// How the weights of a bucket are made.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -242,7 +245,7 @@ impl<'a> Mixed<'a> {
     fn weigh<W: Weight>(
         &self,
         row: u32,
-        (bucket, sizes): (&Bucket, &[Vec<u128>]),
+        (bucket, sizes): WithSizes<'_>,
         choice: usize,
         kind: Kind,
         out: &mut Vec<(u32, W)>,
@@ -286,7 +289,7 @@ impl<'a> Mixed<'a> {
         let mut floats: Vec<(u32, Ln)> = Vec::new();
         let mut kept = true;
         // of a single bucket the size is a factor of all values alike
-        let mut sized: SmallVec<[(&'b Bucket, &'b [Vec<u128>]); 4]> = SmallVec::new();
+        let mut sized: SmallVec<[WithSizes<'b>; 4]> = SmallVec::new();
         for &bucket in buckets {
             let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
             let Ok(sizes) = sizes else { return false };
