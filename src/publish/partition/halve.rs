@@ -233,7 +233,7 @@ struct Halving {
 impl Halving {
     fn of(space: Space, rows: usize, near: usize) -> Self {
         let order = (0..rows as u32).collect();
-        let open = if rows > 0 { vec![0..rows] } else { Vec::new() };
+        let open = (rows > 0).then_some(0..rows).into_iter().collect();
         Self { space, order, outside: None, among: rows, near, open, bucket_of: vec![0; rows], closed: 0 }
     }
 
