@@ -19,8 +19,8 @@ use guardian::microdata::{
 };
 use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowsOf, XyMeasure};
 use guardian::publish::sequential::{
-    Column as NewColumn, Earlier, Gain, Joins, Labels, MOST_LINKS, Measure, New, Reference, Requirement, Scale, Score,
-    Sequel, Sequence, Span, Told,
+    Column as NewColumn, Earlier, Gain, Joins, Labels, MOST_LINKS, Measure, New, Places, Reference, Requirement, Scale,
+    Score, Sequel, Sequence, Span, Told,
 };
 use guardian::spec::read_levels;
 
@@ -125,7 +125,7 @@ impl World {
         let old = |name: &&'static str| Labels {
             attribute: self.tables.number(name),
             codes: &self.column(name).codes,
-            spans: self.spans(name),
+            places: self.spans(name).into_iter().map(Places::Range).collect(),
         };
         let reference = |&(release, name): &(usize, &str)| Reference { release, attribute: self.tables.number(name) };
         let told = |&(release, name): &(usize, &str)| match name {
@@ -166,6 +166,7 @@ impl World {
     fn published(&self, sequel: &Sequel) -> (EarlierRelease, EarlierRelease, BTreeMap<String, Arc<Taxonomy>>) {
         let exact = |name: &&str| EarlierColumn {
             name: (*name).to_owned(),
+            published: (*name).to_owned(),
             shape: CellShape::Exact,
             nodes: false,
             kind: self.column(name).domain.kind(),

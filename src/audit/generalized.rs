@@ -14,7 +14,7 @@ use super::keys::Buckets;
 use super::part::{ReadColumn, ReadPart};
 use super::tree::Above;
 use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, Span, Taxonomy, parse_set, write_set};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, SUPPRESSED, Span, Taxonomy, parse_set, write_set};
 use crate::publication::{
     Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
     TableWitness,
@@ -149,7 +149,7 @@ impl<'a> Ground<'a> {
     fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
             CellShape::Node => Some(Above::of(tree?, Some(domain.kind()), domain.iter())?),
-            CellShape::Exact | CellShape::Interval | CellShape::Set => None,
+            CellShape::Exact | CellShape::Interval | CellShape::Set | CellShape::Suppressed => None,
         };
         Some(Self { shape, domain, above })
     }
@@ -183,6 +183,11 @@ impl Says {
                     Some(from) => (false, code_of(domain, from)?),
                 };
                 (first <= last).then_some(Self::Between { missing, first, last })
+            }
+            (CellShape::Suppressed, Some(text)) => {
+                let last = (domain.len() as u32).saturating_sub(1);
+                let all = Self::Between { missing: domain.has_missing(), first: smallest, last };
+                (text == SUPPRESSED.as_bytes()).then_some(all)
             }
             (CellShape::Set, Some(text)) => {
                 let values = parse_set(text)?;

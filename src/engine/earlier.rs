@@ -38,17 +38,17 @@ pub fn tuples_of(manifest: &Manifest) -> Result<&ManifestPart, Problem> {
     Ok(part)
 }
 
-/// A release of one table of tuples whose part was read. `names` are the dataset's names of its attributes.
+/// A release of one table of tuples whose part was read. `names` are those that its attributes, in their order, are joined by.
 ///
 /// # Errors
 /// [`Stopped::Refused`] with what cannot be joined, in words.
 pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Result<EarlierRelease, Stopped> {
     let part = tuples_of(manifest).map_err(Stopped::Refused)?;
     let published = &manifest.tables[0].attributes;
-    if published != names {
-        let detail = "the release publishes attributes under other names";
-        return Err(Stopped::Refused(Problem::new(Kind::BadColumns, detail)));
+    if published.len() != names.len() {
+        return Err(Stopped::bug("the attributes of a release are not those that the ledger has"));
     }
+    let name_of = |of: &String| published.iter().position(|name| name == of).map(|at| names[at].clone());
     let publication = publication_of(manifest, published).map_err(Stopped::bug)?;
     let ReadFile { columns, rows } = file;
     let rows_of = publication.tables[0].parts[0].rows;
@@ -60,22 +60,24 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
         _ => None,
     };
     let alone = publication.tables[0].standing == Standing::Unsealed && sequence.is_none();
-    let column = |(name, cells): (String, Column)| {
-        let shape = part.shape(&name);
-        EarlierColumn {
+    let column = |(published, cells): (String, Column)| {
+        let shape = part.shape(&published);
+        Some(EarlierColumn {
+            name: name_of(&published)?,
             nodes: shape == CellShape::Node,
-            kind: part.types.get(&name).copied().unwrap_or(AttributeType::Text),
+            kind: part.types.get(&published).copied().unwrap_or(AttributeType::Text),
             shape,
-            name,
+            published,
             cells,
-        }
+        })
     };
+    let columns = columns.into_iter().map(column).collect::<Option<_>>();
     let trees = taxonomies_of(manifest, published).map_err(Stopped::bug)?;
     let taxonomies: BTreeMap<_, _> =
-        trees.into_iter().map(|stated| (published[stated.attribute.index()].clone(), stated.tree)).collect();
+        trees.into_iter().map(|stated| (names[stated.attribute.index()].clone(), stated.tree)).collect();
     Ok(EarlierRelease {
         release: manifest.id.map(|id| id.to_string()).unwrap_or_default(),
-        columns: columns.into_iter().map(column).collect(),
+        columns: columns.ok_or_else(|| Stopped::bug("a part has attributes that its table has not"))?,
         rows,
         sequence,
         alone,
@@ -149,7 +151,17 @@ impl Joinable {
     /// # Errors
     /// As [`earlier_of`].
     pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), Stopped> {
-        let names = manifest.tables.first().map(|table| table.attributes.clone()).unwrap_or_default();
+        let published = manifest.tables.first().map_or(&[][..], |table| &table.attributes);
+        let publication = publication_of(manifest, published).map_err(Stopped::bug)?;
+        let joined = match (self.0.first(), &publication.particulars) {
+            (Some(new), _) => new.sequence.as_ref(),
+            (None, Particulars::Sequential(own)) => Some(&**own),
+            (None, _) => None,
+        };
+        let Some(joined) = joined else { return Err(Stopped::bug("the release is not sequential")) };
+        let number = joined.against.iter().position(|id| manifest.id.is_some_and(|own| own.to_string() == *id));
+        let number = number.map_or(0, |at| at + 1);
+        let names: Vec<String> = published.iter().map(|name| joined.attribute(number, name).to_owned()).collect();
         self.0.push(earlier_of(manifest, &names, file)?);
         Ok(())
     }

@@ -64,7 +64,8 @@ pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Resu
         match understood {
             Ok(Understood { shape, kind, tree }) => {
                 taxonomies.extend(tree.map(|tree| (name.clone(), tree)));
-                columns.push(EarlierColumn { nodes: shape == CellShape::Node, name, shape, kind, cells });
+                let (published, nodes) = (name.clone(), shape == CellShape::Node);
+                columns.push(EarlierColumn { nodes, name, published, shape, kind, cells });
             }
             Err(detail) => {
                 let fault =

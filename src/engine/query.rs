@@ -11,8 +11,10 @@ use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{
     Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread, parted,
 };
-use crate::problem::{Kind, Problem};
-use crate::publication::{Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{
+    Cells as Published, Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy,
+};
 use crate::report::{Manifest, publication_of};
 use crate::spec::{CountQuery, read_queries};
 
@@ -80,6 +82,7 @@ impl Asked {
             None => Vec::new(),
         };
         let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
+        suppressed(&publication, &names, &queries)?;
         let shape = Shape::of(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
         let (mut needed, mut work): (Vec<Option<AttrSet>>, u64) = (vec![None; publication.tables.len()], 0);
@@ -164,6 +167,22 @@ impl Asked {
         let answer = |(query, _): &(CountQuery, Route)| Ok(model.estimate(&predicates(query, cells), control)?.into());
         self.queries.iter().map(answer).collect()
     }
+}
+
+/// Of an attribute of which every cell is suppressed nothing is published.
+fn suppressed(publication: &Publication, names: &[String], queries: &[CountQuery]) -> Result<(), Problem> {
+    let columns = || publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
+    let shown = |of: Attr| columns().any(|column| column.attribute == of && column.cells != Published::Suppressed);
+    let asked = queries.iter().enumerate().flat_map(|(at, query)| {
+        query.iter().enumerate().map(move |(condition, selection)| (at, condition, selection.attribute))
+    });
+    let faults = asked.filter(|(_, _, attribute)| !shown(*attribute)).map(|(at, condition, attribute)| {
+        let pointer = format!("/queries/{at}/where/{condition}/attribute");
+        let detail = "every cell of the attribute is suppressed: the release says nothing of its values";
+        Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", names[attribute.index()].as_str())
+    });
+    let faults: Vec<Fault> = faults.collect();
+    if faults.is_empty() { Ok(()) } else { Err(Problem::of_faults(faults)) }
 }
 
 impl From<Estimate> for QueryAnswer {

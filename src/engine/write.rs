@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::Stopped;
 use crate::control::Control;
-use crate::microdata::Table;
 use crate::microdata::formats::csv::{RowWriter, header};
-use crate::publication::{Part, PartContents, PublishedBytes, TableName};
+use crate::microdata::{AttributeType, Table};
+use crate::publication::{Cells, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
 use crate::report::WrittenPart;
 
 /// Where parts go, and where they are read back as they will be served.
@@ -25,7 +25,7 @@ pub trait PartStore: PublishedBytes {
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Writes one part and returns its hash, and the types of the values that stand in its cells: those of the original. `csv` is
+/// Writes one part and returns its hash, and the types of the values behind its cells: those of the original, where cells show some. `csv` is
 /// room to work in.
 pub(super) fn write_part(
     table: &TableName,
@@ -57,7 +57,12 @@ pub(super) fn write_part(
         csv.clear();
         control.advance(len as u64)?;
     }
-    let types = part.columns.iter().map(|column| original.column(column.attribute).domain.kind()).collect();
+    let kind = |column: &PublishedColumn| match column.cells {
+        // no cell shows it
+        Cells::Suppressed => AttributeType::Text,
+        _ => original.column(column.attribute).domain.kind(),
+    };
+    let types = part.columns.iter().map(kind).collect();
     Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
 }
 

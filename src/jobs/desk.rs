@@ -371,7 +371,8 @@ impl Desk {
         let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let mut faults = reading.faults;
-        let unread = |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
+        let unread =
+            |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
         if faults.iter().any(unread) {
             // it is no job document: what was meant, and what would come of it, nobody can say
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };

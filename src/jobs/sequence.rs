@@ -95,26 +95,38 @@ pub(super) fn beside(
     let mut tables: Vec<(usize, Box<Entered>)> = Vec::new();
     for (at, (of, id)) in named.into_iter().zip(&spec.against).enumerate() {
         control.check()?;
-        let attributes = names_of(earlier, *id).map_err(corrupt)?;
+        let dataset_names = profiles.iter().map(|profile| &profile.name);
+        let known: Vec<&String> = dataset_names.chain(names.iter().flatten()).collect();
+        let name = |name: &str| name_here(&earlier.identities, name, &known).to_owned();
+        let (attributes, unproven) = kept_of(earlier, *id).map_err(corrupt)?;
+        // of what was entered the rows are found by its own names
+        let attributes: Vec<String> = match of {
+            Named::Published(_) => attributes.iter().map(|attribute| name(attribute)).collect(),
+            Named::Entered(_) => attributes.to_vec(),
+        };
         let others = specification.names.iter().chain(names.iter().flatten());
         if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
             let detail = format!(
-                "releases are joined by the names of their attributes, and {name} of the release counts as {other}, which stands in another"
+                "releases are joined by attributes that are the same, and {name} of the release counts as {other}, which stands beside it or in \
+                 another"
             );
             faults.push(Fault::new(pointer(at), Kind::BadColumns, detail));
             continue;
         }
-        names.push(attributes);
         match of {
             Named::Entered(table) => tables.push((at, table)),
-            Named::Published(release) => match read((handle, store), &release, earlier) {
-                Ok(release) => beside.releases.push(release),
+            Named::Published(release) => match read((handle, store), &release, &attributes) {
+                Ok(mut release) => {
+                    release.sequence = release.sequence.map(|of| of.named_by(&name)).filter(|_| !unproven);
+                    beside.releases.push(release);
+                }
                 Err(Stopped::Refused(problem)) if problem.kind == Kind::BadColumns => {
                     faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
                 }
                 Err(other) => return Err(other),
             },
         }
+        names.push(attributes);
     }
     let excluded = excluded(spec);
     // labels are placed by the taxonomies of all that was published here
@@ -162,13 +174,23 @@ fn beheld(specification: &Specification, profiles: &[ColumnProfile]) -> Beheld {
     Beheld { kinds: kinds.collect(), trees: trees.collect() }
 }
 
-/// An attribute that counts as another one of the join, which has another name.
+/// The name of an attribute among those that are joined: that of the dataset, or of an earlier release, which stands for the same.
+fn name_here<'a>(identities: &'a Identities, name: &'a str, known: &[&'a String]) -> &'a str {
+    let same = |other: &&&String| identities.canonical(other) == identities.canonical(name);
+    let exact = known.iter().find(|known| **known == name);
+    exact.or_else(|| known.iter().find(same)).map_or(name, |known| known.as_str())
+}
+
+/// An attribute that counts as another one of the join, which has another name, or twice.
 fn renamed<'a>(
     identities: &Identities,
     attributes: &'a [String],
     others: impl Iterator<Item = &'a String> + Clone,
 ) -> Option<(&'a String, &'a String)> {
-    attributes.iter().find_map(|name| {
+    attributes.iter().enumerate().find_map(|(at, name)| {
+        if attributes[..at].contains(name) {
+            return Some((name, name));
+        }
         let roots = identities.roots(name);
         let mut others = others.clone();
         let found = others.find(|other| *other != name && !identities.roots(other).is_disjoint(&roots));
@@ -192,20 +214,19 @@ pub(super) fn excluded(spec: &SequentialSpec) -> Vec<String> {
 fn read(
     (handle, store): (&Handle, &Arc<dyn Store>),
     release: &ReleaseRecord,
-    earlier: &Earlier,
+    names: &[String],
 ) -> Result<EarlierRelease, Stopped> {
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
-    let names = names_of(earlier, release.id).map_err(corrupt)?;
     let shelf = PartShelf::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
     let part = engine::tuples_of(&manifest).map_err(Stopped::Refused)?;
     let file = engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(Stopped::Refused)?;
-    engine::earlier_of(&manifest, &names, file)
+    engine::earlier_of(&manifest, names, file)
 }
 
-/// The dataset's names of the attributes of a release's first table.
-fn names_of(earlier: &Earlier, release: Uuid) -> Result<Vec<String>, StoreError> {
+/// The names that the attributes of a release's first table had in its dataset, and whether it was published without proof.
+fn kept_of(earlier: &Earlier, release: Uuid) -> Result<(&[String], bool), StoreError> {
     let found = earlier.disclosures.iter().find(|(of, _)| *of == release);
     let (_, disclosure) = found.ok_or_else(|| StoreError::corrupt("a release has no disclosure"))?;
-    Ok(disclosure.attributes.clone())
+    Ok((&disclosure.attributes, disclosure.unproven.is_some()))
 }

@@ -4,7 +4,7 @@
 //! an interval that begins with it has no first end: `..24` is a missing value or any one up to 24. An end that could be taken for
 //! something else (empty, with `..` in it, with a point or a quotation mark at its edge) is written as a JSON string. A set is a
 //! JSON array of its values in their order, null for the missing one, numbers as they are spelled. A node of a taxonomy is its label as it
-//! stands, and an empty cell the leaf that is the missing value.
+//! stands, and an empty cell the leaf that is the missing value. All cells of a suppressed column are `*`.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,12 @@ pub enum CellShape {
     Set,
     /// The label of a node of a taxonomy, which stands for the values below it; of a leaf, the value itself.
     Node,
+    /// [`SUPPRESSED`], which stands for any value, also the missing one.
+    Suppressed,
 }
+
+/// What stands in every cell of a suppressed column.
+pub const SUPPRESSED: &str = "*";
 
 /// The ends of an interval.
 #[derive(Clone, PartialEq, Eq, Debug)]

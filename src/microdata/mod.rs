@@ -26,7 +26,7 @@ pub use axis::Axis;
 pub use branches::{Branch, branches};
 pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
-pub use cell::{CellShape, Span, parse_set, write_json, write_set, write_span};
+pub use cell::{CellShape, SUPPRESSED, Span, parse_set, write_json, write_set, write_span};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, CorruptChunk};
 pub use contingency::{Associations, BINS, Coarse, phi_squared};
 pub use domain::{Arena, Domain};

@@ -67,6 +67,12 @@ impl Boxes {
         Ok(Self { parts: table.parts.iter().map(read).collect::<Result<_, _>>()? })
     }
 
+    /// The attributes of which cells tell something. Of a suppressed one not even the values are known.
+    #[must_use]
+    pub fn told(&self) -> AttrSet {
+        self.parts.iter().flat_map(|part| part.columns.iter().map(|(attr, _)| *attr)).collect()
+    }
+
     /// How many rows a conjunction of selections has, as a reader must expect. In a bucket every row of a part stands beside every row of
     /// the others.
     ///
@@ -245,6 +251,9 @@ impl PartBoxes {
             let column = &part.columns[at];
             let kind = kinds.get(column.attribute.index()).copied().flatten().unwrap_or(AttributeType::Text);
             let texts = texts.take();
+            if column.cells.shape() == CellShape::Suppressed {
+                continue;
+            }
             if column.cells.shape() == CellShape::Node {
                 let stated = taxonomies.iter().find(|stated| stated.attribute == column.attribute);
                 let tree = &stated.ok_or_else(broken)?.tree;
@@ -300,7 +309,7 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
             Some(vec![span.from.map(Cow::into_owned), Some(span.to.into_owned())])
         }
         CellShape::Set => parse_set(text).filter(|values| !values.is_empty()),
-        CellShape::Node => None,
+        CellShape::Node | CellShape::Suppressed => None,
     }
 }
 

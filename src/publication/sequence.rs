@@ -153,13 +153,46 @@ pub struct Sequence {
     pub requirements: Vec<(Requirement, Vec<OnJoin>)>,
     /// What nobody is.
     pub exclusions: Vec<Exclusion>,
-    /// The labels of each generalized attribute, as cells have them; also those that no row has.
+    /// The labels of each generalized attribute, as cells have them; also those that no row has. What is published as it is has none.
     pub cuts: Vec<(String, Vec<Option<String>>)>,
     /// Those of the earlier releases that were published elsewhere and entered, by id.
     pub entered: Vec<String>,
     /// Whether the rows of some release are not known to be those of this one. Then no requirement is reduced to one release, and each
     /// holds in this one alone, too: rows that match nothing are in no join.
     pub other_rows: bool,
+    /// By release, the attributes that it publishes under another name than the dataset's, each with that.
+    pub renamed: BTreeMap<usize, BTreeMap<String, String>>,
+}
+
+impl Sequence {
+    /// The attribute that a release publishes under a name.
+    #[must_use]
+    pub fn attribute<'a>(&'a self, release: usize, published: &'a str) -> &'a str {
+        let renamed = self.renamed.get(&release).into_iter().flatten();
+        renamed.into_iter().find(|(_, name)| *name == published).map_or(published, |(attribute, _)| attribute)
+    }
+
+    /// The same with other names of attributes.
+    #[must_use]
+    pub fn named_by(mut self, name: &dyn Fn(&str) -> String) -> Self {
+        let rename = |attribute: &mut String| *attribute = name(attribute);
+        for (requirement, _) in &mut self.requirements {
+            requirement.x.iter_mut().for_each(|x| rename(&mut x.attribute));
+            for told in &mut requirement.y {
+                if let Told::Attribute(of) = told {
+                    rename(&mut of.attribute);
+                }
+            }
+        }
+        for Exclusion { left, right, .. } in &mut self.exclusions {
+            left.within.iter_mut().chain(&mut right.within).for_each(|(attribute, _)| rename(attribute));
+        }
+        self.cuts.iter_mut().for_each(|(attribute, _)| rename(attribute));
+        for of in self.renamed.values_mut() {
+            *of = std::mem::take(of).into_iter().map(|(attribute, published)| (name(&attribute), published)).collect();
+        }
+        self
+    }
 }
 
 /// An earlier release of one table of tuples, read back from its part.
@@ -218,6 +251,8 @@ pub struct Beside {
 pub struct EarlierColumn {
     /// The dataset's name of the attribute.
     pub name: String,
+    /// The name under which it was published.
+    pub published: String,
     /// What stands in its cells, as they are written.
     pub shape: CellShape,
     /// Whether cells are nodes of a taxonomy.

@@ -202,6 +202,8 @@ pub enum Cells {
     },
     /// A set of values.
     Set,
+    /// Any value: the same in every row.
+    Suppressed,
 }
 
 impl Cells {
@@ -213,6 +215,7 @@ impl Cells {
             Self::Node { .. } => CellShape::Node,
             Self::Interval => CellShape::Interval,
             Self::Set => CellShape::Set,
+            Self::Suppressed => CellShape::Suppressed,
         }
     }
 }

@@ -86,6 +86,7 @@ impl ManifestPart {
             Some("interval") => CellShape::Interval,
             Some("set") => CellShape::Set,
             Some("node") => CellShape::Node,
+            Some("suppressed") => CellShape::Suppressed,
             _ => CellShape::Exact,
         }
     }
@@ -519,6 +520,7 @@ impl Writer<'_> {
                 Cells::Interval => "interval",
                 Cells::Node { .. } => "node",
                 Cells::Set => "set",
+                Cells::Suppressed => "suppressed",
             };
             Some((column.name.clone(), word.to_owned()))
         });

@@ -111,6 +111,7 @@ impl Reader<'_> {
                 None => Cells::Exact,
                 Some("interval") => Cells::Interval,
                 Some("set") => Cells::Set,
+                Some("suppressed") => Cells::Suppressed,
                 // the tree stands in the manifest beside the tables
                 Some("node") => Cells::Node { taxonomy: name.clone(), cut: None },
                 Some(_) => return Err(foreign()),

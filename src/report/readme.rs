@@ -102,6 +102,7 @@ fn about(table: &ManifestTable, part: &ManifestPart) -> String {
             "interval" => format!("; {name} holds intervals, both ends included"),
             "set" => format!("; {name} holds sets of values, as JSON arrays"),
             "node" => format!("; {name} holds nodes of a taxonomy, each standing for one of the values below it"),
+            "suppressed" => format!("; {name} is suppressed: * stands for any value, also a missing one"),
             other => format!("; {name} holds cells of kind {other}"),
         };
     }

@@ -1,4 +1,5 @@
-//! What a sequential release says, as a manifest states it. Attributes of such releases are published under their own names.
+//! What a sequential release says, as a manifest states it. Releases are joined by the names that attributes have in the dataset, and these
+//! stand here; where a release publishes one under another name, `renamed` has that.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ struct Written {
     cuts: BTreeMap<String, Vec<Option<String>>>,
     requirements: Vec<Required>,
     exclusions: Vec<Excluded>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    renamed: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 const fn always() -> bool {
@@ -117,6 +120,7 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
         cuts: sequence.cuts.iter().cloned().collect(),
         requirements: sequence.requirements.iter().map(required).collect(),
         exclusions: sequence.exclusions.iter().map(excluded).collect(),
+        renamed: sequence.renamed.iter().map(|(release, names)| (name(release), names.clone())).collect(),
     };
     // nothing of it can fail to be written
     serde_json::to_value(written).ok()
@@ -124,7 +128,7 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
 
 /// Reads it back; `None` where it is not understood.
 pub(super) fn read(stated: &Value) -> Option<Sequence> {
-    let Written { against, entered, projection_precondition, subsets, cuts, requirements, exclusions } =
+    let Written { against, entered, projection_precondition, subsets, cuts, requirements, exclusions, renamed } =
         serde_json::from_value(stated.clone()).ok()?;
     if !entered.iter().all(|id| against.contains(id)) {
         return None;
@@ -182,6 +186,7 @@ pub(super) fn read(stated: &Value) -> Option<Sequence> {
         cuts: cuts.into_iter().collect(),
         entered,
         other_rows: !projection_precondition,
+        renamed: renamed.into_iter().map(|(release, names)| Some((number(&release)?, names))).collect::<Option<_>>()?,
         against: against.clone(),
     })
 }
@@ -230,6 +235,7 @@ mod tests {
             cuts: vec![("a.b".into(), vec![Some("Office".into()), None])],
             entered: vec!["b-2".into()],
             other_rows: true,
+            renamed: BTreeMap::from([(0, BTreeMap::from([("a.b".into(), "work".into())]))]),
         };
         let written = write(&said).unwrap();
         assert_eq!(
@@ -237,6 +243,7 @@ mod tests {
             serde_json::json!({"releases": ["new", "a-1"], "achieved": {"k": 5}})
         );
         assert_eq!(written["requirements"][1]["promised_by"], "a-1");
+        assert_eq!(written["renamed"], serde_json::json!({"new": {"a.b": "work"}}));
         assert_eq!(read(&written), Some(said.clone()));
         let mut before = written.clone();
         for member in ["entered", "projection_precondition"] {

@@ -151,7 +151,7 @@ pub(super) fn read(
             if no_rules.is_some() {
                 faults.range(document.at("no_rules"), reads_no_rules);
             }
-            Some(DraftMethod::Sequential(sequential::read(members, columns, stated, origin, faults)))
+            Some(DraftMethod::Sequential(sequential::read(members, columns, stated, faults)))
         }
         _ => {
             faults.range(members.at("type"), &one_of(SUPPORTED));

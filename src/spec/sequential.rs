@@ -10,8 +10,7 @@ use super::attributes::{Columns, Stated};
 use super::document::General;
 use super::reader::{Faults, Members, child, integer};
 use super::rules::{NAMES, columns_named};
-use super::types::Origin;
-use crate::microdata::{Attr, AttrSet, AttributeType};
+use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     Conditions, Exclusion, ROW_KEY, Ratio, Reference, Requirement, SensitiveValue, Subsets, Told, XyMeasure,
@@ -88,7 +87,6 @@ pub(super) fn read(
     mut members: Members<'_>,
     columns: &Columns<'_>,
     stated: &[Stated],
-    origin: Origin,
     faults: &mut Faults,
 ) -> DraftSequential {
     let before = faults.len();
@@ -143,7 +141,7 @@ pub(super) fn read(
         exclusions,
         subsets,
     };
-    draft.check_x(columns, stated, origin, &members.at("requirements"), faults);
+    draft.check_x(columns, &members.at("requirements"), faults);
     members.finish(faults);
     draft
 }
@@ -423,27 +421,12 @@ impl DraftSequential {
         of_new.filter_map(|reference| columns.find(&reference.attribute)).collect()
     }
 
-    /// Something can be generalized, and how is known.
-    fn check_x(&self, columns: &Columns<'_>, stated: &[Stated], origin: Origin, pointer: &str, faults: &mut Faults) {
-        let generalized = self.generalized(columns);
-        if generalized.is_empty() && !self.requirements.is_empty() {
+    /// Something can be generalized.
+    fn check_x(&self, columns: &Columns<'_>, pointer: &str, faults: &mut Faults) {
+        if self.generalized(columns).is_empty() && !self.requirements.is_empty() {
             let detail =
                 "no x has an attribute of the new release: nothing could be generalized so that requirements hold";
             faults.push(Fault::new(pointer, Kind::BadColumns, detail));
-        }
-        for column in generalized.into_iter().filter(|_| origin != Origin::Policy) {
-            let facts = &columns.facts[column];
-            let unordered = matches!(facts.kind, AttributeType::Text | AttributeType::Boolean);
-            if unordered && stated[column].taxonomy.is_none() {
-                let name = &facts.name;
-                let place = child(&child("/attributes", name), "taxonomy");
-                let detail = format!(
-                    "{name} stands in x, and its values can be generalized along a taxonomy alone: state one in {place}, if only \
-                     of a root above all values. None is made of the data, because the release states it, also those of its values \
-                     that no cell shows"
-                );
-                faults.push(Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name.as_str()));
-            }
         }
     }
 
@@ -458,18 +441,11 @@ impl DraftSequential {
     ) {
         for &column in used {
             let place = child("/attributes", columns.name(column));
-            if stated[column].rename.as_deref().is_some_and(|name| name != columns.name(column)) {
-                let detail = "releases are joined by the names of their attributes; leave out rename";
-                faults.unsupported(child(&place, "rename"), detail);
-            }
             if !stated[column].uninformative.is_empty() {
-                let detail = "requirements say nothing of values that are ruled out; leave out uninformative";
+                let detail = "(X,Y)-privacy counts the values that a group has on y, whoever could rule some of them out: leave out \
+                              uninformative, and hold the values that matter to a share with sensitive_values of xy_linkability";
                 faults.unsupported(child(&place, "uninformative"), detail);
             }
-        }
-        if general.unproven.is_some() {
-            let detail = "sequential proves what its release keeps beside others: leave composition out";
-            faults.unsupported("/composition", detail);
         }
         if general.entropy == Some(true) {
             faults.unsupported("/utility", "the entropy of the model is not stated of generalized tables");

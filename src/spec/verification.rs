@@ -266,8 +266,9 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Opti
                 Some("interval") => CellShape::Interval,
                 Some("node") => CellShape::Node,
                 Some("set") => CellShape::Set,
+                Some("suppressed") => CellShape::Suppressed,
                 _ => {
-                    faults.range(at, "one of exact, interval, node, set");
+                    faults.range(at, "one of exact, interval, node, set, suppressed");
                     continue;
                 }
             };

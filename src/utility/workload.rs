@@ -105,7 +105,7 @@ pub fn errors_of_decomposition(
     errors_of(original.attributes(), original, workload, below, &mut estimate, control)
 }
 
-/// The same with the boxes of a generalized table, which has all attributes of the original.
+/// The same with the boxes of a generalized table, which has all attributes of the original; those that are suppressed are not asked for.
 ///
 /// # Errors
 /// [`Cancelled`]
@@ -125,7 +125,7 @@ pub fn errors_of_boxes(
         let selections: Vec<Selection> = query.iter().map(selection).collect();
         Ok(boxes.estimate(&selections, control)?.count)
     };
-    errors_of(original.attributes(), original, workload, below, &mut estimate, control)
+    errors_of(boxes.told(), original, workload, below, &mut estimate, control)
 }
 
 fn errors_of(
@@ -137,7 +137,7 @@ fn errors_of(
     control: &Control,
 ) -> Result<Errors, Cancelled> {
     let mut found = Errors::default();
-    let most = DRAWS.saturating_mul(u64::from(workload.number));
+    let most = if published.is_empty() { 0 } else { DRAWS.saturating_mul(u64::from(workload.number)) };
     while found.relative.len() < workload.number as usize && found.redrawn < most {
         let query = drawn(original, published, workload, below);
         let actual = counted(original, &query, control)?;

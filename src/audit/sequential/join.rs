@@ -13,7 +13,7 @@ use super::meaning::{Meaning, Tree, meets, same};
 use super::rows::{by_itself, names_others};
 use super::shown::Shown;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttributeType, CellShape, Span, Taxonomy};
+use crate::microdata::{AttributeType, CellShape, SUPPRESSED, Span, Taxonomy, parse_set};
 use crate::publication::{
     Conditions, EarlierRelease, Exclusion, Reference, Requirement, SensitiveValue, Sequence, Subsets, Told, XyMeasure,
 };
@@ -89,7 +89,11 @@ impl<'a> Join<'a> {
         exclusions: &'a [Exclusion],
     ) -> Self {
         let mut trees: BTreeMap<&str, Tree> = BTreeMap::new();
-        let of_earlier = earlier.iter().flat_map(|(release, _)| &release.taxonomies);
+        // values are placed by a tree where somebody publishes nodes of it
+        let of_earlier = earlier.iter().flat_map(|(release, shown)| {
+            let is_node = |name: &str| shown.column(name).is_some_and(|at| shown.columns[at].shape == CellShape::Node);
+            release.taxonomies.iter().filter(move |(name, _)| is_node(name))
+        });
         for (name, tree) in new_trees.iter().chain(of_earlier) {
             trees.entry(name).or_insert_with(|| Tree::of(tree));
         }
@@ -142,6 +146,7 @@ impl<'a> Join<'a> {
                 Some(way) => Meaning::Way(way),
                 None => Meaning::Text(label.map(<[u8]>::to_vec)),
             }),
+            CellShape::Suppressed => (label == Some(SUPPRESSED.as_bytes())).then_some(Meaning::Anything),
             CellShape::Interval => Some(match label {
                 None => Meaning::Range { missing: true, values: None },
                 Some(text) => {
@@ -150,7 +155,11 @@ impl<'a> Join<'a> {
                     Meaning::Range { missing: from.is_none(), values: Some((from, span.to.to_vec())) }
                 }
             }),
-            CellShape::Set => Some(Meaning::Text(label.map(<[u8]>::to_vec))),
+            CellShape::Set => {
+                let values = parse_set(label?).filter(|values| !values.is_empty())?;
+                let each = values.iter().map(|value| self.meant(name, CellShape::Exact, kind, value.as_deref()));
+                each.collect::<Option<Vec<Meaning>>>().map(Meaning::Among)
+            }
         }
     }
 
@@ -332,14 +341,22 @@ impl<'a> Join<'a> {
     fn within(&self, column: &super::shown::Column, label: Option<&[u8]>, stated: &Option<String>) -> Option<bool> {
         let stated = stated.as_ref().map(|label| label.as_bytes());
         let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
-        Some(match meaning {
-            Meaning::Way(way) => self.node(&column.name, stated).is_some_and(|node| way.contains(&node)),
+        Some(self.is_within(column, &meaning, stated))
+    }
+
+    fn is_within(&self, column: &super::shown::Column, meaning: &Meaning, stated: Option<&[u8]>) -> bool {
+        let node = || self.node(&column.name, stated);
+        match meaning {
+            Meaning::Way(way) => node().is_some_and(|node| way.contains(&node)),
             Meaning::Text(text) => same(column.kind, text.as_deref(), stated),
-            Meaning::Range { missing, values: None } => missing && stated.is_none(),
+            Meaning::Range { missing, values: None } => *missing && stated.is_none(),
             Meaning::Range { missing, values: Some((from, to)) } => {
-                !missing && same(column.kind, from.as_deref(), stated) && same(column.kind, Some(&to), stated)
+                !missing && same(column.kind, from.as_deref(), stated) && same(column.kind, Some(to), stated)
             }
-        })
+            Meaning::Among(each) => each.iter().all(|one| self.is_within(column, one, stated)),
+            // the root of a tree covers all
+            Meaning::Anything => node() == Some(0),
+        }
     }
 
     /// Whether a label of a release covers a value.
@@ -363,20 +380,21 @@ impl<'a> Join<'a> {
     fn may_be(&self, column: &super::shown::Column, label: Option<&[u8]>, stated: Option<&str>) -> Option<bool> {
         let stated = stated.map(str::as_bytes);
         let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
-        let said = match (&meaning, self.node(&column.name, stated)) {
-            (Meaning::Way(_), Some(node)) => Meaning::Way(vec![node]),
-            (Meaning::Way(_), None) => return Some(false),
-            _ => Meaning::Text(stated.map(<[u8]>::to_vec)),
-        };
-        // a node as it was stated is met by what is below and above it
-        Some(match (&meaning, &said) {
-            (Meaning::Way(way), Meaning::Way(stated)) => {
-                let tree = &self.trees.get(column.name.as_str())?.tree;
-                let mut above = std::iter::successors(stated.first().copied(), |node| tree.parent(*node));
-                way.contains(stated.first()?) || above.any(|node| way.first() == Some(&node))
+        Some(self.is_possible(column, &meaning, stated))
+    }
+
+    fn is_possible(&self, column: &super::shown::Column, meaning: &Meaning, stated: Option<&[u8]>) -> bool {
+        match meaning {
+            // a node as it was stated is met by what is below and above it
+            Meaning::Way(way) => {
+                let Some(tree) = self.trees.get(column.name.as_str()) else { return false };
+                let mut above =
+                    std::iter::successors(self.node(&column.name, stated), |node| tree.tree.parent(*node)).peekable();
+                above.peek().is_some_and(|node| way.contains(node)) || above.any(|node| way.first() == Some(&node))
             }
-            (meaning, said) => meets(meaning, said, column.kind),
-        })
+            Meaning::Among(each) => each.iter().any(|one| self.is_possible(column, one, stated)),
+            meaning => meets(meaning, &Meaning::Text(stated.map(<[u8]>::to_vec)), column.kind),
+        }
     }
 
     /// The group that has the worst measure, and that.

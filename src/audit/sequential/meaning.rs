@@ -15,6 +15,10 @@ pub(super) enum Meaning {
     Range { missing: bool, values: Option<(Option<Vec<u8>>, Vec<u8>)> },
     /// Itself.
     Text(Option<Vec<u8>>),
+    /// One of several.
+    Among(Vec<Meaning>),
+    /// Any value.
+    Anything,
 }
 
 /// A taxonomy, its nodes by their labels.
@@ -55,6 +59,8 @@ pub(super) fn same(kind: AttributeType, a: Option<&[u8]>, b: Option<&[u8]>) -> b
 /// Whether one value may be behind both labels.
 pub(super) fn meets(a: &Meaning, b: &Meaning, kind: AttributeType) -> bool {
     match (a, b) {
+        (Meaning::Anything, _) | (_, Meaning::Anything) => true,
+        (Meaning::Among(each), other) | (other, Meaning::Among(each)) => each.iter().any(|one| meets(one, other, kind)),
         // one of two nodes is above the other, or they are one
         (Meaning::Way(a), Meaning::Way(b)) => {
             a.first().is_some_and(|node| b.contains(node)) || b.first().is_some_and(|node| a.contains(node))

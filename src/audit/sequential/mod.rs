@@ -19,7 +19,7 @@ use ahash::AHashMap;
 
 use super::{AuditStopped, CheckName, Evidence, Findings};
 use crate::control::Control;
-use crate::microdata::{Attr, AttributeType, CellShape, Span, Table, Taxonomy};
+use crate::microdata::{Attr, AttributeType, CellShape, SUPPRESSED, Span, Table, Taxonomy};
 use crate::publication::{
     Beside, Cells, EarlierRelease, Particulars, PublishedTable, Sequence, Standing, TableWitness,
 };
@@ -57,23 +57,43 @@ pub(super) fn claims(evidence: &Evidence<'_>, sequence: &Sequence, findings: &mu
     }
     let columns = table.parts.iter().flat_map(|part| &part.columns);
     for column in columns {
-        let is_cut = sequence.cuts.iter().filter(|(name, _)| *name == column.name).count();
+        let own = joined_as(sequence, 0, &column.name);
+        let is_cut = sequence.cuts.iter().filter(|(name, _)| name == own).count();
         let name = evidence.name(column.attribute);
         if is_cut != usize::from(column.cells != Cells::Exact) {
             findings.fail(CheckName::Requirements, format!("{name} is not published as its cut says"));
         }
-        if evidence.names.get(column.attribute.index()) != Some(&column.name) {
-            findings.fail(CheckName::Columns, format!("{name} has another name, by which it cannot be joined"));
+        let of_original = evidence.original.and_then(|original| original.names().get(column.attribute.index()));
+        if evidence.names.get(column.attribute.index()) != Some(&column.name) || of_original.is_some_and(|of| of != own)
+        {
+            findings.fail(CheckName::Columns, format!("{name} is joined as what it is not"));
         }
     }
-    let is_published =
-        |name: &String| table.parts.iter().flat_map(|part| &part.columns).any(|column| column.name == *name);
+    let columns = || table.parts.iter().flat_map(|part| &part.columns);
+    let is_published = |name: &String| columns().any(|column| joined_as(sequence, 0, &column.name) == name);
     if !sequence.cuts.iter().all(|(name, _)| is_published(name)) {
         findings.fail(CheckName::Requirements, "an attribute has a cut and is not published");
+    }
+    let own = columns().map(|column| (joined_as(sequence, 0, &column.name).to_owned(), column.name.clone()));
+    if sequence.renamed.get(&0) != others(own).as_ref() {
+        findings.fail(CheckName::Columns, "the names of attributes are not those that are published");
     }
     if sequence.requirements.is_empty() {
         findings.fail(CheckName::Requirements, "nothing is required");
     }
+}
+
+/// The attribute that a release of a sequence publishes under a name.
+fn joined_as<'a>(sequence: &'a Sequence, release: usize, published: &'a str) -> &'a str {
+    let others = sequence.renamed.get(&release);
+    let found = others.and_then(|others| others.iter().find(|(_, name)| name.as_str() == published));
+    found.map_or(published, |(attribute, _)| attribute.as_str())
+}
+
+/// Of attributes with their published names those that have another; `None` where none has.
+fn others(names: impl Iterator<Item = (String, String)>) -> Option<BTreeMap<String, String>> {
+    let others: BTreeMap<String, String> = names.filter(|(attribute, published)| attribute != published).collect();
+    (!others.is_empty()).then_some(others)
 }
 
 /// Checks cuts, rows and requirements.
@@ -87,14 +107,17 @@ pub(super) fn check(
     let [part] = &table.parts[..] else { return Ok(()) };
     let kind = |at: usize| evidence.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
     let bytes = evidence.parts.open(&part.file(&table.name))?;
-    let Some(shown) = Shown::read(part, &kind, bytes, control)? else {
+    let Some(mut shown) = Shown::read(part, &kind, bytes, control)? else {
         findings.fail(CheckName::Requirements, "the rows of the part could not be told");
         return Ok(());
     };
+    for column in &mut shown.columns {
+        column.name = joined_as(sequence, 0, &column.name).to_owned();
+    }
     let mut trees: BTreeMap<String, Arc<Taxonomy>> = BTreeMap::new();
     for stated in evidence.taxonomies {
         if let Some(name) = evidence.names.get(stated.attribute.index()) {
-            trees.insert(name.clone(), Arc::clone(&stated.tree));
+            trees.insert(joined_as(sequence, 0, name).to_owned(), Arc::clone(&stated.tree));
         }
     }
     cuts(sequence, &shown, &trees, findings);
@@ -102,6 +125,13 @@ pub(super) fn check(
         rows(evidence, table, original, &shown, (sequence, &trees), control, findings)?;
     }
     let Some(earlier) = earlier(evidence.beside, sequence) else { return Ok(()) };
+    for (number, release) in (1..).zip(&earlier) {
+        let names = release.columns.iter().map(|column| (column.name.clone(), column.published.clone()));
+        if sequence.renamed.get(&number) != others(names).as_ref() {
+            findings.fail(CheckName::Requirements, "the names in an earlier release are not those that it has");
+            return Ok(());
+        }
+    }
     let same = earlier.iter().map(|release| rows::are_same(release, shown.rows, evidence.original));
     let same: Vec<bool> = match same.collect() {
         Ok(same) => same,
@@ -198,6 +228,11 @@ fn cuts(sequence: &Sequence, shown: &Shown, trees: &BTreeMap<String, Arc<Taxonom
                 if nodes.len() != labels.len() || !(0..tree.len() as u32).filter(is_leaf).all(|leaf| on_way(&leaf) == 1)
                 {
                     fail("has not one node above every leaf");
+                }
+            }
+            (CellShape::Suppressed, _) => {
+                if labels != &[Some(SUPPRESSED.to_owned())] {
+                    fail("is not the one of what is suppressed");
                 }
             }
             (CellShape::Interval, _) => {
@@ -337,6 +372,7 @@ fn applied(
                 kind.compare(span.from.as_deref(), value).is_le() && kind.compare(value, Some(&span.to)).is_le()
             }),
         },
+        (CellShape::Suppressed, _) => label.as_deref() == Some(SUPPRESSED),
         _ => false,
     };
     let mut covering = labels.iter().filter(covers);

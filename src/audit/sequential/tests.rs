@@ -121,11 +121,13 @@ fn case() -> Case {
         cuts: vec![("job".into(), vec![label("Field"), label("Office")])],
         entered: Vec::new(),
         other_rows: false,
+        renamed: BTreeMap::new(),
     };
     let names: Vec<String> = ["name", "job", "class", "disease"].map(str::to_owned).into();
     let all = table(&names, &ROWS.iter().map(|row| texts(row)).collect::<Vec<_>>());
     let column = |at: usize| EarlierColumn {
         name: names[at].clone(),
+        published: names[at].clone(),
         shape: CellShape::Exact,
         nodes: false,
         kind: AttributeType::Text,

@@ -27,7 +27,7 @@ pub struct TypedColumn {
     pub name: String,
     /// How its values are held.
     pub kind: TypedKind,
-    /// Whether a cell holds one of them, the ends of an interval, a set, or the label of a node.
+    /// Whether a cell holds one of them, the ends of an interval, a set, the label of a node, or nothing.
     pub shape: CellShape,
 }
 
@@ -36,7 +36,7 @@ impl TypedColumn {
         let nested = |name: &str| self.kind.nested().field(name);
         let kind = match self.shape {
             CellShape::Exact => return self.kind.field(&self.name),
-            CellShape::Node => return TypedKind::Text.field(&self.name),
+            CellShape::Node | CellShape::Suppressed => return TypedKind::Text.field(&self.name),
             CellShape::Interval => DataType::Struct(Fields::from(vec![nested("from"), nested("to")])),
             CellShape::Set => DataType::List(Arc::new(nested("element"))),
         };
@@ -156,7 +156,8 @@ impl DecimalScales {
     #[must_use]
     pub fn new(columns: &[(AttributeType, CellShape)], null: Option<&str>) -> Self {
         let decimal = |&(kind, shape): &(AttributeType, CellShape)| {
-            (kind == AttributeType::Decimal && shape != CellShape::Node).then_some((0, 0))
+            let has_digits = !matches!(shape, CellShape::Node | CellShape::Suppressed);
+            (kind == AttributeType::Decimal && has_digits).then_some((0, 0))
         };
         Self {
             columns: columns.iter().map(decimal).collect(),
@@ -192,7 +193,7 @@ impl DecimalScales {
                 match shape {
                     CellShape::Exact => look(field),
                     // labels have no digits to be held
-                    CellShape::Node => {}
+                    CellShape::Node | CellShape::Suppressed => {}
                     CellShape::Interval => {
                         let span = Span::parse(field).ok_or_else(|| corrupt("a cell is no interval"))?;
                         span.from.iter().chain([&span.to]).for_each(|end| look(end));
@@ -265,7 +266,7 @@ impl Growing {
                 Self::Interval(Box::new([nested(), nested()]), Vec::new(), fields.clone())
             }
             DataType::List(field) => Self::Set(Box::new(nested()), Vec::new(), Vec::new(), Arc::clone(field)),
-            _ if column.shape == CellShape::Node => Self::new(TypedKind::Text),
+            _ if matches!(column.shape, CellShape::Node | CellShape::Suppressed) => Self::new(TypedKind::Text),
             _ => Self::new(column.kind),
         }
     }

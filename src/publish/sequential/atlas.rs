@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::span::{Span, below};
-use crate::microdata::{AttributeType, BoundTaxonomy, CellShape, Column, Domain, Span as Interval, Taxonomy};
+use super::span::{Places, Span, below};
+use crate::microdata::{
+    Arena, AttributeType, BoundTaxonomy, CellShape, Column, Domain, Span as Interval, Taxonomy, parse_set,
+};
 use crate::publication::EarlierColumn;
 
 /// The places of an attribute. A missing value has the first one of a line.
@@ -13,8 +15,6 @@ pub(super) enum Atlas {
     Tree { tree: Arc<Taxonomy>, by_label: HashMap<Option<Vec<u8>>, u32> },
     /// Values in their order, from 1 on.
     Line { kind: AttributeType, values: Vec<Vec<u8>> },
-    /// Of an attribute of one release: labels that are only told from each other.
-    Apart,
 }
 
 /// Why the labels of an attribute have no places in common.
@@ -41,11 +41,6 @@ impl Atlas {
         if nodes().next().is_some() && tree.is_none() {
             return Err(Unplaced::Trees);
         }
-        let releases = usize::from(new.is_some()) + earlier.len();
-        if earlier.iter().any(|(column, _)| column.shape == CellShape::Set) {
-            // what a set has in common with another is no range
-            return if releases == 1 { Ok(Self::Apart) } else { Err(Unplaced::Shapes) };
-        }
         if let Some(tree) = tree {
             let digest = tree.digest();
             if nodes().any(|(_, other)| other.is_none_or(|other| other.digest() != digest)) {
@@ -66,19 +61,24 @@ impl Atlas {
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
         stated: &[&str],
     ) -> Result<Self, Unplaced> {
-        let kinds = || new.map(|column| column.domain.kind()).into_iter().chain(earlier.iter().map(|(c, _)| c.kind));
+        // of what is suppressed no value is told, and no type
+        let earlier: Vec<&EarlierColumn> =
+            earlier.iter().map(|(column, _)| *column).filter(|column| column.shape != CellShape::Suppressed).collect();
+        let kinds = || new.map(|column| column.domain.kind()).into_iter().chain(earlier.iter().map(|c| c.kind));
         let first = kinds().next().unwrap_or(AttributeType::Text);
         let same = kinds().all(|kind| kind == first);
         let kind = if same || new.is_some() { first } else { AttributeType::Text };
         let mut values: Vec<Vec<u8>> = Vec::new();
         values.extend(new.into_iter().flat_map(|column| column.domain.iter()).flatten().map(<[u8]>::to_vec));
-        for (column, _) in earlier {
+        for column in earlier {
             for text in column.cells.domain.iter().flatten() {
-                if column.shape == CellShape::Interval {
-                    let span = Interval::parse(text).filter(|_| column.kind == kind).ok_or(Unplaced::Shapes)?;
-                    values.extend(span.from.iter().chain([&span.to]).map(|end| end.to_vec()));
-                } else {
-                    values.push(text.to_vec());
+                match column.shape {
+                    CellShape::Interval => {
+                        let span = Interval::parse(text).filter(|_| column.kind == kind).ok_or(Unplaced::Shapes)?;
+                        values.extend(span.from.iter().chain([&span.to]).map(|end| end.to_vec()));
+                    }
+                    CellShape::Set => values.extend(parse_set(text).ok_or(Unplaced::Shapes)?.into_iter().flatten()),
+                    _ => values.push(text.to_vec()),
                 }
             }
         }
@@ -103,19 +103,33 @@ impl Atlas {
                 Some((0..domain.len() as u32).map(|code| Span::point(bound.leaf(code))).collect())
             }
             Self::Line { .. } => domain.iter().map(|value| self.place(value).map(Span::point)).collect(),
-            Self::Apart => Some((0..domain.len() as u32).map(Span::point).collect()),
         }
     }
 
-    /// The labels of an earlier release, by code.
-    pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<Span>> {
-        let domain = &column.cells.domain;
+    /// Whether places are those of a taxonomy, which has its own order.
+    pub(super) const fn is_tree(&self) -> bool {
+        matches!(self, Self::Tree { .. })
+    }
+
+    /// What may be any value.
+    pub(super) fn anything(&self) -> Span {
         match self {
-            Self::Tree { tree, by_label } if column.nodes => {
+            Self::Tree { tree, .. } => below(tree, 0),
+            Self::Line { values, .. } => Span { first: 0, last: values.len() as u32 },
+        }
+    }
+
+    /// What the labels of an earlier release stand for, by code.
+    pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<Places>> {
+        let domain = &column.cells.domain;
+        let spans: Vec<Span> = match (self, column.shape) {
+            (_, CellShape::Suppressed) => vec![self.anything(); domain.len()],
+            (_, CellShape::Set) => return self.of_sets(column),
+            (Self::Tree { tree, by_label }, _) if column.nodes => {
                 let node = |label: Option<&[u8]>| by_label.get(&label.map(<[u8]>::to_vec)).copied();
-                domain.iter().map(|label| Some(below(tree, node(label)?))).collect()
+                domain.iter().map(|label| Some(below(tree, node(label)?))).collect::<Option<_>>()?
             }
-            Self::Line { .. } if column.shape == CellShape::Interval => {
+            (Self::Line { .. }, CellShape::Interval) => {
                 let cell = |text: Option<&[u8]>| {
                     let Some(text) = text else { return Some(Span::point(0)) };
                     let span = Interval::parse(text)?;
@@ -123,10 +137,34 @@ impl Atlas {
                     let last = self.place(Some(&span.to))?;
                     (first <= last).then_some(Span { first, last })
                 };
-                domain.iter().map(cell).collect()
+                domain.iter().map(cell).collect::<Option<_>>()?
             }
-            _ => self.of_domain(domain),
-        }
+            _ => self.of_domain(domain)?,
+        };
+        Some(spans.into_iter().map(Places::Range).collect())
+    }
+
+    /// The places of the values of sets.
+    fn of_sets(&self, column: &EarlierColumn) -> Option<Vec<Places>> {
+        let sets = column.cells.domain.iter().map(|text| parse_set(text?)).collect::<Option<Vec<_>>>()?;
+        let mut values: Vec<&Vec<u8>> = sets.iter().flatten().flatten().collect();
+        values.sort_unstable_by(|a, b| column.kind.compare(Some(a), Some(b)));
+        values.dedup();
+        let mut arena = Arena::default();
+        values.iter().for_each(|value| arena.push(value));
+        let has_missing = sets.iter().flatten().any(Option::is_none);
+        let places = self.of_domain(&Domain::from_sorted(column.kind, has_missing, arena))?;
+        let of_value = |value: &Option<Vec<u8>>| {
+            let rank = match value {
+                None => 0,
+                Some(value) => {
+                    let found = values.binary_search_by(|other| column.kind.compare(Some(other), Some(value)));
+                    found.ok()? + usize::from(has_missing)
+                }
+            };
+            places.get(rank).map(|span| span.first)
+        };
+        sets.iter().map(|set| Places::of(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
     }
 
     /// Where a stated value or node stands; `None` where it is neither.
@@ -137,7 +175,6 @@ impl Atlas {
                 Some(below(tree, *node))
             }
             Self::Line { .. } => self.place(label.map(str::as_bytes)).map(Span::point),
-            Self::Apart => None,
         }
     }
 

@@ -4,7 +4,7 @@ use ahash::RandomState;
 use hashbrown::HashMap;
 
 use super::signatures::{Signatures, Tuples};
-use super::span::Span;
+use super::span::{Places, Span};
 use super::tables::{Cell, Sought, Tables};
 use super::{Measure, Unjoined};
 use crate::control::Control;
@@ -13,24 +13,24 @@ use crate::control::Control;
 pub(super) struct Pairing {
     /// The column of the new release.
     pub(super) column: usize,
-    /// The different labels of the blocks.
-    pub(super) spans: Vec<Span>,
+    /// The different labels of the blocks, as what they stand for.
+    pub(super) places: Vec<Places>,
     /// By block, which of them is its label.
     pub(super) labels: Vec<u32>,
 }
 
 impl Pairing {
-    fn new(column: usize, of_blocks: Vec<Span>) -> Self {
-        let mut spans = of_blocks.clone();
-        spans.sort_unstable();
-        spans.dedup();
-        let label = |span: &Span| spans.partition_point(|other| other < span) as u32;
-        Self { column, labels: of_blocks.iter().map(label).collect(), spans }
+    fn new(column: usize, of_blocks: Vec<Places>) -> Self {
+        let mut places = of_blocks.clone();
+        places.sort_unstable();
+        places.dedup();
+        let label = |of: &Places| places.partition_point(|other| other < of) as u32;
+        Self { column, labels: of_blocks.iter().map(label).collect(), places }
     }
 
-    /// The label of a block.
-    pub(super) fn span(&self, block: u32) -> Span {
-        self.spans[self.labels[block as usize] as usize]
+    /// What the label of a block stands for.
+    pub(super) fn places_of(&self, block: u32) -> &Places {
+        &self.places[self.labels[block as usize] as usize]
     }
 }
 
@@ -62,11 +62,11 @@ pub(super) struct Fixed {
 pub(super) type Meets = Box<[u64]>;
 
 /// Which sensitive values `labels`, the values of Y at `places`, do not rule out; nothing where all values are sensitive.
-pub(super) fn meets(measure: &Measure, labels: impl Iterator<Item = (usize, Span)> + Clone) -> Meets {
+pub(super) fn meets(measure: &Measure, labels: impl Iterator<Item = (usize, Places)> + Clone) -> Meets {
     let Measure::Linkability { sensitive: Some(values), .. } = measure else { return Box::default() };
     let mut bits = vec![0; values.len().div_ceil(64)];
     for (at, value) in values.iter().enumerate() {
-        if labels.clone().all(|(place, span)| span.meets(value[place])) {
+        if labels.clone().all(|(at, label)| label.meets(&value[at].into())) {
             bits[at / 64] |= 1 << (at % 64);
         }
     }
@@ -164,7 +164,7 @@ impl Fixed {
                 let rows = |&(release, at): &(usize, usize)| u128::from(classes[&release].count(tuple[at] as usize));
                 fixed.y_weights.push(rows_places.iter().map(rows).product());
                 let label = |(&(in_y, (release, column)), &at): (&(usize, Cell), &usize)| {
-                    (in_y, tables.views[release].spans[column][tuple[at] as usize])
+                    (in_y, tables.views[release].places[column][tuple[at] as usize].clone())
                 };
                 fixed.y_meets.push(meets(&sought.measure, told.iter().zip(&y_places).map(label)));
             }
@@ -179,9 +179,9 @@ impl Fixed {
 
     /// What the new release is matched against.
     fn match_new(&mut self, tables: &Tables, partial: &Partial) {
-        let spans = |at: usize, (release, column): Cell| -> Vec<Span> {
-            let of = &tables.views[release].spans[column];
-            partial.tuples.iter().map(|(tuple, _)| of[tuple[at] as usize]).collect()
+        let places = |at: usize, (release, column): Cell| -> Vec<Places> {
+            let of = &tables.views[release].places[column];
+            partial.tuples.iter().map(|(tuple, _)| of[tuple[at] as usize].clone()).collect()
         };
         let mut releases: Vec<usize> = Vec::new();
         for (at, slot) in partial.slots.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Fixed {
                 releases.push(release);
             }
             if let Some(own) = tables.views[0].column(tables.views[release].attributes[column]) {
-                self.pairings.push(Pairing::new(own, spans(at, (release, column))));
+                self.pairings.push(Pairing::new(own, places(at, (release, column))));
             }
         }
         for &release in &releases {
@@ -200,8 +200,8 @@ impl Fixed {
                     let slot = Slot::Cell((release, column));
                     // kept, because an exclusion names it
                     let Some(at) = partial.slots.iter().position(|&other| other == slot) else { continue };
-                    for (applies, span) in applies.iter_mut().zip(spans(at, (release, column))) {
-                        *applies &= span.within(within);
+                    for (applies, label) in applies.iter_mut().zip(places(at, (release, column))) {
+                        *applies &= label.within(within);
                     }
                 }
                 self.barriers.push(Barrier { within: own.within.clone(), applies });
@@ -266,7 +266,7 @@ impl Step<'_> {
             .collect();
         let kept: Vec<usize> = (0..all.len()).filter(|&at| self.is_needed(all[at])).collect();
 
-        let label = |(release, column): Cell, code: u32| tables.views[release].spans[column][code as usize];
+        let label = |(release, column): Cell, code: u32| &tables.views[release].places[column][code as usize];
         // the signatures that meet a label of the first pair
         let mut meeting: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
         let everything: Vec<u32> = (0..signatures.len() as u32).collect();
@@ -276,8 +276,8 @@ impl Step<'_> {
             let candidates = match pairs.first() {
                 None => &everything,
                 Some(&(slot, cell, here)) => &*meeting.entry(tuple[slot]).or_insert_with(|| {
-                    let span = label(cell, tuple[slot]);
-                    let meets = |&at: &u32| span.meets(label((release, used[here]), signatures.get(at as usize)[here]));
+                    let own = label(cell, tuple[slot]);
+                    let meets = |&at: &u32| own.meets(label((release, used[here]), signatures.get(at as usize)[here]));
                     everything.iter().copied().filter(meets).collect()
                 }),
             };

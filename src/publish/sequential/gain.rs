@@ -47,6 +47,11 @@ impl Cells {
         }
     }
 
+    /// The places that occur, rising.
+    pub(super) fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.cells.chunk_by(|a, b| a.0 == b.0).map(|of_place| of_place[0].0)
+    }
+
     fn below(&self, span: Span) -> &[(u32, u32, u64)] {
         let first = self.cells.partition_point(|cell| cell.0 < span.first);
         let end = self.cells.partition_point(|cell| cell.0 <= span.last);

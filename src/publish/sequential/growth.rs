@@ -24,42 +24,53 @@ pub(super) struct Growth<'a> {
     /// The nodes that stand in cells.
     pub(super) cut: Vec<u32>,
     pub(super) cells: Cells,
-    tree: Option<&'a dyn Hierarchy>,
-    /// The depth of each code's leaf.
-    depths: Vec<usize>,
+    way: Way<'a>,
+}
+
+/// What is below what.
+enum Way<'a> {
+    /// A taxonomy, and the depth of each code's leaf.
+    Tree(&'a dyn Hierarchy, Vec<usize>),
+    /// Single values, below what may be any of them.
+    Values,
+    /// The halves of intervals.
+    Halves,
 }
 
 impl<'a> Growth<'a> {
     /// An attribute that is generalized as far as can be; `None` where it cannot be generalized at all.
-    pub(super) fn new(column: usize, scale: &Scale<'a>, spans: &[Span], cells: Cells) -> Option<Self> {
-        let places: Vec<u32> = spans.iter().map(|span| span.first).collect();
-        let (root, tree, depths) = match scale {
+    pub(super) fn new(column: usize, scale: &Scale<'a>, places: Vec<u32>, cells: Cells) -> Option<Self> {
+        let (span, tree, way) = match scale {
             Scale::Raw(_) => return None,
             Scale::Tree(tree) => {
                 let root = tree.root();
-                let depths = (0..spans.len() as u32).map(|code| tree.depth(tree.leaf(code))).collect();
-                let node = Node { span: tree.span(root), tree: Some(root), children: None, depth: 0 };
-                (node, Some(*tree), depths)
+                let depths = (0..places.len() as u32).map(|code| tree.depth(tree.leaf(code))).collect();
+                (tree.span(root), Some(root), Way::Tree(*tree, depths))
             }
+            Scale::Values(_, anything) => (*anything, None, Way::Values),
             Scale::Numbers(_) => {
                 let (first, last) = cells.ends();
-                (Node { span: Span { first, last }, tree: None, children: None, depth: 0 }, None, Vec::new())
+                (Span { first, last }, None, Way::Halves)
             }
         };
-        Some(Self { column, places, nodes: vec![root], cut: vec![0], cells, tree, depths })
+        let root = Node { span, tree, children: None, depth: 0 };
+        Some(Self { column, places, nodes: vec![root], cut: vec![0], cells, way })
     }
 
-    /// The nodes right below a node: of a taxonomy all, of an interval its halves.
+    /// The nodes right below a node: of a taxonomy all, of what may be any value those that occur, of an interval its halves.
     pub(super) fn children(&mut self, node: u32) -> Vec<u32> {
         let Node { span, tree: of, ref children, depth } = self.nodes[node as usize];
         if let Some(children) = children {
             return children.clone();
         }
-        let below: Vec<(Span, Option<u32>)> = match (self.tree, of) {
-            (Some(tree), Some(of)) => {
+        let below: Vec<(Span, Option<u32>)> = match (&self.way, of) {
+            (Way::Tree(tree, _), Some(of)) => {
                 tree.children(of).into_iter().map(|child| (tree.span(child), Some(child))).collect()
             }
-            _ => self.cells.halves(span).into_iter().flatten().map(|half| (half, None)).collect(),
+            (Way::Tree(..), None) => Vec::new(),
+            (Way::Values, _) if depth > 0 => Vec::new(),
+            (Way::Values, _) => self.cells.places().map(|place| (Span::point(place), None)).collect(),
+            (Way::Halves, _) => self.cells.halves(span).into_iter().flatten().map(|half| (half, None)).collect(),
         };
         let first = self.nodes.len() as u32;
         let children: Vec<u32> = (first..).take(below.len()).collect();
@@ -87,12 +98,13 @@ impl<'a> Growth<'a> {
     }
 
     /// How many steps of generalization a code is published above itself when `node` stands for it. An interval of several
-    /// numbers is one step.
+    /// numbers is one step, and so is what may be any value.
     pub(super) fn steps(&self, node: u32, code: u32) -> usize {
         let Node { span, depth, .. } = self.nodes[node as usize];
-        match self.depths.get(code as usize) {
-            Some(leaf) => leaf.saturating_sub(depth),
-            None => usize::from(!span.is_point()),
+        match &self.way {
+            Way::Tree(_, depths) => depths[code as usize].saturating_sub(depth),
+            Way::Values => usize::from(depth == 0),
+            Way::Halves => usize::from(!span.is_point()),
         }
     }
 }

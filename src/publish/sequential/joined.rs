@@ -1,6 +1,7 @@
 //! One requirement on one join, as cuts go down: blocks of rows of the new release that are published alike, each linked to
 //! the blocks of earlier releases that it matches. No tuple of the join is ever made.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ahash::RandomState;
@@ -11,7 +12,7 @@ use super::groups::{Change, Changes, Groups, Lexicon, NO_BLOCK, Y};
 use super::growth::Growth;
 use super::share::Share;
 use super::signatures::{Signatures, Tuples};
-use super::span::Span;
+use super::span::{Index, Places, Span};
 use super::tables::{Sought, Tables};
 use super::weighing::Weighed;
 use super::{Measure, Unjoined};
@@ -47,7 +48,27 @@ pub(super) struct Descent<'a> {
     pub(super) children: &'a [u32],
     pub(super) growths: &'a [Growth<'a>],
     /// Of each pairing of the column, by its place: by child, which of its labels meet that.
-    meeting: Vec<(usize, Vec<Vec<bool>>)>,
+    meeting: Vec<(usize, Vec<Met>)>,
+}
+
+/// Which of many labels meet one.
+enum Met {
+    /// By label.
+    Each(Vec<bool>),
+    /// These, rising.
+    These(Vec<u32>),
+}
+
+impl Met {
+    /// So many answers are kept one by one.
+    const MOST: usize = 1 << 22;
+
+    fn has(&self, label: u32) -> bool {
+        match self {
+            Self::Each(meets) => meets[label as usize],
+            Self::These(labels) => labels.binary_search(&label).is_ok(),
+        }
+    }
 }
 
 /// Blocks by number.
@@ -105,7 +126,7 @@ pub(super) struct Joined {
     /// Whether rows of the new release are different values on Y.
     pub(super) told_apart: bool,
     raw: Signatures,
-    raw_spans: Vec<Vec<Span>>,
+    raw_places: Vec<Vec<Places>>,
     pub(super) blocks: Blocks,
     /// The blocks by attribute and node.
     pub(super) of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
@@ -151,7 +172,7 @@ impl Joined {
             is_monotone,
             measure: sought.measure.clone(),
             raw: tables.views[0].signatures.project(&columns, control)?,
-            raw_spans: columns.iter().map(|&column| tables.views[0].spans[column].clone()).collect(),
+            raw_places: columns.iter().map(|&column| tables.views[0].places[column].clone()).collect(),
             told_apart: sought.keys.contains(&0),
             fixed,
             columns,
@@ -189,7 +210,7 @@ impl Joined {
                 }
                 let mut parts: Vec<(u32, Vec<u32>)> = by_label.into_iter().collect();
                 parts.sort_unstable();
-                let spans: Vec<Span> = parts.iter().map(|&(label, _)| self.span(at, label, growths)).collect();
+                let spans: Vec<Places> = parts.iter().map(|&(label, _)| self.places(at, label, growths)).collect();
                 for ((label, members), linked) in parts.into_iter().zip(self.meeting(at, &spans, &linked)) {
                     links += linked.len() as u64;
                     if links > self.most {
@@ -222,33 +243,36 @@ impl Joined {
         Ok(())
     }
 
-    /// The span of a label of a used column.
-    fn span(&self, at: usize, label: u32, growths: &[Growth<'_>]) -> Span {
+    /// What a label of a used column stands for.
+    fn places(&self, at: usize, label: u32, growths: &[Growth<'_>]) -> Places {
         match self.growth_of[at] {
-            Some(growth) => growths[growth].span(label),
-            None => self.raw_spans[at][label as usize],
+            Some(growth) => growths[growth].span(label).into(),
+            None => self.raw_places[at][label as usize].clone(),
         }
     }
 
-    /// For each of `spans` of a used column, the links whose labels it meets.
-    fn meeting(&self, at: usize, spans: &[Span], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
-        let mut meeting: Vec<Arc<[u32]>> = spans.iter().map(|_| Arc::clone(links)).collect();
+    /// For each of some labels of a used column, the links that it meets.
+    fn meeting(&self, at: usize, labels: &[Places], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
+        let mut meeting: Vec<Arc<[u32]>> = labels.iter().map(|_| Arc::clone(links)).collect();
         for pairing in self.fixed.pairings.iter().filter(|pairing| pairing.column == self.columns[at]) {
             // labels are few, links are many
-            let mut by_span: HashMap<Span, Vec<u32>, RandomState> = HashMap::default();
-            links.iter().for_each(|&link| by_span.entry(pairing.span(link)).or_default().push(link));
-            for (span, met) in spans.iter().zip(&mut meeting) {
+            let mut by_label: HashMap<&Places, Vec<u32>, RandomState> = HashMap::default();
+            links.iter().for_each(|&link| by_label.entry(pairing.places_of(link)).or_default().push(link));
+            let (others, of_others): (Vec<&Places>, Vec<Vec<u32>>) = by_label.into_iter().unzip();
+            let index = Index::of(others);
+            for (label, met) in labels.iter().zip(&mut meeting) {
+                let found = index.meeting(label);
                 // most often all of them meet, and need not be copied
-                if by_span.keys().all(|other| other.meets(*span)) {
+                if found.len() == of_others.len() {
                     continue;
                 }
                 if Arc::ptr_eq(met, links) {
-                    let meets = by_span.iter().filter(|(other, _)| other.meets(*span));
-                    let mut found: Vec<u32> = meets.flat_map(|(_, links)| links).copied().collect();
-                    found.sort_unstable();
-                    *met = found.into();
+                    let mut linked: Vec<u32> =
+                        found.into_iter().flat_map(|of| &of_others[of as usize]).copied().collect();
+                    linked.sort_unstable();
+                    *met = linked.into();
                 } else {
-                    *met = met.iter().copied().filter(|&link| pairing.span(link).meets(*span)).collect();
+                    *met = met.iter().copied().filter(|&link| pairing.places_of(link).meets(label)).collect();
                 }
             }
         }
@@ -267,7 +291,7 @@ impl Joined {
             let names = |column: usize| barrier.within.iter().any(|&(named, _)| named == column);
             let holds = |&(column, within): &(usize, Span)| {
                 let at = self.columns.iter().position(|&used| used == column);
-                at.is_some_and(|at| self.span(at, labels[at], growths).within(within))
+                at.is_some_and(|at| self.places(at, labels[at], growths).within(within))
             };
             if naming.is_none_or(names) && barrier.within.iter().all(holds) {
                 links = links.iter().copied().filter(|&link| !barrier.applies[link as usize]).collect();
@@ -293,8 +317,8 @@ impl Joined {
         let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (y, is_new) = self.ys.number(&on_y);
         if is_new {
-            let spans = self.y.iter().map(|&(in_y, at)| (in_y, self.span(at, labels[at], growths)));
-            let meets = meets(&self.measure, spans);
+            let told = self.y.iter().map(|&(in_y, at)| (in_y, self.places(at, labels[at], growths)));
+            let meets = meets(&self.measure, told);
             self.y_meets.push(meets);
         }
         y
@@ -367,8 +391,19 @@ impl Joined {
         let at = self.growth_of.iter().position(|&other| other == Some(growth))?;
         let of_column = |(_, pairing): &(usize, &Pairing)| pairing.column == self.columns[at];
         let met = |(place, pairing): (usize, &Pairing)| {
-            let spans = children.iter().map(|&child| growths[growth].span(child));
-            let by_child = spans.map(|span| pairing.spans.iter().map(|other| other.meets(span)).collect());
+            let index = Index::of(pairing.places.iter().collect());
+            // values without a taxonomy may be as many as there are labels
+            let is_few = children.len().saturating_mul(pairing.places.len()) <= Met::MOST;
+            let by_child = children.iter().map(|&child| {
+                let mut labels = index.meeting(&growths[growth].span(child).into());
+                if is_few {
+                    let mut meets = vec![false; pairing.places.len()];
+                    labels.into_iter().for_each(|label| meets[label as usize] = true);
+                    return Met::Each(meets);
+                }
+                labels.sort_unstable();
+                Met::These(labels)
+            });
             (place, by_child.collect())
         };
         let meeting = self.fixed.pairings.iter().enumerate().filter(of_column).map(met).collect();
@@ -378,17 +413,16 @@ impl Joined {
     /// What a step makes of a block.
     pub(super) fn parts(&self, block: &Block, descent: &Descent<'_>) -> Vec<Part> {
         let Descent { at, growth, children, growths, .. } = *descent;
-        let mut members = vec![Vec::new(); children.len()];
+        let mut members: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &member in &block.members {
             let code = self.raw.get(member as usize)[at];
-            members[growths[growth].child_of(children, code)].push(member);
+            members.entry(growths[growth].child_of(children, code)).or_default().push(member);
         }
         let of_child = |(child, members): (usize, Vec<u32>)| {
             let mut links = Arc::clone(&block.links);
             for (place, by_child) in &descent.meeting {
                 let (labels, meets) = (&self.fixed.pairings[*place].labels, &by_child[child]);
-                let found: Vec<u32> =
-                    links.iter().copied().filter(|&link| meets[labels[link as usize] as usize]).collect();
+                let found: Vec<u32> = links.iter().copied().filter(|&link| meets.has(labels[link as usize])).collect();
                 // most often all of them meet, and need not be kept twice
                 if found.len() < links.len() {
                     links = found.into();
@@ -400,7 +434,7 @@ impl Joined {
             let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
             Part { child, labels, members, rows, links }
         };
-        members.into_iter().enumerate().filter(|(_, members)| !members.is_empty()).map(of_child).collect()
+        members.into_iter().map(of_child).collect()
     }
 
     /// The blocks that a step divides, rising.

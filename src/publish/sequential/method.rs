@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::share::Share;
-use super::world::World;
+use super::world::{World, is_ordered};
 use super::{Cut, Sequel, Unsequenced};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Column, Interner, Table, write_span};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Interner, SUPPRESSED, Table, write_span};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     Beside, Cells, Contents, OnJoin, PartContents, Particulars, Publication, PublishedColumn, PublishedTable, Sequence,
@@ -41,8 +41,8 @@ struct Labelled {
     labels: Vec<Option<Vec<u8>>>,
     /// The label of each code.
     of_code: Vec<u32>,
-    /// Whether they are nodes of a taxonomy.
-    nodes: bool,
+    /// What they are.
+    shape: CellShape,
 }
 
 impl Method for Sequential {
@@ -63,9 +63,9 @@ impl Method for Sequential {
             return Err(Refusal(faults).into());
         }
         let sequel = sequence.release(control).map_err(|why| refused(why, &world))?;
-        let cuts: Vec<Labelled> = sequel.cuts.iter().map(|cut| labelled(cut, rows.table)).collect();
+        let cuts: Vec<Labelled> = sequel.cuts.iter().filter_map(|cut| labelled(cut, rows.table)).collect();
         let sequenced = Sequenced {
-            sequence: said(spec, &world, &sequel, &cuts, rows.table)?,
+            sequence: said(spec, &world, &sequel, &cuts, (rows.table, input.published_names))?,
             distortion: sequel.distortion,
             changed: sequel.changed,
             cuts,
@@ -106,11 +106,18 @@ impl Method for Sequential {
     }
 }
 
-/// The labels of a cut, as cells have them: of an interval from the first to the last of its values.
-fn labelled(cut: &Cut, table: &Table) -> Labelled {
+/// The labels of a cut, as cells have them: of an interval from the first to the last of its values. None where values are published as
+/// they are: which there are is told by the cells alone.
+fn labelled(cut: &Cut, table: &Table) -> Option<Labelled> {
     let attribute = Attr::from(cut.column);
     let domain = &table.column(attribute).domain;
     let tree = table.terrain(attribute).taxonomy();
+    if tree.is_none() && !is_ordered(domain.kind()) {
+        let labels = vec![Some(SUPPRESSED.as_bytes().to_vec())];
+        let is_suppressed = cut.labels.iter().any(|label| !label.span.is_point());
+        let of_code = cut.of_code.clone();
+        return is_suppressed.then_some(Labelled { attribute, labels, of_code, shape: CellShape::Suppressed });
+    }
     let label = |(number, label): (u32, &super::Label)| match (label.node, tree) {
         (Some(node), Some(tree)) => tree.tree().label(node).map(|label| label.as_bytes().to_vec()),
         _ => {
@@ -122,12 +129,12 @@ fn labelled(cut: &Cut, table: &Table) -> Labelled {
             Some(text)
         }
     };
-    Labelled {
+    Some(Labelled {
         attribute,
         labels: (0..).zip(&cut.labels).map(label).collect(),
         of_code: cut.of_code.clone(),
-        nodes: tree.is_some(),
-    }
+        shape: if tree.is_some() { CellShape::Node } else { CellShape::Interval },
+    })
 }
 
 /// What the release says of itself.
@@ -136,7 +143,7 @@ fn said(
     world: &World<'_>,
     sequel: &Sequel,
     cuts: &[Labelled],
-    table: &Table,
+    (table, published_names): (&Table, &[String]),
 ) -> Result<Sequence, Refusal> {
     let mut requirements: Vec<_> =
         world.requirements.iter().map(|requirement| (requirement.clone(), Vec::new())).collect();
@@ -160,6 +167,7 @@ fn said(
         cuts: cuts.iter().map(cut).collect(),
         entered: world.entered(),
         other_rows: !world.same_rows(),
+        renamed: world.renamed(published_names),
     })
 }
 
@@ -246,9 +254,10 @@ impl Sequenced {
             control.check()?;
             let (column, name) = (table.column(attribute), input.published_names[attribute.index()].clone());
             let cut = self.cuts.iter().find(|cut| cut.attribute == attribute);
-            let cells = match cut {
+            let cells = match cut.map(|cut| cut.shape) {
                 None => Cells::Exact,
-                Some(cut) if cut.nodes => Cells::Node { taxonomy: name.clone(), cut: None },
+                Some(CellShape::Node) => Cells::Node { taxonomy: name.clone(), cut: None },
+                Some(CellShape::Suppressed) => Cells::Suppressed,
                 Some(_) => Cells::Interval,
             };
             columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));

@@ -1,7 +1,7 @@
 //! Sequential releases: (X,Y)-privacy on the lossy join of a new release with earlier ones (Wang and Fung; sequential).
 //!
-//! Earlier releases stay as they are. The attributes of the new one that stand in X are published as far up their taxonomies, or
-//! in intervals as wide, as the requirements ask: all begin at their roots, and whatever step down is worth most is taken, as long
+//! Earlier releases stay as they are. The attributes of the new one that stand in X are published as far up their taxonomies, in
+//! intervals as wide, or not at all, as the requirements ask: all begin at their roots, and whatever step down is worth most is taken, as long
 //! as every requirement holds on every join that is looked at. Each state is checked exactly, though the join is never made:
 //! rows that are alike are one signature, earlier releases are joined once into blocks, and a step changes only what it
 //! touches. What may be taken depends on sensitive values, so that the guarantees are those of an adversary without minimality.
@@ -28,7 +28,7 @@ mod world;
 
 pub use method::{Sequenced, Sequential};
 pub use share::Share;
-pub use span::{Hierarchy, Scale, Span};
+pub use span::{Hierarchy, Places, Scale, Span};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
@@ -110,7 +110,7 @@ pub struct Labels<'a> {
     /// A code per row.
     pub codes: &'a Codes,
     /// What each code stands for.
-    pub spans: Vec<Span>,
+    pub places: Vec<Places>,
 }
 
 /// An earlier release.
@@ -237,7 +237,7 @@ pub enum Unsequenced {
     #[error("no requirement has an attribute of the new release in X")]
     NothingToGeneralize,
     /// An attribute of the new release stands in X, but cannot be generalized.
-    #[error("attribute {attribute} stands in X and has neither a taxonomy nor places of numbers")]
+    #[error("attribute {attribute} stands in X and is to be published as it is")]
     NoScale {
         /// The attribute.
         attribute: u32,

@@ -5,6 +5,7 @@ use super::growth::Growth;
 use super::joined::Joined;
 use super::planned::{Planned, Planning};
 use super::share::Share;
+use super::span::Places;
 use super::tables::{Tables, distinct};
 use super::{Achieved, Cut, Gain, Label, Measure, Score, Sequel, Sequence, Step, Unsequenced};
 use crate::control::{Cancelled, Control};
@@ -312,10 +313,9 @@ fn growths<'a>(sequence: &'a Sequence<'a>, tables: &Tables, control: &Control) -
             continue;
         }
         let original = &sequence.new.columns[tables.original[column]];
-        let spans = &tables.views[0].spans[column];
-        let places: Vec<u32> = spans.iter().map(|span| span.first).collect();
+        let places: Vec<u32> = tables.views[0].places[column].iter().map(Places::first).collect();
         let cells = Cells::of(original.codes, &places, class, control)?;
-        let growth = Growth::new(column, &original.scale, spans, cells);
+        let growth = Growth::new(column, &original.scale, places, cells);
         growths.push(growth.ok_or(Unsequenced::NoScale { attribute: original.attribute })?);
     }
     if growths.is_empty() { Err(Unsequenced::NothingToGeneralize) } else { Ok(growths) }

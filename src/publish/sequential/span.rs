@@ -1,4 +1,8 @@
-//! What stands in the cells of releases, as ranges of places.
+//! What stands in the cells of releases, as places.
+
+use std::cmp::Ordering;
+use std::slice;
+use std::sync::Arc;
 
 use crate::microdata::{BoundTaxonomy, Taxonomy};
 
@@ -14,9 +18,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// What a suppressed cell, a set of values, or an unknown label may stand for.
-    pub const ANYTHING: Self = Self { first: 0, last: u32::MAX };
-
     /// The range of one place.
     #[must_use]
     pub const fn point(place: u32) -> Self {
@@ -39,6 +40,103 @@ impl Span {
     #[must_use]
     pub const fn is_point(self) -> bool {
         self.first == self.last
+    }
+}
+
+/// A published label as all that it may stand for: a range, or of a set of values the ranges that these make up.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Places {
+    /// One range.
+    Range(Span),
+    /// At least two, rising, with places between them that it does not stand for.
+    Several(Arc<[Span]>),
+}
+
+impl From<Span> for Places {
+    fn from(span: Span) -> Self {
+        Self::Range(span)
+    }
+}
+
+impl Places {
+    /// Single places, in any order; `None` of no place.
+    #[must_use]
+    pub fn of(mut places: Vec<u32>) -> Option<Self> {
+        places.sort_unstable();
+        places.dedup();
+        let runs = places.chunk_by(|a, b| a + 1 == *b);
+        let spans: Vec<Span> = runs.map(|run| Span { first: run[0], last: run[run.len() - 1] }).collect();
+        match &spans[..] {
+            [] => None,
+            [only] => Some(Self::Range(*only)),
+            _ => Some(Self::Several(spans.into())),
+        }
+    }
+
+    /// The ranges, rising.
+    #[must_use]
+    pub fn spans(&self) -> &[Span] {
+        match self {
+            Self::Range(span) => slice::from_ref(span),
+            Self::Several(spans) => spans,
+        }
+    }
+
+    /// The first place.
+    #[must_use]
+    pub fn first(&self) -> u32 {
+        self.spans().first().map_or(0, |span| span.first)
+    }
+
+    /// Whether one value may be behind both.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        let (mut own, mut others) = (self.spans().iter().peekable(), other.spans().iter().peekable());
+        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
+            if a.meets(**b) {
+                return true;
+            }
+            match a.last.cmp(&b.first) {
+                Ordering::Less => own.next(),
+                Ordering::Equal | Ordering::Greater => others.next(),
+            };
+        }
+        false
+    }
+
+    /// Whether everything that it stands for is covered by `span`.
+    #[must_use]
+    pub fn within(&self, span: Span) -> bool {
+        self.spans().iter().all(|own| own.within(span))
+    }
+}
+
+/// Labels, to be asked which of them meet another. Values may be many, and are not compared one by one.
+pub(super) struct Index<'a> {
+    places: Vec<&'a Places>,
+    /// Those of one place, rising, and the others.
+    points: Vec<u32>,
+    wide: Vec<u32>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn of(places: Vec<&'a Places>) -> Self {
+        let is_point = |at: &u32| matches!(places[*at as usize], Places::Range(span) if span.is_point());
+        let (mut points, wide): (Vec<u32>, Vec<u32>) = (0..places.len() as u32).partition(is_point);
+        points.sort_unstable_by_key(|at| places[*at as usize].first());
+        Self { points, wide, places }
+    }
+
+    /// The labels that meet one, by their numbers.
+    pub(super) fn meeting(&self, label: &Places) -> Vec<u32> {
+        let first = |at: u32| self.places[at as usize].first();
+        let within = |span: &Span| {
+            let begin = self.points.partition_point(|at| first(*at) < span.first);
+            let end = self.points.partition_point(|at| first(*at) <= span.last);
+            &self.points[begin..end]
+        };
+        let wide = self.wide.iter().filter(|at| self.places[**at as usize].meets(label));
+        label.spans().iter().flat_map(within).chain(wide).copied().collect()
     }
 }
 
@@ -91,6 +189,8 @@ pub enum Scale<'a> {
     Raw(Vec<Span>),
     /// By a taxonomy.
     Tree(&'a dyn Hierarchy),
+    /// Not at all, or to what may be any value: the place of each code, and what the latter covers.
+    Values(Vec<u32>, Span),
     /// By intervals, halved where the rows suggest it: the place of each code.
     Numbers(Vec<u32>),
 }
@@ -101,7 +201,7 @@ impl Scale<'_> {
         match self {
             Self::Raw(spans) => spans.clone(),
             Self::Tree(tree) => (0..codes as u32).map(|code| tree.span(tree.leaf(code))).collect(),
-            Self::Numbers(places) => places.iter().map(|&place| Span::point(place)).collect(),
+            Self::Values(places, _) | Self::Numbers(places) => places.iter().map(|&place| Span::point(place)).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The releases of a sequence by their numbers, the new one being 0, reduced to the columns that matter.
 
 use super::signatures::Signatures;
-use super::span::Span;
+use super::span::{Places, Span};
 use super::{Exclusion, Labels, Measure, Reference, Requirement, Sequence, Told, Unsequenced};
 use crate::control::Control;
 use crate::microdata::Codes;
@@ -12,8 +12,8 @@ pub(super) type Cell = (usize, usize);
 /// A release, with the columns that are referred to, shared with other releases or named in exclusions.
 pub(super) struct View {
     pub(super) attributes: Vec<u32>,
-    /// The label of each code, by column; ungeneralized in the new release.
-    pub(super) spans: Vec<Vec<Span>>,
+    /// What each code stands for, by column; ungeneralized in the new release.
+    pub(super) places: Vec<Vec<Places>>,
     pub(super) signatures: Signatures,
 }
 
@@ -145,15 +145,18 @@ impl Tables {
             let codes = |at: usize| -> &Codes {
                 if release == 0 { new.columns[at].codes } else { earlier[release - 1].columns[at].codes }
             };
-            let spans = |at: usize| match release {
-                0 => new.columns[at].scale.spans(distinct(new.columns[at].codes)),
-                _ => earlier[release - 1].columns[at].spans.clone(),
+            let places = |at: usize| match release {
+                0 => {
+                    let spans = new.columns[at].scale.spans(distinct(new.columns[at].codes));
+                    spans.into_iter().map(Places::Range).collect()
+                }
+                _ => earlier[release - 1].columns[at].places.clone(),
             };
             let columns: Vec<&Codes> = used.iter().map(|&at| codes(at)).collect();
             let signatures = Signatures::of_rows(rows, &columns, control)?;
             views.push(View {
                 attributes: used.iter().map(|&at| attributes[release][at]).collect(),
-                spans: used.iter().map(|&at| spans(at)).collect(),
+                places: used.iter().map(|&at| places(at)).collect(),
                 signatures,
             });
         }
@@ -277,7 +280,7 @@ impl Exclusion {
                 control.check()?;
             }
             let is_true =
-                |(labels, span): &(&Labels<'_>, Span)| labels.spans[labels.codes.get(row) as usize].within(*span);
+                |(labels, span): &(&Labels<'_>, Span)| labels.places[labels.codes.get(row) as usize].within(*span);
             found += u64::from(conditions.iter().all(is_true));
         }
         Ok(Some(found))

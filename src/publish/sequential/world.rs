@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::atlas::{Atlas, Unplaced};
 use super::{
-    Column, Earlier, Exclusion, Gain, Joins, Labels, MOST_LINKS, Measure, New, Reference, Requirement, Scale, Score,
-    Sequence, Side, Span, Told,
+    Column, Earlier, Exclusion, Gain, Joins, Labels, MOST_LINKS, Measure, New, Places, Reference, Requirement, Scale,
+    Score, Sequence, Side, Span, Told,
 };
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, Table, Taxonomy};
+use crate::microdata::{Attr, AttributeType, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
 use crate::publication::{self as stated, Beside, Conditions, EarlierRelease, RowsOf, Subsets, XyMeasure};
 use crate::publish::{Refusal, Unplanned};
@@ -160,11 +160,13 @@ impl<'a> World<'a> {
             control.check()?;
             let (column, atlas) = (self.table.column(attr), &self.atlases[attr.index()]);
             let spans = atlas.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
-            let generalized = self.spec.generalized.contains(attr);
+            let places = || spans.iter().map(|span| span.first).collect();
             let scale = match self.table.terrain(attr).taxonomy() {
-                Some(tree) if generalized => Scale::Tree(tree),
-                None if generalized => Scale::Numbers(spans.iter().map(|span| span.first).collect()),
-                _ => Scale::Raw(spans),
+                _ if !self.spec.generalized.contains(attr) => Scale::Raw(spans),
+                Some(tree) => Scale::Tree(tree),
+                None if !is_ordered(column.domain.kind()) => Scale::Values(places(), atlas.anything()),
+                None if atlas.is_tree() => return Err(self.homeless(attr.index()).into()),
+                None => Scale::Numbers(places()),
             };
             columns.push(Column { attribute: attr.index() as u32, codes: &column.codes, scale });
         }
@@ -174,8 +176,8 @@ impl<'a> World<'a> {
             for column in &release.columns {
                 control.check()?;
                 let Some((attribute, atlas)) = self.atlas(&column.name) else { continue };
-                let spans = atlas.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
-                labels.push(Labels { attribute, codes: &column.cells.codes, spans });
+                let places = atlas.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
+                labels.push(Labels { attribute, codes: &column.cells.codes, places });
             }
             earlier.push(Earlier { rows: release.rows, columns: labels });
         }
@@ -244,7 +246,7 @@ impl<'a> World<'a> {
                 // what has no place is not taken for the same
                 let apart = |(&row, code): (&u32, u32)| {
                     let cell = column.cells.codes.get(row as usize);
-                    places.as_ref().is_none_or(|(labels, of)| !of[code as usize].within(labels[cell as usize]))
+                    places.as_ref().is_none_or(|(labels, of)| !labels[cell as usize].meets(&of[code as usize].into()))
                 };
                 if records.rows.iter().zip(values.codes.iter()).any(apart) {
                     let detail = format!(
@@ -314,11 +316,12 @@ impl<'a> World<'a> {
         let shown = match reference.release.checked_sub(1) {
             None => {
                 let at = self.table.names().iter().position(|name| *name == reference.attribute)?;
-                atlas.of_domain(&self.table.column(Attr::from(at)).domain)?
+                let spans = atlas.of_domain(&self.table.column(Attr::from(at)).domain)?;
+                spans.into_iter().map(Places::Range).collect()
             }
             Some(earlier) => atlas.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
         };
-        shown.iter().any(|label| label.meets(stated)).then_some(stated)
+        shown.iter().any(|label| label.meets(&stated.into())).then_some(stated)
     }
 
     fn barred(&self) -> Result<Vec<Exclusion>, Refusal> {
@@ -345,6 +348,19 @@ impl<'a> World<'a> {
         self.exclusions.iter().map(barred).collect()
     }
 
+    /// The attributes that releases publish under other names than the dataset's.
+    pub(super) fn renamed(&self, published_names: &[String]) -> BTreeMap<usize, BTreeMap<String, String>> {
+        let own = self.table.names().iter().zip(published_names);
+        let earlier =
+            self.earlier.iter().map(|release| release.columns.iter().map(|c| (&c.name, &c.published)).collect());
+        let releases = std::iter::once(own.collect()).chain(earlier).enumerate();
+        let renamed = releases.map(|(release, names): (usize, Vec<(&String, &String)>)| {
+            let others = names.into_iter().filter(|(name, published)| name != published);
+            (release, others.map(|(name, published)| (name.clone(), published.clone())).collect())
+        });
+        renamed.filter(|(_, others): &(_, BTreeMap<_, _>)| !others.is_empty()).collect()
+    }
+
     /// No exclusion is true of a row of the original.
     pub(super) fn contradicted(
         &self,
@@ -359,7 +375,8 @@ impl<'a> World<'a> {
             let Some((attribute, atlas)) = self.atlas(table.name(attr)) else { continue };
             let column = table.column(attr);
             let Some(spans) = atlas.of_domain(&column.domain) else { continue };
-            labels.push(Labels { attribute, codes: &column.codes, spans });
+            let places = spans.into_iter().map(Places::Range).collect();
+            labels.push(Labels { attribute, codes: &column.codes, places });
         }
         let rows = excluded.map_or(0, Table::rows);
         for (exclusion, said) in sequence.exclusions.iter().zip(&self.exclusions).filter(|(_, said)| said.of == 0) {
@@ -373,6 +390,11 @@ impl<'a> World<'a> {
         }
         Ok(faults)
     }
+}
+
+/// Whether values are generalized to intervals where there is no taxonomy.
+pub(super) const fn is_ordered(kind: AttributeType) -> bool {
+    !matches!(kind, AttributeType::Text | AttributeType::Boolean)
 }
 
 /// The attributes among the elements of Y, in their order.

@@ -13,22 +13,27 @@ pub(super) struct LiteralCut {
 }
 
 /// What is in the join of a requirement: tuples by values on X, then on Y. Rows stand for themselves.
-type Found = BTreeMap<Vec<Span>, BTreeMap<Vec<Span>, u128>>;
+type Found = BTreeMap<Vec<Places>, BTreeMap<Vec<Places>, u128>>;
+
+/// Whether one place is among those of both.
+fn meet(a: &Places, b: &Places) -> bool {
+    a.spans().iter().any(|a| b.spans().iter().any(|b| (a.first..=a.last).any(|at| b.first <= at && at <= b.last)))
+}
 
 pub(super) fn span((first, last): (u32, u32)) -> Span {
     Span { first, last }
 }
 
 impl World {
-    fn label(&self, cuts: &[LiteralCut], release: usize, row: usize, column: usize) -> Span {
+    fn label(&self, cuts: &[LiteralCut], release: usize, row: usize, column: usize) -> Places {
         let given = &self.releases[release][column];
-        let raw = given.spans[given.codes.get(row) as usize];
+        let raw = &given.places[given.codes.get(row) as usize];
         match cuts.iter().find(|cut| release == 0 && cut.column == column) {
-            None => raw,
+            None => raw.clone(),
             Some(cut) => {
                 let above: Vec<Span> = cut.labels.iter().copied().map(span).filter(|&l| raw.within(l)).collect();
                 assert_eq!(above.len(), 1, "a cut has one label above every value");
-                above[0]
+                above[0].into()
             }
         }
     }
@@ -40,7 +45,7 @@ impl World {
     fn matches(&self, cuts: &[LiteralCut], a: (usize, usize), b: (usize, usize)) -> bool {
         for (here, given) in self.releases[a.0].iter().enumerate() {
             if let Some(there) = self.column(b.0, given.attribute)
-                && !self.label(cuts, a.0, a.1, here).meets(self.label(cuts, b.0, b.1, there))
+                && !meet(&self.label(cuts, a.0, a.1, here), &self.label(cuts, b.0, b.1, there))
             {
                 return false;
             }
@@ -83,7 +88,7 @@ impl World {
             };
             let told = |told: &Told| match told {
                 Told::Attribute(reference) => value(reference),
-                Told::Key(release) => Span::point(row(*release) as u32),
+                Told::Key(release) => Span::point(row(*release) as u32).into(),
             };
             let (x, y) = (x.iter().map(value).collect(), y.iter().map(told).collect());
             *found.entry(x).or_default().entry(y).or_default() += 1;
@@ -117,13 +122,14 @@ impl World {
                     all.enumerate().filter(|(_, told)| here(told)).map(|(at, _)| at).collect()
                 };
                 let (_, told) = self.within(requirement, joined);
-                let is_sensitive = |y: &[Span]| {
+                let is_sensitive = |y: &[Places]| {
                     let labels = told.iter().zip(y).filter(|(told, _)| matches!(told, Told::Attribute(_)));
-                    let labels: Vec<Span> = labels.map(|(_, span)| *span).collect();
-                    let may_be = |value: &Vec<Span>| labels.iter().zip(&attributes).all(|(l, &at)| l.meets(value[at]));
+                    let labels: Vec<&Places> = labels.map(|(_, label)| label).collect();
+                    let may_be =
+                        |value: &Vec<Span>| labels.iter().zip(&attributes).all(|(l, &at)| meet(l, &value[at].into()));
                     sensitive.as_ref().is_none_or(|values| values.iter().any(may_be))
                 };
-                let share = |y: &BTreeMap<Vec<Span>, u128>| {
+                let share = |y: &BTreeMap<Vec<Places>, u128>| {
                     let most = y.iter().filter(|(y, _)| is_sensitive(y)).map(|(_, tuples)| *tuples).max();
                     Share { count: most.unwrap_or(0), of: y.values().sum() }
                 };
@@ -188,19 +194,24 @@ impl World {
     fn places(&self, column: usize, within: Span) -> Vec<(u32, u32)> {
         let given = &self.releases[0][column];
         let rows = 0..self.rows[0];
-        let places = rows.map(|row| (given.spans[given.codes.get(row) as usize].first, self.class.get(row)));
+        let places = rows.map(|row| (given.places[given.codes.get(row) as usize].first(), self.class.get(row)));
         places.filter(|&(place, _)| Span::point(place).within(within)).collect()
     }
 
     /// The labels below one: children, or the halves of an interval by trying all cut points.
     fn below(&self, column: usize, label: Span) -> Vec<Span> {
         let attribute = self.releases[0][column].attribute;
-        if let Kind::Tree(tree) = &self.kinds[attribute] {
-            let node = tree.spans.iter().position(|&other| other == label).unwrap();
-            return tree.children(node as u32).into_iter().map(|child| tree.span(child)).collect();
-        }
         let rows = self.places(column, label);
         let cuts: BTreeSet<u32> = rows.iter().map(|&(place, _)| place).collect();
+        match &self.kinds[attribute] {
+            Kind::Tree(tree) => {
+                let node = tree.spans.iter().position(|&other| other == label).unwrap();
+                return tree.children(node as u32).into_iter().map(|child| tree.span(child)).collect();
+            }
+            Kind::Values if label.is_point() => return Vec::new(),
+            Kind::Values => return cuts.into_iter().map(Span::point).collect(),
+            Kind::Numbers => {}
+        }
         let mut best: Option<(f64, u32)> = None;
         for &cut in cuts.iter().skip(1) {
             let halves = [Span { first: label.first, last: cut - 1 }, Span { first: cut, last: label.last }];
@@ -264,8 +275,10 @@ impl World {
             }
             let root = match &self.kinds[reference.attribute as usize] {
                 Kind::Tree(tree) => (tree.spans[0].first, tree.spans[0].last),
+                Kind::Values => (0, self.releases[0][column].places.len() as u32),
                 Kind::Numbers => {
-                    let places: Vec<u32> = self.places(column, Span::ANYTHING).into_iter().map(|(at, _)| at).collect();
+                    let everywhere = Span { first: 0, last: u32::MAX };
+                    let places: Vec<u32> = self.places(column, everywhere).into_iter().map(|(at, _)| at).collect();
                     (*places.iter().min().unwrap(), *places.iter().max().unwrap())
                 }
             };

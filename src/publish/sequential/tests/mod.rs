@@ -235,7 +235,11 @@ fn exclusions_must_not_be_true_of_anybody() {
     let contradictions = |given: &[Given], rows| {
         let labels: Vec<Labels<'_>> = given
             .iter()
-            .map(|given| Labels { attribute: given.attribute as u32, codes: &given.codes, spans: given.spans.clone() })
+            .map(|given| Labels {
+                attribute: given.attribute as u32,
+                codes: &given.codes,
+                places: given.places.clone(),
+            })
             .collect();
         exclusion.contradicted_by(rows, &labels, &Control::default())
     };
@@ -319,7 +323,7 @@ fn nonsense_is_refused() {
     sequence.most_links = 2;
     assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::TooDense { requirement: 0 }));
     let mut sequence = world.sequence();
-    sequence.new.columns[1].scale = Scale::Raw(world.releases[0][1].spans.clone());
+    sequence.new.columns[1].scale = Scale::Raw(world.tree(1).spans.clone());
     assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::NoScale { attribute: JOB }));
     let control = Control::default();
     control.cancel();

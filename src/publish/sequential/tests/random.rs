@@ -39,9 +39,36 @@ fn tree(dice: &mut Dice) -> Tree {
     }
 }
 
-/// The column of an earlier release: as it is, generalized, or not there at all.
+/// What rows show in sets, each with its own value.
+fn sets(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Given {
+    let all: Vec<u32> = match kind {
+        Kind::Tree(tree) => tree.leaves(),
+        Kind::Numbers | Kind::Values => (0..PLACES).collect(),
+    };
+    let others: Vec<Vec<u32>> = (0..2).map(|_| dice.some(&all, 3)).collect();
+    let mut labels: Vec<Places> = Vec::new();
+    let code = |value: &u32| {
+        let set = others[dice.below(2)].iter().copied().chain([*value]).collect();
+        let label = Places::of(set).unwrap();
+        labels.iter().position(|other| *other == label).unwrap_or_else(|| {
+            labels.push(label);
+            labels.len() - 1
+        }) as u32
+    };
+    let codes: Vec<u32> = values.iter().map(code).collect();
+    Given::of(attribute, &codes, labels)
+}
+
+/// The column of an earlier release: as it is, generalized, in sets, or not there at all.
 fn earlier(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Given {
+    if dice.once_in(4) {
+        return sets(dice, attribute, kind, values);
+    }
     match kind {
+        Kind::Values if dice.once_in(3) => {
+            Given::new(attribute, &vec![0; values.len()], vec![Span { first: 0, last: PLACES }])
+        }
+        Kind::Values => Given::new(attribute, values, (0..PLACES).map(Span::point).collect()),
         Kind::Tree(tree) => {
             let mut codes = values.to_vec();
             match dice.below(6) {
@@ -67,11 +94,16 @@ fn earlier(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Gi
 fn world(seed: u64) -> World {
     let mut dice = Dice(seed);
     let dice = &mut dice;
-    let kinds: Vec<Kind> =
-        (0..5).map(|_| if dice.once_in(4) { Kind::Numbers } else { Kind::Tree(tree(dice)) }).collect();
+    let kinds: Vec<Kind> = (0..5)
+        .map(|_| match dice.below(6) {
+            0 => Kind::Numbers,
+            1 => Kind::Values,
+            _ => Kind::Tree(tree(dice)),
+        })
+        .collect();
     let rows = 3 + dice.below(4);
     let value = |dice: &mut Dice, kind: &Kind| match kind {
-        Kind::Numbers => dice.below(PLACES as usize) as u32,
+        Kind::Numbers | Kind::Values => dice.below(PLACES as usize) as u32,
         Kind::Tree(tree) => {
             let leaves = tree.leaves();
             leaves[dice.below(leaves.len())]
@@ -104,7 +136,7 @@ fn world(seed: u64) -> World {
             columns.push(match &kinds[attribute] {
                 kind if release > 0 => earlier(dice, attribute, kind, &values),
                 Kind::Tree(tree) => Given::new(attribute, &values, tree.spans.clone()),
-                Kind::Numbers => Given::new(attribute, &values, (0..PLACES).map(Span::point).collect()),
+                Kind::Numbers | Kind::Values => Given::new(attribute, &values, (0..PLACES).map(Span::point).collect()),
             });
         }
         releases.push(columns);
@@ -113,7 +145,7 @@ fn world(seed: u64) -> World {
 
     let label = |dice: &mut Dice, attribute: usize| match &kinds[attribute] {
         Kind::Tree(tree) => tree.spans[dice.below(tree.len())],
-        Kind::Numbers => {
+        Kind::Numbers | Kind::Values => {
             let first = dice.below(PLACES as usize) as u32;
             Span { first, last: first + dice.below(3) as u32 }
         }
@@ -134,7 +166,7 @@ fn world(seed: u64) -> World {
             let code = base[attribute as usize][row];
             match &kinds[attribute as usize] {
                 Kind::Tree(tree) => tree.span(code),
-                Kind::Numbers => Span::point(code),
+                Kind::Numbers | Kind::Values => Span::point(code),
             }
         };
         let conditions: Vec<(u32, Span)> = left.within.iter().chain(&right.within).copied().collect();
@@ -219,10 +251,10 @@ fn distortion(world: &World, sequel: &Sequel) -> u64 {
         let given = &world.releases[0][cut.column];
         for code in given.codes.iter() {
             let label = cut.labels[cut.of_code[code as usize] as usize];
-            assert!(given.spans[code as usize].within(label.span));
+            assert!(given.places[code as usize].within(label.span));
             steps += match &world.kinds[given.attribute] {
                 Kind::Tree(tree) => tree.depth(code) - tree.depth(label.node.unwrap()),
-                Kind::Numbers => usize::from(label.span.first < label.span.last),
+                Kind::Numbers | Kind::Values => usize::from(label.span.first < label.span.last),
             } as u64;
         }
     }

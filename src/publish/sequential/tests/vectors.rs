@@ -52,7 +52,7 @@ impl Vector {
         let kinds: Vec<Kind> = self.taxonomy.values().map(|parents| Kind::Tree(Tree::of(parents))).collect();
         let tree = |attribute: u32| match &kinds[attribute as usize] {
             Kind::Tree(tree) => tree.clone(),
-            Kind::Numbers => Tree::default(),
+            Kind::Numbers | Kind::Values => Tree::default(),
         };
         let release = |release: &Rows| {
             let column = |(at, name): (usize, &String)| {

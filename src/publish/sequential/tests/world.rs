@@ -100,6 +100,8 @@ pub(super) enum Kind {
     Tree(Tree),
     /// Codes are places.
     Numbers,
+    /// The same, but values are published as they are or not at all.
+    Values,
 }
 
 /// A column of a release.
@@ -107,12 +109,16 @@ pub(super) enum Kind {
 pub(super) struct Given {
     pub(super) attribute: usize,
     pub(super) codes: Codes,
-    pub(super) spans: Vec<Span>,
+    pub(super) places: Vec<Places>,
 }
 
 impl Given {
     pub(super) fn new(attribute: usize, codes: &[u32], spans: Vec<Span>) -> Self {
-        Self { attribute, codes: Codes::collect(spans.len(), codes.iter().copied()), spans }
+        Self::of(attribute, codes, spans.into_iter().map(Places::Range).collect())
+    }
+
+    pub(super) fn of(attribute: usize, codes: &[u32], places: Vec<Places>) -> Self {
+        Self { attribute, codes: Codes::collect(places.len(), codes.iter().copied()), places }
     }
 }
 
@@ -165,7 +171,7 @@ impl World {
     pub(super) fn tree(&self, attribute: usize) -> &Tree {
         match &self.kinds[attribute] {
             Kind::Tree(tree) => tree,
-            Kind::Numbers => panic!("numbers"),
+            Kind::Numbers | Kind::Values => panic!("no tree"),
         }
     }
 
@@ -173,8 +179,8 @@ impl World {
         let mut earlier = Vec::new();
         for (release, &rows) in self.releases.iter().zip(&self.rows).skip(1) {
             let mut columns = Vec::new();
-            for Given { attribute, codes, spans } in release {
-                columns.push(Labels { attribute: *attribute as u32, codes, spans: spans.clone() });
+            for Given { attribute, codes, places } in release {
+                columns.push(Labels { attribute: *attribute as u32, codes, places: places.clone() });
             }
             earlier.push(Earlier { rows, columns });
         }
@@ -182,7 +188,11 @@ impl World {
         for given in &self.releases[0] {
             let scale = match &self.kinds[given.attribute] {
                 Kind::Tree(tree) => Scale::Tree(tree),
-                Kind::Numbers => Scale::Numbers((0..given.spans.len() as u32).collect()),
+                Kind::Numbers => Scale::Numbers((0..given.places.len() as u32).collect()),
+                Kind::Values => {
+                    let places = given.places.len() as u32;
+                    Scale::Values((0..places).collect(), Span { first: 0, last: places })
+                }
             };
             columns.push(Column { attribute: given.attribute as u32, codes: &given.codes, scale });
         }
