@@ -400,7 +400,8 @@ pub fn manifest(
         _ => None,
     };
     let promised = unit.promised(thresholds.iter().map(|stated| &stated.thresholds).chain(&of_method));
-    let writer = Writer { unit, promised, names, achieved, bounded };
+    let sequential = matches!(publication.particulars, Particulars::Sequential(_));
+    let writer = Writer { unit, promised, names, achieved, bounded, sequential };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
@@ -450,6 +451,8 @@ struct Writer<'a> {
     achieved: &'a dyn Fn(usize) -> Option<Achieved>,
     /// Of a decomposition: the attributes that are bounded.
     bounded: Option<AttrSet>,
+    /// Whether the table is one of a sequence: unsealed, and of exact tuples where that keeps all that is required.
+    sequential: bool,
 }
 
 impl Writer<'_> {
@@ -500,7 +503,7 @@ impl Writer<'_> {
         };
         ManifestTable {
             name: table.name.0.clone(),
-            kind: table.kind().to_owned(),
+            kind: if self.sequential && !table.is_generalized() { "marginal" } else { table.kind() }.to_owned(),
             attributes: self.named(table.attributes()),
             standing: standing.to_owned(),
             seals: seals.iter().map(seal).collect(),

@@ -101,12 +101,8 @@ async fn every_fault_is_pointed_at() {
     let measure = |value: Value| in_first("measure", value);
     let first = "/method/requirements/0";
     let id = "018f0000-0000-7000-8000-000000000001";
-    let mut untreed = valid.clone();
-    untreed["attributes"] = json!({});
-    let mut renamed = valid.clone();
-    renamed["attributes"]["job"]["rename"] = "work".into();
-    let mut unproven = valid.clone();
-    unproven["composition"] = json!({"mode": "report", "reason": "for a test"});
+    let mut ruled_out = valid.clone();
+    ruled_out["attributes"]["job"]["uninformative"] = json!(["Clerk"]);
     let mut entropy = valid.clone();
     entropy["utility"] = json!(["entropy"]);
     for (document, pointer, name) in [
@@ -152,9 +148,7 @@ async fn every_fault_is_pointed_at() {
             "/method/exclusions/0".into(),
             "parameter-range",
         ),
-        (untreed, "/method/requirements".into(), "bad-columns"),
-        (renamed, "/attributes/job/rename".into(), "guarantee-unsupported"),
-        (unproven, "/composition".into(), "guarantee-unsupported"),
+        (ruled_out, "/attributes/job/uninformative".into(), "guarantee-unsupported"),
         (entropy, "/utility".into(), "guarantee-unsupported"),
     ] {
         let refused = server.job(&dataset, document.clone()).await;

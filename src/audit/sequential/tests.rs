@@ -39,6 +39,8 @@ const PLACES: [u32; 5] = [0, 1, 3, 2, 4];
 
 struct Case {
     world: World,
+    /// The names of the original.
+    dataset: Vec<String>,
     sequence: Sequence,
     beside: Beside,
     places: Vec<u32>,
@@ -144,12 +146,16 @@ fn case() -> Case {
         rows_of: RowsOf::Content,
     };
     let beside = Beside { releases: vec![earlier], excluded: Some(Arc::new(all)) };
-    Case { world, sequence, beside, places: PLACES.to_vec() }
+    Case { dataset: world.names.clone(), world, sequence, beside, places: PLACES.to_vec() }
+}
+
+fn renamed(attribute: &str, published: &str) -> BTreeMap<String, String> {
+    [(attribute.to_owned(), published.to_owned())].into()
 }
 
 impl Case {
     fn audit(&self, original: bool, witness: bool, beside: bool) -> Audit {
-        let of = table(&self.world.names, &self.world.original);
+        let of = table(&self.dataset, &self.world.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.world.bytes();
         let mut publication = self.world.publication.clone();
@@ -182,6 +188,41 @@ impl Case {
 
     fn measure(&mut self, measure: XyMeasure) {
         self.sequence.requirements[0].0.measure = measure;
+    }
+
+    /// No job is told, and so nothing but that there are five rows.
+    fn suppress(&mut self) {
+        self.world.publication.tables[0].parts[0].columns[1].cells = Cells::Suppressed;
+        self.world.taxonomies.clear();
+        self.cut(&["*"]);
+        for (row, class) in ["c1", "c1", "c2", "c3", "c4"].into_iter().enumerate() {
+            self.set(row, 1, "*");
+            self.set(row, 2, class);
+        }
+        self.places = vec![0, 1, 2, 3, 4];
+        self.sequence.requirements[0].1[0].achieved = (5, 1);
+    }
+
+    /// Both releases have jobs under other names.
+    fn rename(&mut self) {
+        self.world.names[1] = "work".into();
+        let column = &mut self.world.publication.tables[0].parts[0].columns[1];
+        (column.name, column.cells) = ("work".into(), Cells::Node { taxonomy: "work".into(), cut: None });
+        self.world.files.get_mut(FILE).expect("the part").header[1] = "work".into();
+        self.beside.releases[0].columns[0].published = "occupation".into();
+        self.sequence.renamed = [(0, renamed("job", "work")), (1, renamed("job", "occupation"))].into();
+    }
+
+    /// The earlier release has jobs in sets, of which a row of an office meets four, and one of the field three.
+    fn sets(&mut self) {
+        let sets =
+            ["[\"Banker\"]", "[\"Banker\"]", "[\"Clerk\",\"Driver\"]", "[\"Clerk\",\"Driver\"]", "[\"Engineer\"]"];
+        let cells = table(&["job".to_owned()], &sets.map(|set| texts(&[set])));
+        let column = &mut self.beside.releases[0].columns[0];
+        (column.shape, column.cells) = (CellShape::Set, cells.column(Attr(0)).clone());
+        let (requirement, on) = &mut self.sequence.requirements[0];
+        (requirement.x, requirement.y) = (vec![reference(0, "job")], vec![Told::Key(1)]);
+        on[0].achieved = (3, 1);
     }
 
     /// Jobs as they are, which everything says of them.
@@ -272,6 +313,67 @@ fn every_planted_fault_is_caught() {
         plant(&mut faulty);
         let audit = faulty.audit(true, true, true);
         assert!(failed(&audit).contains(&check), "{name}: {:?}", audit.checks);
+    }
+}
+
+type Changed = (&'static str, fn(&mut Case), Vec<Fault>);
+
+#[test]
+fn what_is_suppressed_renamed_or_in_sets_is_checked_too() {
+    let unsaid: Vec<Fault> = vec![
+        ("a cell that tells", Requirements, |case| case.set(4, 1, "Engineer")),
+        ("a cut of values", Requirements, |case| case.cut(&["Banker", "Clerk", "Driver", "Engineer"])),
+        ("no cut", Requirements, |case| case.sequence.cuts.clear()),
+        ("cells that are said to be values", Requirements, |case| {
+            case.world.publication.tables[0].parts[0].columns[1].cells = Cells::Exact;
+        }),
+        ("fewer rows in a group than it says", Requirements, |case| {
+            case.sequence.requirements[0].1[0].achieved = (2, 1);
+        }),
+    ];
+    let named: Vec<Fault> = vec![
+        ("names that are not stated", Columns, |case| {
+            case.sequence.renamed.remove(&0);
+        }),
+        ("another attribute of that name", Columns, |case| {
+            case.sequence.renamed.insert(0, renamed("class", "work"));
+        }),
+        ("a name that nothing has", Columns, |case| {
+            case.sequence.renamed.insert(0, renamed("job", "trade"));
+        }),
+        ("names of the earlier release that are not stated", Requirements, |case| {
+            case.sequence.renamed.remove(&1);
+        }),
+        ("another attribute of that release", Requirements, |case| {
+            case.sequence.renamed.insert(1, renamed("disease", "occupation"));
+        }),
+    ];
+    let among: Vec<Fault> = vec![
+        ("sets that match everything", Requirements, |case| case.sequence.requirements[0].1[0].achieved = (5, 1)),
+        ("sets that match nothing else", Requirements, |case| case.sequence.requirements[0].1[0].achieved = (2, 1)),
+        ("cells that are no sets", Requirements, |case| {
+            let cells = table(&["job".to_owned()], &["a", "b", "c", "d", "e"].map(|cell| texts(&[cell])));
+            case.beside.releases[0].columns[0].cells = cells.column(Attr(0)).clone();
+        }),
+    ];
+    let changed: [Changed; 3] =
+        [("suppressed", Case::suppress, unsaid), ("renamed", Case::rename, named), ("sets", Case::sets, among)];
+    for (what, change, faults) in changed {
+        let right = || {
+            let mut case = case();
+            change(&mut case);
+            case
+        };
+        for (original, witness) in [(true, true), (true, false), (false, false)] {
+            let audit = right().audit(original, witness, true);
+            assert!(audit.verified(), "{what}, original {original}: {:?}", audit.checks);
+        }
+        for (name, check, plant) in faults {
+            let mut faulty = right();
+            plant(&mut faulty);
+            let audit = faulty.audit(true, true, true);
+            assert!(failed(&audit).contains(&check), "{what}, {name}: {:?}", audit.checks);
+        }
     }
 }
 

@@ -235,6 +235,12 @@ fn refused(why: Unsequenced, world: &World<'_>) -> Unplanned {
 }
 
 impl Sequenced {
+    /// Whether some attribute is not published as it is.
+    #[must_use]
+    pub fn is_generalized(&self) -> bool {
+        !self.cuts.is_empty()
+    }
+
     /// The label of each code of an attribute; `None` where it is published as it is.
     #[must_use]
     pub fn labels_of(&self, attribute: Attr) -> Option<&[u32]> {

@@ -62,7 +62,9 @@ impl DesignedTable {
             };
         }
         match (&self.bucketized, self.sliced()) {
-            (None, _) if self.generalized.is_some() || self.cut.is_some() => "generalized",
+            (None, _) if self.generalized.is_some() || self.cut.as_ref().is_some_and(|cut| cut.is_generalized()) => {
+                "generalized"
+            }
             (None, _) => "marginal",
             (Some(_), None) => "bucketized",
             (Some(bucketized), Some(_)) if bucketized.seals.is_empty() => "sliced",

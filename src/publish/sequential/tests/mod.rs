@@ -116,6 +116,35 @@ fn the_slides_join_sharpens_one_and_blurs_another() {
 }
 
 #[test]
+fn labels_meet_where_one_value_may_be_behind_both() {
+    let of = |places: &[u32]| Places::of(places.to_vec()).unwrap();
+    assert_eq!(Places::of(Vec::new()), None);
+    assert_eq!(of(&[3, 1, 2, 3]), Places::Range(Span { first: 1, last: 3 }));
+    let set = of(&[9, 1, 2, 5]);
+    assert_eq!(set.spans(), [span((1, 2)), span((5, 5)), span((9, 9))]);
+    for (other, meets) in
+        [(&[0, 3, 4][..], false), (&[4, 6, 9], true), (&[2], true), (&[3], false), (&[6, 7, 8, 9], true)]
+    {
+        assert_eq!((set.meets(&of(other)), of(other).meets(&set)), (meets, meets), "{other:?}");
+    }
+    assert!(set.within(span((1, 9))) && !set.within(span((1, 8))) && !set.within(span((2, 9))));
+}
+
+#[test]
+fn values_without_a_tree_are_published_or_not() {
+    let trees = [("job", flat("Any", "Banker Clerk"))];
+    let rows = ["Banker", "Banker", "Banker", "Clerk", "Clerk"];
+    let mut world = World::of(&trees, &[("job", &rows)], &[0, 0, 1, 1, 1]);
+    world.kinds = vec![Kind::Values];
+    for (k, labels, distortion) in [(2, 2, 0), (3, 1, 5)] {
+        world.requirements = vec![anonymity(&[(0, 0)], &[Told::Key(0)], k)];
+        let sequel = world.release().unwrap();
+        assert_eq!((sequel.cuts[0].labels.len(), sequel.distortion), (labels, distortion));
+        assert!(sequel.cuts[0].labels.iter().all(|label| label.node.is_none()));
+    }
+}
+
+#[test]
 fn records_of_one_person_are_one_person() {
     let trees = [
         ("job", flat("Any", "Banker Clerk")),
