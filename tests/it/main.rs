@@ -64,6 +64,7 @@ mod real_data;
 mod sequential;
 mod sequential_beside;
 mod sequential_faults;
+mod sequential_random;
 mod sequential_wide;
 mod several_sensitive;
 mod slicing;
