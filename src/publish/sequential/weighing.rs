@@ -105,21 +105,22 @@ impl Joined {
         let may_end = strict && most_links <= self.most;
         for blocks in self.batches(growth, node) {
             control.check()?;
-            let mut after: Vec<Vec<Rows>> = (0..groups).map(|_| Vec::new()).collect();
+            let mut after: BTreeMap<usize, Vec<Rows>> = BTreeMap::new();
             for &number in &blocks {
                 if divided.binary_search(&number).is_err() {
-                    after[0].extend(self.rows_of(number));
+                    after.entry(0).or_default().extend(self.rows_of(number));
                     continue;
                 }
                 let Some(block) = self.blocks.get(number) else { continue };
                 for part in self.parts(block, descent) {
                     weighed.links.1 += part.links.len() as u64;
                     let y = self.number_y(&part.labels, descent.growths);
-                    after[part.child.min(groups - 1)].push(Rows { rows: part.rows, y, links: part.links });
+                    let rows = Rows { rows: part.rows, y, links: part.links };
+                    after.entry(part.child.min(groups - 1)).or_default().push(rows);
                 }
             }
             let worst = |levels: Option<Share>, level| self.measure.worst(levels.into_iter().chain([level]));
-            for rows in &after {
+            for rows in after.values() {
                 self.levels(rows, |level| weighed.made = worst(weighed.made, level));
             }
             if may_end && weighed.made.is_some_and(|made| !self.measure.allows(made)) {
