@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::microdata::{AttributeType, CellShape, Column, Span, Table, Taxonomy};
+use crate::microdata::{AttributeType, CellShape, Column, SUPPRESSED, Span, Table, Taxonomy, parse_set};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierColumn, EarlierRelease, RowsOf};
 
@@ -27,6 +27,8 @@ pub struct Beheld {
     pub kinds: BTreeMap<String, AttributeType>,
     /// Taxonomies, those of the new one before others.
     pub trees: BTreeMap<String, Arc<Taxonomy>>,
+    /// The attributes that several of them have.
+    pub shared: BTreeSet<String>,
 }
 
 impl Beheld {
@@ -48,7 +50,7 @@ struct Understood {
 }
 
 /// A table that was entered as a release of a join: cells of a cut are nodes of the taxonomy that another release has of the attribute,
-/// or intervals; where they are neither, they are told from each other and nothing else.
+/// intervals, sets, or what is suppressed; where they are none of these, they are told from each other, if no other release has the attribute.
 ///
 /// # Errors
 /// What cannot be placed, as `bad-columns` at `pointer`.
@@ -59,7 +61,7 @@ pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Resu
         let (name, cells) = (table.name(attr).to_owned(), table.column(attr).clone());
         let understood = match cuts.get(&name) {
             None => exact(&cells, beheld.trees.get(&name)),
-            Some(cut) => generalized(&cells, cut, beheld.trees.get(&name), beheld.kinds.get(&name).copied()),
+            Some(cut) => generalized(&cells, cut, &name, beheld),
         };
         match understood {
             Ok(Understood { shape, kind, tree }) => {
@@ -100,12 +102,8 @@ fn exact(cells: &Column, tree: Option<&Arc<Taxonomy>>) -> Result<Understood, Str
     }
 }
 
-fn generalized(
-    cells: &Column,
-    cut: &[Option<String>],
-    tree: Option<&Arc<Taxonomy>>,
-    kind: Option<AttributeType>,
-) -> Result<Understood, String> {
+fn generalized(cells: &Column, cut: &[Option<String>], name: &str, beheld: &Beheld) -> Result<Understood, String> {
+    let (tree, kind) = (beheld.trees.get(name), beheld.kinds.get(name).copied());
     let labels: BTreeSet<Option<&[u8]>> = cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
     let strange = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
     if strange > 0 {
@@ -123,7 +121,19 @@ fn generalized(
     }
     let spans: Option<Vec<Span<'_>>> = labels.iter().flatten().map(|label| Span::parse(label)).collect();
     match spans.filter(|spans| !spans.is_empty()) {
-        None => Ok(Understood { shape: CellShape::Set, kind: cells.domain.kind(), tree: None }),
+        None if labels.iter().all(|label| label.is_some_and(|label| parse_set(label).is_some())) => {
+            Ok(Understood { shape: CellShape::Set, kind: kind.unwrap_or(AttributeType::Text), tree: None })
+        }
+        None if labels.iter().all(|label| *label == Some(SUPPRESSED.as_bytes())) => {
+            Ok(Understood { shape: CellShape::Suppressed, kind: AttributeType::Text, tree: None })
+        }
+        // nothing is held against them but each other
+        None if !beheld.shared.contains(name) => {
+            Ok(Understood { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None })
+        }
+        None => Err("has a cut with labels that are neither intervals nor sets, and no other release has a taxonomy \
+                     of which they are nodes"
+            .to_owned()),
         Some(spans) => {
             let ends = || spans.iter().flat_map(|span| span.from.iter().chain([&span.to]));
             let admits = |kind: &AttributeType| ends().all(|end| kind.admits(end));
@@ -162,6 +172,7 @@ mod tests {
         cut: Option<&[Option<&str>]>,
         tree: Option<Arc<Taxonomy>>,
         kind: Option<AttributeType>,
+        shared: bool,
     ) -> Result<EarlierRelease, Vec<Fault>> {
         let cut = cut.map(|labels| labels.iter().map(|label| label.map(str::to_owned)).collect());
         let entered = EnteredTable {
@@ -173,6 +184,7 @@ mod tests {
         let beheld = Beheld {
             kinds: kind.map(|kind| ("a".to_owned(), kind)).into_iter().collect(),
             trees: tree.map(|tree| ("a".to_owned(), tree)).into_iter().collect(),
+            shared: shared.then(|| "a".to_owned()).into_iter().collect(),
         };
         entered_of(entered, &beheld, "/method/against/0")
     }
@@ -192,21 +204,27 @@ mod tests {
             release.map(|release| (release.columns[0].shape, release.columns[0].kind, release.taxonomies.len()))
         };
         let of = |cells: &[Option<&str>], cut: Option<&[Option<&str>]>, with_tree: bool, kind| {
-            shape(understood(cells, cut, with_tree.then(tree), kind)).map_err(|faults| faults[0].detail.clone())
+            let read = understood(cells, cut, with_tree.then(tree), kind, kind.is_some());
+            shape(read).map_err(|faults| faults[0].detail.clone())
         };
         use AttributeType::{Decimal, Integer, Text};
-        use CellShape::{Exact, Interval, Node, Set};
+        use CellShape::{Exact, Interval, Node, Set, Suppressed};
         assert_eq!(of(&[Some("x"), Some("y")], None, true, None), Ok((Exact, Text, 0)));
         assert_eq!(of(&[Some("x"), Some("any")], Some(&[Some("x"), Some("any")]), true, None), Ok((Node, Text, 1)));
         let ages = [Some("1..5"), Some("..0"), None];
         assert_eq!(of(&ages, Some(&ages), false, None), Ok((Interval, Integer, 0)));
         assert_eq!(of(&ages, Some(&ages), false, Some(Decimal)), Ok((Interval, Decimal, 0)));
-        assert_eq!(of(&[Some("Office")], Some(&[Some("Office"), Some("Field")]), false, None), Ok((Set, Text, 0)));
+        let sets = [Some(r#"["x","y"]"#), Some("[null]")];
+        assert_eq!(of(&sets, Some(&sets), false, None), Ok((Set, Text, 0)));
+        assert_eq!(of(&[Some("*")], Some(&[Some("*")]), false, Some(Text)), Ok((Suppressed, Text, 0)));
+        // nobody else has the attribute
+        assert_eq!(of(&[Some("Office")], Some(&[Some("Office"), Some("Field")]), false, None), Ok((Exact, Text, 0)));
         for (cells, cut, with_tree, kind, detail) in [
             (&[Some("z")][..], None, true, None, "1 values that are no leaves"),
             (&[Some("x")], Some(&[Some("y")][..]), true, None, "1 labels that are not of the cut"),
             (&[None], Some(&[Some("y")]), true, None, "1 labels that are not of the cut"),
             (&[Some("1..5")], Some(&[Some("1..5"), Some("x")]), true, None, "1 labels that are no nodes"),
+            (&[Some("Office")], Some(&[Some("Office"), Some("*")]), false, Some(Text), "neither intervals nor sets"),
             (&[Some("a..c")], Some(&[Some("a..c")]), false, Some(Integer), "no intervals of type integer"),
             (&[Some("5..1")], Some(&[Some("5..1")]), false, None, "no intervals of type integer"),
         ] {

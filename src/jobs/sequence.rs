@@ -1,5 +1,6 @@
 //! The earlier releases that a sequential one is made beside: found, and read from their parts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -130,7 +131,7 @@ pub(super) fn beside(
     }
     let excluded = excluded(spec);
     // labels are placed by the taxonomies of all that was published here
-    let beheld = beheld(specification, profiles).with(&beside.releases);
+    let beheld = beheld(specification, profiles, &names).with(&beside.releases);
     let joined = [specification.names.as_slice(), &excluded].concat();
     for (at, table) in tables {
         let entered = table.read(handle, sources, control).and_then(|entered| {
@@ -166,12 +167,18 @@ pub(super) fn beside(
     Ok(beside)
 }
 
-/// What the new release says of its attributes.
-fn beheld(specification: &Specification, profiles: &[ColumnProfile]) -> Beheld {
+/// What the new release says of its attributes, and which of them, or of those of earlier ones, several have.
+fn beheld(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> Beheld {
     let name = |stated: &StatedTaxonomy| specification.names[stated.attribute.index()].clone();
     let trees = specification.taxonomies.iter().map(|stated| (name(stated), Arc::clone(&stated.tree)));
     let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));
-    Beheld { kinds: kinds.collect(), trees: trees.collect() }
+    let (mut once, mut shared) = (BTreeSet::new(), BTreeSet::new());
+    for name in specification.names.iter().chain(earlier.iter().flatten()) {
+        if !once.insert(name) {
+            shared.insert(name.clone());
+        }
+    }
+    Beheld { kinds: kinds.collect(), trees: trees.collect(), shared }
 }
 
 /// The name of an attribute among those that are joined: that of the dataset, or of an earlier release, which stands for the same.

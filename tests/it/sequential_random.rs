@@ -7,7 +7,7 @@ use std::sync::Arc;
 use guardian::engine::Stopped;
 use guardian::ledger::Earlier;
 use guardian::microdata::{AttributeType, CellShape, Taxonomy};
-use guardian::publication::{Beside, EarlierColumn, EarlierRelease};
+use guardian::publication::{Beside, EarlierColumn, EarlierRelease, RowsOf};
 use guardian::random::Streams;
 use guardian::spec::read_levels;
 use serde_json::{Value, json};
@@ -127,6 +127,8 @@ fn earlier(random: &mut Random, id: &str, people: &Rows, tree: &Arc<Taxonomy>) -
         sequence: None,
         alone: false,
         taxonomies: BTreeMap::from([("tree".to_owned(), Arc::clone(tree))]),
+        entered: false,
+        rows_of: RowsOf::Content,
     }
 }
 
