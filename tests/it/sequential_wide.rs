@@ -54,9 +54,12 @@ fn leaves(tree: &Value, node: &str, below: bool) -> Vec<String> {
     }
 }
 
+/// The values that each label may stand for.
+type Meant = HashMap<String, BTreeSet<usize>>;
+
 /// A release as its readers see it, its attributes under the names of the dataset.
 struct Release {
-    columns: Vec<(String, Vec<String>, HashMap<String, BTreeSet<usize>>)>,
+    columns: Vec<(String, Vec<String>, Meant)>,
     rows: usize,
 }
 
