@@ -121,7 +121,8 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<StatedTabl
                 RowMeaning::TuplesAndCounterfeits { per_bucket }
             }
             (other, _) => {
-                let detail = format!("rows that are {other} cannot be verified yet");
+                let detail =
+                    format!("rows that are {other} are not judged here: nobody can tell which of them are real");
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }
         };

@@ -292,7 +292,7 @@ async fn what_cannot_be_placed_or_read_is_refused_where_it_is_named() {
         document["attributes"] = json!({"name": {"taxonomy": {"ANY": ["Alice", "Bob", "Cathy"]}}});
         document["method"]["requirements"][0]["x"][0] = "new.name".into();
     };
-    refused("f", &fields, both(), &untold, "kinds that cannot be held against each other").await;
+    refused("f", &fields, both(), &untold, "neither intervals nor sets").await;
 
     // persons with several rows, of whom the survey may have more
     let query = "series=u&subject=class&max_rows_per_subject=2&same_people=false&reason=test";
