@@ -10,15 +10,17 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use guardian::control::Control;
 use guardian::microdata::{Arena, AttributeType, Codes, Domain};
 use guardian::publication::{Ratio, Thresholds};
-use guardian::publish::bucketize::{Filled, Multi, Order, Pruning, Share, kinds, loss, place, shares, two_sizes};
-use guardian::random::{ReleaseKey, Streams};
+use guardian::publish::bucketize::{
+    FilledBuckets, MoveOrder, MultiSizeSearch, Pruning, ValueThreshold, kinds, loss, place, shares, two_sizes,
+};
+use guardian::random::{RandomStreams, ReleaseKey};
 
 const ROWS: u64 = 500_000;
 const VALUES: usize = 50;
 const SIZES: (u64, u64) = (2, 50);
 
 /// The instance of the paper's largest experiment, restored.
-fn zipf() -> (Vec<u64>, Vec<Share>) {
+fn zipf() -> (Vec<u64>, Vec<ValueThreshold>) {
     let weight: f64 = (1..=VALUES).map(|rank| 1.0 / rank as f64).sum();
     let mut counts: Vec<u64> =
         (1..=VALUES).map(|rank| ((ROWS as f64 / rank as f64 / weight) as u64).max(900)).collect();
@@ -46,11 +48,12 @@ fn searches(c: &mut Criterion) {
     group.bench_function("no_pruning", |b| b.iter(|| black_box(two(Pruning::None))));
     group.finish();
 
-    let multi = Multi { shares: &shares, m: SIZES.0, most: SIZES.1, order: Order::Index, control: &control };
+    let multi =
+        MultiSizeSearch { shares: &shares, m: SIZES.0, most: SIZES.1, order: MoveOrder::Index, control: &control };
     let filled = multi.search(counts.clone()).unwrap().unwrap();
-    println!("many sizes by halves lose {}", Filled::loss(&filled));
+    println!("many sizes by halves lose {}", FilledBuckets::loss(&filled));
     let (best, bound) = multi.best(&counts).unwrap();
-    println!("many sizes lose {}, and none less than {bound:?}", Filled::loss(&best.unwrap()));
+    println!("many sizes lose {}, and none less than {bound:?}", FilledBuckets::loss(&best.unwrap()));
     let mut group = c.benchmark_group("multi_500k_50_values_2_to_50");
     group.sample_size(10);
     group.bench_function("search", |b| b.iter(|| black_box(multi.search(counts.clone()).unwrap())));
@@ -61,12 +64,13 @@ fn searches(c: &mut Criterion) {
 fn assignment(c: &mut Criterion) {
     let (counts, shares) = zipf();
     let control = Control::default();
-    let multi = Multi { shares: &shares, m: SIZES.0, most: SIZES.1, order: Order::Falling, control: &control };
-    let filled: Vec<Filled> = multi.search(counts.clone()).unwrap().unwrap();
+    let multi =
+        MultiSizeSearch { shares: &shares, m: SIZES.0, most: SIZES.1, order: MoveOrder::Falling, control: &control };
+    let filled: Vec<FilledBuckets> = multi.search(counts.clone()).unwrap().unwrap();
     let rows: Vec<u32> =
         (0..).zip(&counts).flat_map(|(code, &count)| std::iter::repeat_n(code, count as usize)).collect();
     let codes = Arc::new(Codes::collect(VALUES, rows.into_iter()));
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]));
     let mut group = c.benchmark_group("assignment");
     group.sample_size(10).throughput(Throughput::Elements(ROWS));
     group.bench_function("rows", |b| {

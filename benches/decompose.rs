@@ -11,9 +11,10 @@ use guardian::control::Control;
 use guardian::microdata::{Arena, AttributeType, Codes, Column, Domain};
 use guardian::publish::assign::largest_l;
 use guardian::publish::decompose::{
-    Candidates, Groups, Sensitive, breaches, fresh_pick, fresh_swap, groups_of, optimal_l, repeats, swap_noise,
+    PossibleTuples, RowsByGroup, SensitiveCodesByRow, breaches, fresh_pick, fresh_swap, groups_of, optimal_l, repeats,
+    swap_noise,
 };
-use guardian::random::{ReleaseKey, Stream, Streams};
+use guardian::random::{RandomStream, RandomStreams, ReleaseKey};
 
 /// Rows of the tables that groups are made of.
 const ROWS: [u32; 3] = [10_000, 100_000, 1_000_000];
@@ -24,12 +25,12 @@ const OTHER: u32 = 40;
 /// So many values each group lists.
 const WANTED: u64 = 8;
 
-fn stream() -> Stream {
-    Streams::Keyed(ReleaseKey::from_bytes([7; 32])).stream("bench")
+fn stream() -> RandomStream {
+    RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32])).stream("bench")
 }
 
 /// Codes, of which the first is drawn about three times as often as the last; in the order of the drawing.
-fn drawn(stream: &mut Stream, rows: u32, values: u32) -> Vec<u32> {
+fn drawn(stream: &mut RandomStream, rows: u32, values: u32) -> Vec<u32> {
     (0..rows).map(|_| stream.below(values).min(stream.below(values + values / 2))).collect()
 }
 
@@ -60,7 +61,7 @@ fn growth(c: &mut Criterion) {
 }
 
 /// Rows with two sensitive attributes, and their groups by the first.
-fn grouped() -> (Sensitive, Groups) {
+fn grouped() -> (SensitiveCodesByRow, RowsByGroup) {
     let mut draw = stream();
     let primary = drawn(&mut draw, STEPS, PRIMARY);
     // the other attribute goes with the primary one: of each value half of the rows have one of five
@@ -71,13 +72,13 @@ fn grouped() -> (Sensitive, Groups) {
     let column = column(&primary, PRIMARY);
     let assigned = largest_l(&column, l_of(&column).min(10), &mut draw, &Control::default()).unwrap();
     let groups = groups_of(&assigned.bucket_of, assigned.buckets);
-    (Sensitive { primary, others: vec![other] }, groups)
+    (SensitiveCodesByRow { primary, others: vec![other] }, groups)
 }
 
 fn steps(c: &mut Criterion) {
     let control = Control::default();
     let (sensitive, groups) = grouped();
-    let all = |groups: &Groups| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
+    let all = |groups: &RowsByGroup| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
     let picked = fresh_pick(&sensitive, &groups, &mut stream(), &control).unwrap();
     let swapped = fresh_swap(&sensitive, picked.clone(), &control).unwrap();
     println!(
@@ -110,7 +111,7 @@ fn steps(c: &mut Criterion) {
     });
     group.bench_function("conclusions", |b| {
         b.iter(|| {
-            let candidates = Candidates::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
+            let candidates = PossibleTuples::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
             black_box(breaches(&candidates, &[WANTED], 2))
         });
     });

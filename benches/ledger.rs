@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guardian::ledger::{Disclosure, Earlier, KeptStanding, StandingRule, Union};
+use guardian::ledger::{ActiveRule, Disclosure, EarlierDisclosures, LedgerUnion, RecordedProtection};
 use guardian::microdata::{Attr, AttrSet};
-use guardian::privacy::Schema;
+use guardian::privacy::TableSchema;
 use guardian::publication::Guarantee;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ const DISCLOSURES: usize = 20_000;
 const RULES: usize = 500;
 
 /// The attributes form islands of eight, within which tables are published; rules go from one island to another.
-fn ledger() -> (Vec<String>, Earlier) {
+fn ledger() -> (Vec<String>, EarlierDisclosures) {
     let names: Vec<String> = (0..ATTRIBUTES).map(|at| format!("a{at:03}")).collect();
     let set = |number: usize| -> Vec<String> {
         let (island, which) = (number % 16, number / 16);
@@ -32,14 +32,14 @@ fn ledger() -> (Vec<String>, Earlier) {
         let disclosure = Disclosure {
             table: format!("t{number}"),
             attributes: set(number % SETS),
-            standing: KeptStanding::Plain,
+            standing: RecordedProtection::Plain,
             partial: false,
             unproven: None,
         };
         (Uuid::from_u128(number as u128), disclosure)
     };
     let rule = |number: usize| {
-        let rule = StandingRule {
+        let rule = ActiveRule {
             pointer: Some(format!("/method/rules/{number}")),
             quasi_identifiers: vec![names[number % 64].clone(), names[(number * 7 + 3) % 64].clone()],
             sensitive: names[64 + (number * 13 + number / 64) % 64].clone(),
@@ -50,10 +50,10 @@ fn ledger() -> (Vec<String>, Earlier) {
         };
         (Uuid::from_u128(number as u128), rule)
     };
-    let earlier = Earlier {
+    let earlier = EarlierDisclosures {
         disclosures: (0..DISCLOSURES).map(disclosure).collect(),
         rules: (0..RULES).map(rule).collect(),
-        ..Earlier::default()
+        ..EarlierDisclosures::default()
     };
     (names, earlier)
 }
@@ -61,10 +61,10 @@ fn ledger() -> (Vec<String>, Earlier) {
 fn union(c: &mut Criterion) {
     let (names, earlier) = ledger();
     let new: AttrSet = [0, 5, 7].into_iter().map(|at: usize| Attr::from(at)).collect();
-    let tables = [Schema { attributes: new, guards: Vec::new() }];
+    let tables = [TableSchema { attributes: new, guards: Vec::new() }];
     c.bench_function("union/20000 disclosures, 500 rules", |b| {
         b.iter(|| {
-            let union = Union::new(black_box(&names), &earlier).unwrap();
+            let union = LedgerUnion::new(black_box(&names), &earlier).unwrap();
             union.check(&tables, &[], &[]).unwrap();
         });
     });

@@ -10,17 +10,18 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
-use guardian::audit::{Join, Shown};
+use guardian::audit::{ObservedRelease, ReleaseJoin};
 use guardian::control::Control;
-use guardian::microdata::formats::Limits;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{
     Arena, Attr, AttributeType, BoundTaxonomy, CellShape, Codes, Column, Domain, Table, Taxonomy, write_span,
 };
-use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowsOf, XyMeasure};
+use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowCorrespondence, XyMeasure};
 use guardian::publish::sequential::{
-    Column as NewColumn, Earlier, Gain, Joins, Labels, MOST_LINKS, Measure, New, Places, Reference, Requirement, Scale,
-    Score, Sequel, Sequence, Span, Told,
+    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MOST_LINKS, NewTable, NewTableColumn as NewColumn,
+    NodeRange, NodeSet, PublishedLabels, ResolvedAttribute, ResolvedRequirement, ResolvedYElement, SequentialProblem,
+    SequentialSolution, SpecializationGain, SpecializationScore,
 };
 use guardian::spec::read_levels;
 
@@ -60,7 +61,7 @@ impl Tables {
 
 fn adult() -> Table {
     let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(GzDecoder::new(file), CsvOptions::default(), &limits).unwrap();
     read_table(&mut reader, None, &limits).unwrap()
 }
@@ -107,63 +108,70 @@ impl World {
         self.table.column(attr(&self.table, name))
     }
 
-    fn spans(&self, name: &str) -> Vec<Span> {
+    fn spans(&self, name: &str) -> Vec<NodeRange> {
         let codes = 0..self.column(name).domain.len() as u32;
-        codes.map(|code| Span::point(self.trees.get(name).map_or(code, |tree| tree.leaf(code)))).collect()
+        codes.map(|code| NodeRange::point(self.trees.get(name).map_or(code, |tree| tree.leaf(code)))).collect()
     }
 
     /// The first table beside the second.
-    fn sequence(&self, setting: &Setting) -> Sequence<'_> {
+    fn sequence(&self, setting: &Setting) -> SequentialProblem<'_> {
         let new = |name: &&'static str| {
             let scale = match self.trees.get(name) {
-                _ if !setting.x.contains(&(0, name)) => Scale::Raw(self.spans(name)),
-                Some(tree) => Scale::Tree(tree),
-                None => Scale::Numbers(self.spans(name).iter().map(|span| span.first).collect()),
+                _ if !setting.x.contains(&(0, name)) => ColumnScale::Raw(self.spans(name)),
+                Some(tree) => ColumnScale::Tree(tree),
+                None => ColumnScale::Numbers(self.spans(name).iter().map(|span| span.first).collect()),
             };
             NewColumn { attribute: self.tables.number(name), codes: &self.column(name).codes, scale }
         };
-        let old = |name: &&'static str| Labels {
+        let old = |name: &&'static str| PublishedLabels {
             attribute: self.tables.number(name),
             codes: &self.column(name).codes,
-            places: self.spans(name).into_iter().map(Places::Range).collect(),
+            places: self.spans(name).into_iter().map(NodeSet::Range).collect(),
         };
-        let reference = |&(release, name): &(usize, &str)| Reference { release, attribute: self.tables.number(name) };
+        let reference =
+            |&(release, name): &(usize, &str)| ResolvedAttribute { release, attribute: self.tables.number(name) };
         let told = |&(release, name): &(usize, &str)| match name {
-            stated::ROW_KEY => Told::Key(release),
-            _ => Told::Attribute(reference(&(release, name))),
+            stated::ROW_KEY => ResolvedYElement::Key(release),
+            _ => ResolvedYElement::Attribute(reference(&(release, name))),
         };
-        Sequence {
-            new: New {
+        SequentialProblem {
+            new: NewTable {
                 rows: self.table.rows(),
                 columns: self.tables.first.iter().map(new).collect(),
                 class: Some(&self.column("income").codes),
             },
-            earlier: vec![Earlier { rows: self.table.rows(), columns: self.tables.second.iter().map(old).collect() }],
+            earlier: vec![EarlierReleaseTable {
+                rows: self.table.rows(),
+                columns: self.tables.second.iter().map(old).collect(),
+            }],
             same_rows: true,
-            requirements: vec![Requirement {
+            requirements: vec![ResolvedRequirement {
                 x: setting.x.iter().map(reference).collect(),
                 y: setting.y.iter().map(told).collect(),
                 measure: match &setting.measure {
-                    XyMeasure::Anonymity { k } => Measure::Anonymity { k: *k },
-                    XyMeasure::Linkability { h, .. } => Measure::Linkability { h: *h, sensitive: None },
+                    XyMeasure::Anonymity { k } => GroupMeasure::Anonymity { k: *k },
+                    XyMeasure::Linkability { h, .. } => GroupMeasure::Linkability { h: *h, sensitive: None },
                 },
             }],
             exclusions: Vec::new(),
-            joins: Joins::Extended,
-            gain: Gain::Information,
-            score: Score::PlusOne,
+            joins: JoinScope::Extended,
+            gain: SpecializationGain::Information,
+            score: SpecializationScore::PlusOne,
             stop_at_zero_gain: false,
             allow_violating_prefix: false,
             most_links: MOST_LINKS,
         }
     }
 
-    fn release(&self, setting: &Setting) -> Sequel {
+    fn release(&self, setting: &Setting) -> SequentialSolution {
         self.sequence(setting).release(&Control::default()).unwrap()
     }
 
     /// The two tables as they were published, to be joined by whoever has them.
-    fn published(&self, sequel: &Sequel) -> (EarlierRelease, EarlierRelease, BTreeMap<String, Arc<Taxonomy>>) {
+    fn published(
+        &self,
+        sequel: &SequentialSolution,
+    ) -> (EarlierRelease, EarlierRelease, BTreeMap<String, Arc<Taxonomy>>) {
         let exact = |name: &&str| EarlierColumn {
             name: (*name).to_owned(),
             published: (*name).to_owned(),
@@ -207,7 +215,7 @@ impl World {
             alone: false,
             taxonomies: BTreeMap::new(),
             entered: false,
-            rows_of: RowsOf::Content,
+            rows_of: RowCorrespondence::Content,
         };
         (release("new", new), release("earlier", self.tables.second.iter().map(exact).collect()), trees)
     }
@@ -259,14 +267,14 @@ fn settings() -> Vec<Setting> {
 }
 
 /// What a requirement comes to by the audit, which joins what was published.
-fn audited(world: &World, setting: &Setting, sequel: &Sequel) -> Duration {
+fn audited(world: &World, setting: &Setting, sequel: &SequentialSolution) -> Duration {
     let (new, earlier, trees) = world.published(sequel);
-    let reference = |&(release, name): &(usize, &str)| stated::Reference { release, attribute: name.to_owned() };
+    let reference = |&(release, name): &(usize, &str)| stated::JoinAttribute { release, attribute: name.to_owned() };
     let told = |&(release, name): &(usize, &str)| match name {
-        stated::ROW_KEY => stated::Told::Key(release),
-        _ => stated::Told::Attribute(reference(&(release, name))),
+        stated::ROW_KEY => stated::YElement::Key(release),
+        _ => stated::YElement::Attribute(reference(&(release, name))),
     };
-    let requirement = stated::Requirement {
+    let requirement = stated::XyRequirement {
         pointer: "/method/requirements/0".to_owned(),
         of: 0,
         x: setting.x.iter().map(reference).collect(),
@@ -274,9 +282,9 @@ fn audited(world: &World, setting: &Setting, sequel: &Sequel) -> Duration {
         measure: setting.measure.clone(),
     };
     let began = Instant::now();
-    let shown = Shown::of(&new);
-    let earlier = [(&earlier, Shown::of(&earlier))];
-    let join = Join::of(&shown, &trees, &earlier, &[]);
+    let shown = ObservedRelease::of(&new);
+    let earlier = [(&earlier, ObservedRelease::of(&earlier))];
+    let join = ReleaseJoin::of(&shown, &trees, &earlier, &[]);
     let found = join.measure(&requirement, &[0, 1], &Control::default());
     match found {
         Ok(found) => {
@@ -288,7 +296,7 @@ fn audited(world: &World, setting: &Setting, sequel: &Sequel) -> Duration {
     began.elapsed()
 }
 
-fn said(setting: &Setting, sequel: &Sequel) -> String {
+fn said(setting: &Setting, sequel: &SequentialSolution) -> String {
     let labels: usize = sequel.cuts.iter().map(|cut| cut.labels.len()).sum();
     let share = sequel.achieved[0].measure;
     format!("{}: {} steps, {labels} labels, {}/{}", setting.name, sequel.steps.len(), share.count, share.of)

@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
 use guardian::control::Control;
-use guardian::microdata::formats::Limits;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{Attr, AttrSet, BINS, Coarse, Column, Table, phi_squared};
-use guardian::publication::{Ground, Guarantee, Ratio};
-use guardian::publish::generalize::Generalization;
-use guardian::publish::partition::{Split, Unstated};
-use guardian::publish::slicing::{Bins, Columns, Diversity, Slicing};
+use guardian::publication::{Guarantee, Ratio, ValueDistance};
+use guardian::publish::generalize::GeneralizationInput;
+use guardian::publish::partition::{MedianSplit, NoAnnotations};
+use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 
 /// The attributes of the paper's smaller table, occupation last.
 const OCC_7: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "occupation"];
 
 fn adult() -> Table {
     let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(GzDecoder::new(file), CsvOptions::default(), &limits).unwrap();
     read_table(&mut reader, None, &limits).unwrap()
 }
@@ -57,35 +57,40 @@ fn replicas(table: &Table, rows: usize) -> Table {
     Table::new(table.names().to_vec(), table.attributes().iter().map(&mut column).collect())
 }
 
-fn slicing(table: &Table, columns: Columns, diversity: Diversity, min_bucket: Option<usize>) -> Slicing {
-    Slicing {
+fn slicing(
+    table: &Table,
+    columns: ColumnChoice,
+    diversity: SlicingDiversity,
+    min_bucket: Option<usize>,
+) -> SlicingPlan {
+    SlicingPlan {
         attributes: table.attributes(),
         sensitive: attr(table, "occupation"),
         columns,
         diversity,
-        split: Split::Relaxed,
+        split: MedianSplit::Relaxed,
         dimensions: None,
         max_attempts: None,
         min_bucket,
         column_k: None,
-        bins: Bins::default(),
+        bins: CorrelationBins::default(),
     }
 }
 
-fn mixture(l: u64) -> Diversity {
-    Diversity::Mixture(Ratio::new(l, 1).unwrap())
+fn mixture(l: u64) -> SlicingDiversity {
+    SlicingDiversity::Mixture(Ratio::new(l, 1).unwrap())
 }
 
-fn weighted(l: u64) -> Diversity {
-    Diversity::MixtureWeighted(Ratio::new(l, 1).unwrap())
+fn weighted(l: u64) -> SlicingDiversity {
+    SlicingDiversity::MixtureWeighted(Ratio::new(l, 1).unwrap())
 }
 
-fn alone(l: u64) -> Diversity {
-    Diversity::Bucket(vec![Guarantee::LDiversity { l }])
+fn alone(l: u64) -> SlicingDiversity {
+    SlicingDiversity::Bucket(vec![Guarantee::LDiversity { l }])
 }
 
-fn slice(criterion: &mut Criterion, name: &str, table: &Table, slicing: &Slicing) {
-    let run = || slicing.slice(table, &Unstated, &Control::default()).map_err(|error| error.to_string()).unwrap();
+fn slice(criterion: &mut Criterion, name: &str, table: &Table, slicing: &SlicingPlan) {
+    let run = || slicing.slice(table, &NoAnnotations, &Control::default()).map_err(|error| error.to_string()).unwrap();
     println!("{name}: {} buckets", run().buckets.buckets);
     criterion.bench_function(name, |bencher| bencher.iter(|| black_box(run().buckets.buckets)));
 }
@@ -94,22 +99,22 @@ fn slice(criterion: &mut Criterion, name: &str, table: &Table, slicing: &Slicing
 fn settings(criterion: &mut Criterion) {
     let fifteen = adult();
     let seven = only(&fifteen, &OCC_7);
-    let bucketization = || Columns::SensitiveWidth { count: 2, width: 1 };
+    let bucketization = || ColumnChoice::SensitiveWidth { count: 2, width: 1 };
     let together = |table: &Table, names: &[&str]| -> AttrSet { names.iter().map(|name| attr(table, name)).collect() };
     let sex = together(&seven, &["sex", "occupation"]);
-    let with_sex = || Columns::Explicit(vec![seven.attributes().minus(sex), sex]);
-    for (name, diversity) in [("mixture", mixture as fn(u64) -> Diversity), ("bucket", alone)] {
-        let mut bench = |setting: &str, table: &Table, columns: Columns, l: u64, min_bucket| {
+    let with_sex = || ColumnChoice::Explicit(vec![seven.attributes().minus(sex), sex]);
+    for (name, diversity) in [("mixture", mixture as fn(u64) -> SlicingDiversity), ("bucket", alone)] {
+        let mut bench = |setting: &str, table: &Table, columns: ColumnChoice, l: u64, min_bucket| {
             let slicing = slicing(table, columns, diversity(l), min_bucket);
             slice(criterion, &format!("{name}/{setting}, l={l}"), table, &slicing);
         };
         bench("OCC-7 bucketization", &seven, bucketization(), 5, Some(1));
         bench("OCC-7 sex+occupation", &seven, with_sex(), 3, Some(1));
         bench("OCC-7 sex+occupation, at least 3 rows", &seven, with_sex(), 3, None);
-        bench("OCC-7 c=5", &seven, Columns::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
-        bench("OCC-7 c=7", &seven, Columns::Count(7), 5, Some(1));
+        bench("OCC-7 c=5", &seven, ColumnChoice::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
+        bench("OCC-7 c=7", &seven, ColumnChoice::Count(7), 5, Some(1));
         bench("OCC-15 bucketization", &fifteen, bucketization(), 5, Some(1));
-        bench("OCC-15 c=5", &fifteen, Columns::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
+        bench("OCC-15 c=5", &fifteen, ColumnChoice::SensitiveWidth { count: 5, width: 1 }, 5, Some(1));
     }
 }
 
@@ -133,7 +138,7 @@ fn covers(table: &Table) -> [(&'static str, u64, Vec<AttrSet>); 2] {
 }
 
 /// The diversities, by their names.
-type Diverse = (&'static str, fn(u64) -> Diversity);
+type Diverse = (&'static str, fn(u64) -> SlicingDiversity);
 const DIVERSE: [Diverse; 3] = [("bucket", alone), ("mixture", mixture), ("weighted", weighted)];
 
 /// Columns that share attributes.
@@ -141,7 +146,7 @@ fn shared(criterion: &mut Criterion) {
     let table = adult();
     for (setting, l, columns) in covers(&table) {
         for (name, diversity) in DIVERSE {
-            let slicing = slicing(&table, Columns::Explicit(columns.clone()), diversity(l), None);
+            let slicing = slicing(&table, ColumnChoice::Explicit(columns.clone()), diversity(l), None);
             slice(criterion, &format!("{name}/OCC-15 {setting}, l={l}"), &table, &slicing);
         }
     }
@@ -176,12 +181,12 @@ fn large(_: &mut Criterion) {
     let adult = adult();
     let tables = [10_000, 100_000, 1_000_000].map(|rows| (rows, replicas(&adult, rows)));
     let of = |rows: usize| &tables.iter().find(|(of, _)| *of == rows).unwrap().1;
-    for (name, diversity) in [("bucket", alone as fn(u64) -> Diversity), ("mixture", mixture)] {
+    for (name, diversity) in [("bucket", alone as fn(u64) -> SlicingDiversity), ("mixture", mixture)] {
         for count in [2, 5] {
             growth(&format!("slicing, {name}, 15 attributes, c={count}, l=5"), |rows| {
                 let table = of(rows);
-                let slicing = slicing(table, Columns::SensitiveWidth { count, width: 1 }, diversity(5), None);
-                let sliced = slicing.slice(table, &Unstated, &Control::default());
+                let slicing = slicing(table, ColumnChoice::SensitiveWidth { count, width: 1 }, diversity(5), None);
+                let sliced = slicing.slice(table, &NoAnnotations, &Control::default());
                 black_box(sliced.map_err(|error| error.to_string()).unwrap().buckets.buckets);
             });
         }
@@ -191,8 +196,8 @@ fn large(_: &mut Criterion) {
             growth(&format!("slicing, {name}, 15 attributes, {setting}, l={l}"), |rows| {
                 let table = of(rows);
                 let columns = covers(table).into_iter().find(|(of, ..)| *of == setting).unwrap().2;
-                let slicing = slicing(table, Columns::Explicit(columns), diversity(l), None);
-                let sliced = slicing.slice(table, &Unstated, &Control::default());
+                let slicing = slicing(table, ColumnChoice::Explicit(columns), diversity(l), None);
+                let sliced = slicing.slice(table, &NoAnnotations, &Control::default());
                 black_box(sliced.map_err(|error| error.to_string()).unwrap().buckets.buckets);
             });
         }
@@ -202,14 +207,14 @@ fn large(_: &mut Criterion) {
         growth(&format!("generalize, 8 attributes, {name}"), |rows| {
             let table = only(of(rows), &eight);
             let occupation = attr(&table, "occupation");
-            let generalization = Generalization {
+            let generalization = GeneralizationInput {
                 quasi_identifiers: table.attributes().without(occupation),
                 k,
                 guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
-                split: Split::Strict,
+                split: MedianSplit::Strict,
                 max_attempts: None,
             };
-            let classes = generalization.classes(&table, &Unstated, &Control::default());
+            let classes = generalization.classes(&table, &NoAnnotations, &Control::default());
             black_box(classes.map_err(|error| error.to_string()).unwrap().buckets);
         });
     }
@@ -225,20 +230,21 @@ fn others(criterion: &mut Criterion) {
         });
     });
     let occupation = attr(&table, "occupation");
-    let generalization = |k, guarantees: &[Guarantee]| Generalization {
+    let generalization = |k, guarantees: &[Guarantee]| GeneralizationInput {
         quasi_identifiers: table.attributes().without(occupation),
         k,
         guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
-        split: Split::Strict,
+        split: MedianSplit::Strict,
         max_attempts: None,
     };
-    let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: Ground::Equal };
+    let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
     for (name, generalization) in [
         ("generalize/k=10", generalization(10, &[])),
         ("generalize/l=5", generalization(1, &[Guarantee::LDiversity { l: 5 }])),
         ("generalize/t=0.2", generalization(1, &[close])),
     ] {
-        let run = || generalization.classes(&table, &Unstated, &Control::default()).map_err(|e| e.to_string()).unwrap();
+        let run =
+            || generalization.classes(&table, &NoAnnotations, &Control::default()).map_err(|e| e.to_string()).unwrap();
         println!("{name}: {} classes", run().buckets);
         criterion.bench_function(name, |bencher| bencher.iter(|| black_box(run().buckets)));
     }

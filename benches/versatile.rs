@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use guardian::control::Control;
 use guardian::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
-use guardian::model::{Buckets, Groups, JoinTree, View};
-use guardian::privacy::Rule;
+use guardian::model::{BucketedColumn, JoinTree, RowGroups, TableView};
+use guardian::privacy::PrivacyRule;
 use guardian::publication::Guarantee;
-use guardian::publish::Rows;
+use guardian::publish::PlanRows;
 use guardian::publish::assign::{assign, largest_l};
-use guardian::publish::versatile::{Bounds, Draft, Ground, Scorer, add_back, decompose, decompose_greedily};
-use guardian::random::{ReleaseKey, Streams};
-use guardian::spec::Score;
+use guardian::publish::versatile::{
+    AddBackLimits, DecompositionInput, EntropyScorer, TableDraft, add_back, decompose, decompose_greedily,
+};
+use guardian::random::{RandomStreams, ReleaseKey};
+use guardian::spec::DecompositionScore;
 
 /// How many values the columns of the discharge records have.
 const VALUES: [u32; 18] =
@@ -79,11 +81,11 @@ fn discharges(rows: usize) -> Table {
 }
 
 /// Five irreducible rules of three known attributes each.
-fn rules(table: &Table) -> Vec<Rule> {
+fn rules(table: &Table) -> Vec<PrivacyRule> {
     let most = |attr: Attr| table.column(attr).counts().into_iter().max().unwrap();
     let eligible: Vec<Attr> = table.attributes().iter().filter(|&attr| most(attr) * L <= table.rows() as u64).collect();
     let mut random = Random(7);
-    let mut rules: Vec<Rule> = Vec::new();
+    let mut rules: Vec<PrivacyRule> = Vec::new();
     while rules.len() < 5 {
         let sensitive = eligible[random.below(eligible.len() as u64) as usize];
         let mut known = AttrSet::EMPTY;
@@ -91,28 +93,30 @@ fn rules(table: &Table) -> Vec<Rule> {
             known = known.with(Attr(random.below(18) as u8)).without(sensitive);
         }
         if !rules.iter().any(|rule| rule.known == known && rule.sensitive == sensitive) {
-            rules.push(Rule { known, sensitive, guarantee: Guarantee::LDiversity { l: L } });
+            rules.push(PrivacyRule { known, sensitive, guarantee: Guarantee::LDiversity { l: L } });
         }
     }
     rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
     rules
 }
 
-fn streams() -> Streams {
-    Streams::Keyed(ReleaseKey::from_bytes([3; 32]))
+fn streams() -> RandomStreams {
+    RandomStreams::Keyed(ReleaseKey::from_bytes([3; 32]))
 }
 
-fn ground(table: &Table) -> Ground<'static> {
-    Ground::new(table.attributes(), rules(table), &[], &[])
+fn ground(table: &Table) -> DecompositionInput<'static> {
+    DecompositionInput::new(table.attributes(), rules(table), &[], &[])
 }
 
 /// GD with attributes added back: the tables, and how many additions were made.
-fn gd(table: &Table, fill: bool) -> (Vec<Draft>, usize) {
+fn gd(table: &Table, fill: bool) -> (Vec<TableDraft>, usize) {
     let (ground, streams, control) = (ground(table), streams(), Control::default());
     let start = decompose_greedily(&ground, ground.rules[0].sensitive, &control).unwrap();
     let before: usize = start.iter().map(|draft| draft.attributes.len()).sum();
-    let mut scorer = Scorer::draw(&ground, Rows { table, streams: &streams }, Score::Entropy, &control).unwrap();
-    let bounds = Bounds { fill, work: u64::MAX };
+    let mut scorer =
+        EntropyScorer::draw(&ground, PlanRows { table, streams: &streams }, DecompositionScore::Entropy, &control)
+            .unwrap();
+    let bounds = AddBackLimits { fill, work: u64::MAX };
     let drafts = add_back(&ground, start, &mut scorer, bounds, &control).unwrap();
     let after: usize = drafts.iter().map(|draft| draft.attributes.len()).sum();
     (drafts, after - before)
@@ -178,9 +182,9 @@ fn candidate(c: &mut Criterion) {
     let bucket_of = assignment.bucket_of.clone();
     let mut values_of: Vec<Vec<u32>> = vec![Vec::new(); assignment.buckets as usize];
     bucket_of.iter().enumerate().for_each(|(row, &bucket)| values_of[bucket as usize].push(column.codes.get(row)));
-    let buckets = Buckets::new(column, assignment.bucket_of, assignment.buckets as usize, &control).unwrap();
+    let buckets = BucketedColumn::new(column, assignment.bucket_of, assignment.buckets as usize, &control).unwrap();
     let known: AttrSet = [0, 1, 4].map(Attr).into_iter().filter(|&attr| attr != sensitive).collect();
-    let groups = Groups::of(&table, known, &control).unwrap();
+    let groups = RowGroups::of(&table, known, &control).unwrap();
     let more = [table.column(Attr(3))];
     let mut group = c.benchmark_group("candidate");
     group.bench_function("score", |b| {
@@ -253,24 +257,24 @@ impl Literal<'_> {
         Self::entropy(&estimate)
     }
 
-    fn score(&self, drafts: &[Draft]) -> Option<f64> {
-        let view = |draft: &Draft| match draft.sensitive.iter().next() {
-            Some(sensitive) if draft.attributes.len() > 1 => View::bucketized(draft.attributes, sensitive),
-            _ => View::plain(draft.attributes),
+    fn score(&self, drafts: &[TableDraft]) -> Option<f64> {
+        let view = |draft: &TableDraft| match draft.sensitive.iter().next() {
+            Some(sensitive) if draft.attributes.len() > 1 => TableView::bucketized(draft.attributes, sensitive),
+            _ => TableView::plain(draft.attributes),
         };
         if !JoinTree::of(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
             return None;
         }
-        let mut counted: Vec<Draft> = drafts
+        let mut counted: Vec<TableDraft> = drafts
             .iter()
             .map(|draft| {
                 let hidden = self.protected.minus(draft.sensitive);
-                Draft { attributes: draft.attributes.minus(hidden), ..*draft }
+                TableDraft { attributes: draft.attributes.minus(hidden), ..*draft }
             })
             .collect();
         let shown = counted.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         let alone = self.protected.minus(shown);
-        counted.extend(alone.iter().map(|attr| Draft::plain(AttrSet::one(attr))));
+        counted.extend(alone.iter().map(|attr| TableDraft::plain(AttrSet::one(attr))));
         let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
         let tables = tree.members.iter().map(|&member| {
             let draft = counted[member];
@@ -284,7 +288,7 @@ impl Literal<'_> {
     }
 }
 
-fn literal_gd(table: &Table) -> Vec<Draft> {
+fn literal_gd(table: &Table) -> Vec<TableDraft> {
     let (ground, control) = (ground(table), Control::default());
     let bucket_of = ground.protected().iter().map(|attr| {
         let mut stream = streams().stream(&format!("assign/{}", attr.0));
@@ -294,7 +298,7 @@ fn literal_gd(table: &Table) -> Vec<Draft> {
     let mut drafts = decompose_greedily(&ground, ground.rules[0].sensitive, &control).unwrap();
     let mut current = literal.score(&drafts).unwrap();
     loop {
-        let mut best: Option<(f64, Vec<Draft>)> = None;
+        let mut best: Option<(f64, Vec<TableDraft>)> = None;
         for at in 0..drafts.len() {
             for attr in ground.attributes.minus(drafts[at].attributes).iter() {
                 let mut added = drafts.clone();
@@ -318,7 +322,7 @@ fn literal_gd(table: &Table) -> Vec<Draft> {
 /// Incremental against literal, in one run on a sample; both come to the same tables.
 fn incremental_against_literal(_: &mut Criterion) {
     let table = discharges(2_000);
-    let time = |work: &dyn Fn() -> Vec<Draft>| {
+    let time = |work: &dyn Fn() -> Vec<TableDraft>| {
         let began = Instant::now();
         let drafts = work();
         (drafts, began.elapsed().as_secs_f64())

@@ -12,15 +12,15 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use guardian::control::Control;
-use guardian::engine::{self, Asked, Order, PartStore};
-use guardian::ledger::Earlier;
-use guardian::microdata::formats::Limits;
+use guardian::engine::{self, PartStore, QuerySet, ReleaseInput};
+use guardian::ledger::EarlierDisclosures;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
 use guardian::publication::PublishedBytes;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::Provenance;
-use guardian::spec::{self, ColumnFacts, Origin, Schema};
+use guardian::spec::{self, ColumnFacts, DatasetSchema, DocumentSource};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -108,7 +108,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: count_errors TABLE.csv[.gz] SPECIFICATION.json SENSITIVE".into());
     };
     let csv = read(path)?;
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(&csv[..], CsvOptions::default(), &limits).map_err(|e| format!("{e:?}"))?;
     let table = read_table(&mut reader, None, &limits).map_err(|e| format!("{e:?}"))?;
     let facts = |attr| ColumnFacts::from(&ColumnProfile::of(table.name(attr), table.column(attr)));
@@ -116,8 +116,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let document = serde_json::from_slice(&fs::read(document)?)?;
     let reading = spec::read(
         &document,
-        &Schema { columns: &facts, record_key: &[], unit: &guardian::publication::Unit::Row },
-        Origin::CommandLine,
+        &DatasetSchema { columns: &facts, record_key: &[], unit: &guardian::publication::Unit::Row },
+        DocumentSource::CommandLine,
     );
     let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
         return Err(format!("{:?}", reading.faults).into());
@@ -151,9 +151,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         composition: "none",
         reproducible: true,
     };
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([9; 32]));
-    let earlier = Earlier::default();
-    let order = Order {
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));
+    let earlier = EarlierDisclosures::default();
+    let order = ReleaseInput {
         specification: &specification,
         table: &table,
         streams: &streams,
@@ -164,7 +164,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut parts = Memory::default();
     let control = Control::default();
     let released = engine::release(&order, &mut parts, &control).map_err(|stopped| format!("{stopped:?}"))?;
-    let asked = Asked::of(&released.manifest, &json!({"queries": queries})).map_err(|fault| format!("{fault:?}"))?;
+    let asked = QuerySet::of(&released.manifest, &json!({"queries": queries})).map_err(|fault| format!("{fault:?}"))?;
     let answers = asked.answer(&parts, &control).map_err(|stopped| format!("{stopped:?}"))?;
     let mut errors: Vec<f64> =
         answers.iter().zip(&truths).map(|(answer, truth)| (answer.estimate - truth).abs() / truth).collect();

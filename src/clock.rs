@@ -9,10 +9,10 @@ use chrono::{DateTime, SubsecRound, Utc};
 
 /// Tells the time. Clones of a settable clock share their time.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Debug, Default)]
-enum Source {
+enum TimeSource {
     #[default]
     System,
     Settable(Arc<AtomicI64>),
@@ -22,21 +22,21 @@ impl Clock {
     /// The system's clock.
     #[must_use]
     pub const fn system() -> Self {
-        Self(Source::System)
+        Self(TimeSource::System)
     }
 
     /// A clock that stands still until it is set, for tests.
     #[must_use]
     pub fn settable(at: DateTime<Utc>) -> Self {
-        Self(Source::Settable(Arc::new(AtomicI64::new(at.timestamp_micros()))))
+        Self(TimeSource::Settable(Arc::new(AtomicI64::new(at.timestamp_micros()))))
     }
 
     /// The time in UTC, truncated to microseconds.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         match &self.0 {
-            Source::System => Utc::now().trunc_subsecs(6),
-            Source::Settable(micros) => {
+            TimeSource::System => Utc::now().trunc_subsecs(6),
+            TimeSource::Settable(micros) => {
                 DateTime::from_timestamp_micros(micros.load(Ordering::Acquire)).unwrap_or(DateTime::UNIX_EPOCH)
             }
         }
@@ -44,7 +44,7 @@ impl Clock {
 
     /// Moves a settable clock forward; the system's clock cannot be moved.
     pub fn advance(&self, by: Duration) {
-        if let Source::Settable(micros) = &self.0 {
+        if let TimeSource::Settable(micros) = &self.0 {
             micros.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
         }
     }

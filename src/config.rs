@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 pub use limits::{JobLimits, RequestLimits};
 
-pub use store::{KeyDigits, KeyPlace, NewKeyOptions, StoreOptions, StoreUrl};
+pub use store::{MasterKeyHex, MasterKeyLocation, NewKeyOptions, StoreOptions, StoreUrl};
 
 /// The options of a service.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -93,7 +93,7 @@ pub struct Config {
     /// What is told to an operator's tools
     #[command(flatten)]
     #[serde(flatten)]
-    pub watch: WatchOptions,
+    pub watch: ObservabilityOptions,
 }
 
 /// The options of workers without HTTP.
@@ -126,12 +126,12 @@ pub struct WorkerOptions {
     /// What is told to an operator's tools
     #[command(flatten)]
     #[serde(flatten)]
-    pub watch: WatchOptions,
+    pub watch: ObservabilityOptions,
 }
 
 /// What is told to an operator's tools.
 #[derive(Args, Clone, Debug, Default, Serialize)]
-pub struct WatchOptions {
+pub struct ObservabilityOptions {
     /// An address of its own for /metrics (Prometheus), /healthz and /readyz, which ask for no key
     #[arg(long, env = "GUARDIAN_METRICS_LISTEN", value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
@@ -144,7 +144,7 @@ pub struct WatchOptions {
     pub otel_endpoint: Option<String>,
 }
 
-impl WatchOptions {
+impl ObservabilityOptions {
     /// Where traces are sent.
     ///
     /// # Errors
@@ -328,7 +328,12 @@ impl WorkerOptions {
 }
 
 /// Options as JSON, with what is chosen in several ways as it was chosen.
-fn effective(options: &impl Serialize, store: &StoreOptions, watch: &WatchOptions, data: &Path) -> Map<String, Value> {
+fn effective(
+    options: &impl Serialize,
+    store: &StoreOptions,
+    watch: &ObservabilityOptions,
+    data: &Path,
+) -> Map<String, Value> {
     let mut shown = match serde_json::to_value(options) {
         Ok(Value::Object(shown)) => shown,
         // a path that is no text

@@ -62,18 +62,18 @@ pub struct Progress {
 pub struct Cancelled;
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ControlState {
     cancelled: AtomicBool,
     phase: AtomicU8,
     done: AtomicU64,
     of: AtomicU64,
-    watcher: OnceLock<Watcher>,
+    watcher: OnceLock<PhaseListener>,
 }
 
 /// Told of every phase that begins.
-struct Watcher(Box<dyn Fn(Phase) + Send + Sync>);
+struct PhaseListener(Box<dyn Fn(Phase) + Send + Sync>);
 
-impl fmt::Debug for Watcher {
+impl fmt::Debug for PhaseListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Watcher(..)")
     }
@@ -81,7 +81,7 @@ impl fmt::Debug for Watcher {
 
 /// Shared by a computation and whoever watches it. Cloning gives another handle of the same control.
 #[derive(Clone, Debug, Default)]
-pub struct Control(Arc<Shared>);
+pub struct Control(Arc<ControlState>);
 
 impl Control {
     /// How many rows an inner loop may process between two calls of [`Control::check`].
@@ -102,13 +102,13 @@ impl Control {
 
     /// Tells the computation to stop when what is given back is dropped: for callers that may go away.
     #[must_use]
-    pub fn stop_when_dropped(&self) -> StopWhenDropped {
-        StopWhenDropped(self.clone())
+    pub fn stop_when_dropped(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 
     /// Has `told` called with every phase that begins, on the thread that begins it. The first watcher stays.
     pub fn watch(&self, told: impl Fn(Phase) + Send + Sync + 'static) {
-        let _ = self.0.watcher.set(Watcher(Box::new(told)));
+        let _ = self.0.watcher.set(PhaseListener(Box::new(told)));
     }
 
     /// Begins a phase of `of` steps.
@@ -119,7 +119,7 @@ impl Control {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.of.store(of, Ordering::Relaxed);
         self.0.phase.store(phase as u8, Ordering::Relaxed);
-        if let Some(Watcher(told)) = self.0.watcher.get() {
+        if let Some(PhaseListener(told)) = self.0.watcher.get() {
             told(phase);
         }
         self.check()
@@ -148,9 +148,9 @@ impl Control {
 
 /// Tells a computation to stop when it is dropped.
 #[derive(Debug)]
-pub struct StopWhenDropped(Control);
+pub struct CancelOnDrop(Control);
 
-impl Drop for StopWhenDropped {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }

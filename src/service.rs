@@ -22,15 +22,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::api::{self, Accepts, App, Gateway, Prefix, Readiness};
+use crate::api::{self, App, AuthMethods, Gateway, Prefix, Readiness};
 use crate::clock::Clock;
-use crate::config::{Config, JobLimits, QueueOptions, RequestLimits, StoreOptions, WatchOptions, WorkerOptions};
+use crate::config::{
+    Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
+};
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
-    Desk, KEYS_KEPT, KeySource, MemoryBudget, Publisher, Signals, Store, StoreError, WorkerConfig, Workers,
-    WorkersHandle, seal_datasets,
+    AppService, KEYS_KEPT, MemoryBudget, Notifier, Publisher, ReleaseKeySource, Store, StoreError, WorkerConfig,
+    Workers, WorkersHandle, seal_datasets,
 };
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::store::OpenStore;
 use crate::vault::{Vault, VaultError};
 
@@ -116,7 +118,7 @@ async fn open_store(options: &StoreOptions, data: &Path) -> Result<OpenStore, St
 }
 
 /// A store whose tables are up to date.
-pub struct Migrated {
+pub struct MigratedStore {
     /// Where it is, without a password.
     pub store: String,
     /// Its id.
@@ -129,21 +131,21 @@ pub struct Migrated {
 ///
 /// # Errors
 /// [`StartError`]
-pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<Migrated, StartError> {
+pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<MigratedStore, StartError> {
     let store = open_store(options, data).await?;
     let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
-    let migrated = Migrated { store: name, id: store.id().await?, version: store.schema_version() };
+    let migrated = MigratedStore { store: name, id: store.id().await?, version: store.schema_version() };
     store.close().await;
     Ok(migrated)
 }
 
 /// What every process on a store has: the store, its keys, and word of what others do.
-struct Base {
+struct ProcessContext {
     store: OpenStore,
     id: Uuid,
     vault: Arc<Vault>,
     clock: Clock,
-    signals: Arc<Signals>,
+    signals: Arc<Notifier>,
     /// The process was told to stop, and still serves.
     draining: CancellationToken,
     stopping: CancellationToken,
@@ -153,12 +155,12 @@ struct Base {
     watch: Option<JoinHandle<()>>,
 }
 
-impl Base {
-    async fn open(options: &StoreOptions, watch: &WatchOptions, data: &Path) -> Result<Self, StartError> {
+impl ProcessContext {
+    async fn open(options: &StoreOptions, watch: &ObservabilityOptions, data: &Path) -> Result<Self, StartError> {
         let place = options.master_key(data).map_err(StartError::Config)?;
         // first, so that nothing goes uncounted
         let tools = match watch.metrics_listen {
-            Some(address) => Some(tools::Tools::bind(address).await?),
+            Some(address) => Some(tools::AdminListener::bind(address).await?),
             None => None,
         };
         let store = open_store(options, data).await?;
@@ -188,7 +190,7 @@ impl Base {
             shared.sweep(clock.now(), Duration::ZERO).await?;
         }
         tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        let metrics = tools.as_ref().map(tools::Tools::address);
+        let metrics = tools.as_ref().map(tools::AdminListener::address);
         let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id };
         if let Some(tools) = tools {
             tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
@@ -229,16 +231,20 @@ fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig 
 }
 
 /// What columns may hold.
-fn of_columns(jobs: &JobLimits) -> Limits {
-    Limits { max_distinct: jobs.max_distinct, max_dictionary_bytes: jobs.max_dictionary_bytes, ..Limits::default() }
+fn of_columns(jobs: &JobLimits) -> IngestLimits {
+    IngestLimits {
+        max_distinct: jobs.max_distinct,
+        max_dictionary_bytes: jobs.max_dictionary_bytes,
+        ..IngestLimits::default()
+    }
 }
 
 /// What bounds requests.
-fn bounds(limits: &RequestLimits) -> api::Bounds {
-    api::Bounds {
-        requests: api::Places::new("requests", limits.max_requests),
-        waiting: api::Places::new("callers that wait", limits.max_waiting),
-        downloads: api::Places::new("downloads", limits.max_downloads),
+fn bounds(limits: &RequestLimits) -> api::ConcurrencyLimits {
+    api::ConcurrencyLimits {
+        requests: api::ConcurrencyLimit::new("requests", limits.max_requests),
+        waiting: api::ConcurrencyLimit::new("callers that wait", limits.max_waiting),
+        downloads: api::ConcurrencyLimit::new("downloads", limits.max_downloads),
         max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
         idle: Duration::from_secs(limits.upload_idle_seconds),
         upload: Duration::from_secs(limits.max_upload_seconds),
@@ -246,9 +252,9 @@ fn bounds(limits: &RequestLimits) -> api::Bounds {
 }
 
 /// What tables may hold.
-fn of_tables(config: &Config) -> Limits {
+fn of_tables(config: &Config) -> IngestLimits {
     let requests = &config.request_limits;
-    Limits {
+    IngestLimits {
         max_columns: config.max_columns,
         max_field_bytes: requests.max_cell_bytes,
         max_record_bytes: requests.max_row_bytes,
@@ -274,7 +280,7 @@ fn issuer(config: &Config, clock: &Clock) -> Result<Option<Arc<Issuer>>, StartEr
 
 /// Workers that run beside other processes on one store.
 pub struct WorkerService {
-    base: Base,
+    base: ProcessContext,
     workers: WorkersHandle,
 }
 
@@ -290,7 +296,7 @@ impl WorkerService {
             return Err(StartError::Config(needs.to_owned()));
         }
         options.watch.collector().map_err(StartError::Config)?;
-        let base = Base::open(&options.store, &options.watch, &options.data).await?;
+        let base = ProcessContext::open(&options.store, &options.watch, &options.data).await?;
         let budget = MemoryBudget::new(memory::budget(&options.job_limits));
         let settings = settings(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
         let workers = base.start_workers(settings, &options.job_limits, &budget);
@@ -326,7 +332,7 @@ impl WorkerService {
 pub struct Service {
     address: SocketAddr,
     router: Router,
-    base: Base,
+    base: ProcessContext,
     workers: WorkersHandle,
     server: JoinHandle<()>,
     grace: Duration,
@@ -346,15 +352,15 @@ impl Service {
     ///
     /// # Errors
     /// [`StartError`]
-    pub async fn start_with_keys(config: &Config, keys: KeySource) -> Result<Self, StartError> {
+    pub async fn start_with_keys(config: &Config, keys: ReleaseKeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
-        let accepts = Accepts { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
+        let accepts = AuthMethods { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
         let prefix =
             Prefix::parse(&config.path_prefix).map_err(|said| StartError::Config(format!("--path-prefix: {said}")))?;
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
-        let base = Base::open(&config.store, &config.watch, &config.data).await?;
+        let base = ProcessContext::open(&config.store, &config.watch, &config.data).await?;
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
@@ -362,7 +368,7 @@ impl Service {
         let budget = MemoryBudget::new(memory::budget(&config.job_limits));
         let settings = settings(config.workers, config.queue, config.grace());
         let workers = base.start_workers(settings, &config.job_limits, &budget);
-        let desk = Desk {
+        let desk = AppService {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
             clock: base.clock.clone(),
@@ -383,8 +389,11 @@ impl Service {
             limits: of_tables(config),
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
-            uploads: api::Places::new("uploads", config.max_uploads),
-            plans: api::Places::new("plans, documents of queries, verifications and audits", config.max_plans),
+            uploads: api::ConcurrencyLimit::new("uploads", config.max_uploads),
+            plans: api::ConcurrencyLimit::new(
+                "plans, documents of queries, verifications and audits",
+                config.max_plans,
+            ),
             bounds: bounds(&config.request_limits),
             accepts,
             readiness: base.readiness(),
@@ -463,13 +472,13 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
     }
 }
 
-async fn retire(desk: &Desk, kept: Duration) {
+async fn retire(desk: &AppService, kept: Duration) {
     if let Err(problem) = desk.retire(desk.clock.now() - kept).await {
         tracing::warn!(problem = problem.detail, "releases that are too old are withdrawn later");
     }
 }
 
-async fn retire_again(desk: Desk, kept: Duration, stopping: CancellationToken) {
+async fn retire_again(desk: AppService, kept: Duration, stopping: CancellationToken) {
     loop {
         tokio::select! {
             () = stopping.cancelled() => return,

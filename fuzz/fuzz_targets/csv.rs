@@ -1,13 +1,13 @@
 //! CSV is read or refused; what was read is written as CSV that reads as the same table.
 #![no_main]
 
-use guardian::microdata::formats::Limits;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, RowWriter, header, read_table};
 use guardian::microdata::{Column, MAX_ATTRIBUTES, Table};
 use libfuzzer_sys::fuzz_target;
 
 fn read(text: &[u8], options: CsvOptions) -> Option<Table> {
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(text, options, &limits).ok()?;
     if reader.names().len() > MAX_ATTRIBUTES {
         while reader.next_chunk().ok()?.is_some() {}

@@ -4,11 +4,11 @@ use std::io::Cursor;
 
 use guardian::microdata::ChunkColumn;
 use guardian::microdata::formats::csv::CsvOptions;
-use guardian::microdata::formats::{InputFormat, Limits, open};
+use guardian::microdata::formats::{InputFormat, IngestLimits, open};
 
 /// Reads a table to its end or to its refusal.
 pub fn read(format: InputFormat, data: &[u8]) {
-    let limits = Limits { max_decompressed: 1 << 26, ..Limits::default() };
+    let limits = IngestLimits { max_decompressed: 1 << 26, ..IngestLimits::default() };
     let body = Cursor::new(data.to_vec());
     let Ok(mut reader) = open(format, body, CsvOptions::default(), &limits, &std::env::temp_dir()) else { return };
     let names = reader.names().to_vec();

@@ -1,10 +1,10 @@
 //! A rule is read or refused at a place in the text; what was read is written as a rule that reads as the same.
 #![no_main]
 
-use guardian::spec::grammar::{Name, parse, write};
+use guardian::spec::grammar::{RuleName, parse, write};
 use libfuzzer_sys::fuzz_target;
 
-fn texts(names: &[Name]) -> Vec<&str> {
+fn texts(names: &[RuleName]) -> Vec<&str> {
     names.iter().map(|name| name.text.as_str()).collect()
 }
 

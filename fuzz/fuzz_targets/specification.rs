@@ -3,15 +3,15 @@
 #![no_main]
 
 use guardian::engine;
-use guardian::microdata::{Attr, AttributeType, Counts};
-use guardian::spec::{self, ColumnFacts, Origin, Schema};
+use guardian::microdata::{Attr, AttributeType, AttributeCounts};
+use guardian::spec::{self, ColumnFacts, DocumentSource, DatasetSchema};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 /// Six rows, each column with three values of two rows.
 struct Six(usize);
 
-impl Counts for Six {
+impl AttributeCounts for Six {
     fn rows(&self) -> u64 {
         6
     }
@@ -29,14 +29,14 @@ impl Counts for Six {
     }
 }
 
-fn judge(document: &Value, origin: Origin) {
+fn judge(document: &Value, origin: DocumentSource) {
     let mut facts: Vec<ColumnFacts> =
         ["hospital", "age", "gender", "zipcode", "race", "icd9", "a/b~c", "id", "many"].map(ColumnFacts::unseen).into();
     facts[1].kind = AttributeType::Integer;
     facts[7].identifier = true;
     facts[8].overflow = true;
     let record_key = ["id".to_owned()];
-    let schema = Schema { columns: &facts, record_key: &record_key };
+    let schema = DatasetSchema { columns: &facts, record_key: &record_key };
     let reading = spec::read(document, &schema, origin);
     let points = |pointer: &str| {
         let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);
@@ -62,7 +62,7 @@ fn judge(document: &Value, origin: Origin) {
 
 fuzz_target!(|data: &[u8]| {
     let Ok(document) = serde_json::from_slice(data) else { return };
-    judge(&document, Origin::Http);
-    judge(&document, Origin::CommandLine);
+    judge(&document, DocumentSource::Http);
+    judge(&document, DocumentSource::CommandLine);
     let _ = spec::dataset_of(&document);
 });

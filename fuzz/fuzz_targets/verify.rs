@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use guardian::control::Control;
-use guardian::engine::{Claim, verify};
+use guardian::engine::{VerificationInput, verify};
 use guardian::publication::PublishedBytes;
 use guardian::report::Manifest;
 use libfuzzer_sys::fuzz_target;
@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
             names.push(name.clone());
         }
     }
-    let claim = Claim { manifest: &manifest, names: &names, rules: None, original: None };
+    let claim = VerificationInput { manifest: &manifest, names: &names, rules: None, original: None };
     if let Ok(summary) = verify(&claim, &files, &Control::default()) {
         assert_eq!(summary.verified, summary.checks.iter().all(|check| check.passed));
     }

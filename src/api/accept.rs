@@ -3,15 +3,15 @@
 use axum::http::{HeaderMap, header};
 
 /// A format: its name as a parameter, its media type, and what it is.
-pub(super) type Offer<T> = (&'static str, &'static str, T);
+pub(super) type MediaOffer<T> = (&'static str, &'static str, T);
 
 /// The format asked for: the parameter, else the most preferred of the Accept header that is served, else the first. A range of media
 /// types means the first of them. None when what is asked for is not served.
 pub(super) fn negotiate<T: Copy>(
-    offers: &[Offer<T>],
+    offers: &[MediaOffer<T>],
     parameter: Option<&str>,
     headers: &HeaderMap,
-) -> Option<Offer<T>> {
+) -> Option<MediaOffer<T>> {
     if let Some(parameter) = parameter {
         return offers.iter().find(|(name, ..)| *name == parameter).copied();
     }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_parameter_goes_before_the_header_and_the_heaviest_range_before_others() {
-        const OFFERS: [Offer<u8>; 3] =
+        const OFFERS: [MediaOffer<u8>; 3] =
             [("csv", "text/csv", 0), ("json", "application/json", 1), ("html", "text/html", 2)];
         let asked = |parameter, accept: Option<&'static str>| {
             let mut headers = HeaderMap::new();

@@ -15,14 +15,14 @@ use crate::problem::{Kind, Problem};
 
 /// What callers prove themselves with; with nothing where there is no authentication.
 #[derive(Clone, Default)]
-pub struct Accepts {
+pub struct AuthMethods {
     /// API keys.
     pub keys: bool,
     /// The tokens of an issuer.
     pub issuer: Option<Arc<Issuer>>,
 }
 
-impl Accepts {
+impl AuthMethods {
     /// Whether a caller must prove anything; else only loopback names are served, to whoever asks.
     #[must_use]
     pub const fn something(&self) -> bool {
@@ -32,7 +32,7 @@ impl Accepts {
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Access {
+pub(super) enum RouteAccess {
     /// Nothing.
     Open,
     /// A key with this scope.
@@ -41,9 +41,9 @@ pub(super) enum Access {
     NeedsOne(&'static [Scope]),
 }
 
-use Access::{Needs, NeedsOne, Open};
+use RouteAccess::{Needs, NeedsOne, Open};
 
-impl Access {
+impl RouteAccess {
     /// The scopes of which a key needs one; none where nothing is asked.
     pub(super) fn scopes(&self) -> &[Scope] {
         match self {
@@ -54,8 +54,8 @@ impl Access {
     }
 }
 
-/// Every route of the document. One that is not here is answered to nobody, because no [`Who`] is made for it.
-pub(super) const ACCESS: &[(&str, &str, Access)] = &[
+/// Every route of the document. One that is not here is answered to nobody, because no [`Authenticated`] is made for it.
+pub(super) const ACCESS: &[(&str, &str, RouteAccess)] = &[
     ("POST", "/v1/datasets", Needs(Scope::DatasetsWrite)),
     ("GET", "/v1/datasets", Needs(Scope::DatasetsWrite)),
     ("GET", "/v1/datasets/{id}", Needs(Scope::DatasetsWrite)),
@@ -99,7 +99,7 @@ pub(super) const ACCESS: &[(&str, &str, Access)] = &[
 ];
 
 /// What a route asks for; `None` where the table has no such route.
-pub(super) fn access(method: &str, path: &str) -> Option<Access> {
+pub(super) fn access(method: &str, path: &str) -> Option<RouteAccess> {
     ACCESS.iter().find(|(of, route, _)| *of == method && *route == path).map(|(.., access)| *access)
 }
 
@@ -168,7 +168,7 @@ async fn by_issuer(app: &App, issuer: Arc<Issuer>, token: String) -> Result<Call
     })
 }
 
-fn judged(caller: Caller, asked: Access) -> Result<Caller, Problem> {
+fn judged(caller: Caller, asked: RouteAccess) -> Result<Caller, Problem> {
     let scopes = asked.scopes();
     if scopes.iter().any(|scope| caller.may(*scope)) {
         return Ok(caller);
@@ -193,9 +193,9 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The caller of a request that was let through.
-pub(super) struct Who(pub(super) Caller);
+pub(super) struct Authenticated(pub(super) Caller);
 
-impl<S: Send + Sync> FromRequestParts<S> for Who {
+impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {

@@ -4,8 +4,8 @@ use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::access::Who;
-use super::extract::Document;
+use super::access::Authenticated;
+use super::extract::JsonDocument;
 use crate::model::NoisyRatio;
 use crate::problem::Problem;
 use crate::spec::{DifferentialInference, read_differential_inference};
@@ -66,8 +66,8 @@ pub(super) struct InferredRatio {
 #[utoipa::path(post, path = "/v1/analyses/differential-inference", tag = "analyses",
     request_body = DifferentialInferenceDocument, responses((status = 200, body = InferredRatio)))]
 pub(super) async fn differential_inference(
-    Who(_caller): Who,
-    Document(document): Document,
+    Authenticated(_caller): Authenticated,
+    JsonDocument(document): JsonDocument,
 ) -> Result<Json<InferredRatio>, Problem> {
     let asked = read_differential_inference(&document).map_err(Problem::of_faults)?;
     let DifferentialInference { x, y, scale, within, .. } = asked;

@@ -7,8 +7,8 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 
 use super::App;
-use super::access::Who;
-use super::extract::Id;
+use super::access::Authenticated;
+use super::extract::IdPath;
 use super::parts::{known, tell, unchanged};
 use super::places::held;
 use super::{releases, stream};
@@ -25,8 +25,8 @@ use crate::problem::Problem;
         (status = 304, description = "the archive has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (release, manifest) = releases::read(&app, &caller, id).await?;

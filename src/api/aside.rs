@@ -27,7 +27,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// What the routes share.
 #[derive(Clone)]
-struct Aside {
+struct AdminState {
     readiness: Readiness,
     clock: Clock,
     recorder: Recorder,
@@ -38,7 +38,7 @@ struct Aside {
 pub fn aside(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
     let routes: Vec<_> = ACCESS.iter().map(|&(method, route, _)| (method, route)).collect();
     meter::begin(&routes, METHODS, &InputFormat::ALL.map(InputFormat::media_type));
-    let aside = Aside { readiness, clock, recorder, asked: Arc::default() };
+    let aside = AdminState { readiness, clock, recorder, asked: Arc::default() };
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
@@ -48,16 +48,16 @@ pub fn aside(readiness: Readiness, clock: Clock, recorder: Recorder) -> Router {
         .layer(middleware::from_fn(headers::hygienic))
 }
 
-async fn readyz(State(aside): State<Aside>) -> Result<Json<Health>, Problem> {
+async fn readyz(State(aside): State<AdminState>) -> Result<Json<Health>, Problem> {
     aside.readiness.check().await.map(|()| Json(Health::OK))
 }
 
-async fn metrics(State(aside): State<Aside>) -> impl IntoResponse {
+async fn metrics(State(aside): State<AdminState>) -> impl IntoResponse {
     aside.look().await;
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], aside.recorder.render())
 }
 
-impl Aside {
+impl AdminState {
     /// Reads from the store what is told of it.
     async fn look(&self) {
         let mut asked = self.asked.lock().await;

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::access::Who;
-use super::extract::Query;
-use super::listing::{self, Listing};
-use crate::jobs::{Action, AuditEntry, AuditFilter, problem_of};
+use super::access::Authenticated;
+use super::extract::QueryParameters;
+use super::listing::{self, ListPage};
+use crate::jobs::{AuditAction, AuditEntry, AuditFilter, problem_of};
 use crate::problem::{Kind, Problem};
 
 /// Which lines to list.
@@ -34,15 +34,15 @@ pub(super) struct AuditQuery {
 /// The log only grows. It holds ids and names of actions, never a value of the data. `key` is null without authentication, from
 /// the command line and for what the service does by itself.
 #[utoipa::path(get, path = "/v1/audit-log", tag = "operation", params(AuditQuery),
-    responses((status = 200, body = Listing<AuditEntry>)))]
+    responses((status = 200, body = ListPage<AuditEntry>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    Query(query): Query<AuditQuery>,
-) -> Result<Json<Listing<AuditEntry>>, Problem> {
-    let named = |name: &str| Action::ALL.into_iter().find(|action| action.name() == name);
+    Authenticated(caller): Authenticated,
+    QueryParameters(query): QueryParameters<AuditQuery>,
+) -> Result<Json<ListPage<AuditEntry>>, Problem> {
+    let named = |name: &str| AuditAction::ALL.into_iter().find(|action| action.name() == name);
     let unknown = || {
-        let names = Action::ALL.map(Action::name).join(", ");
+        let names = AuditAction::ALL.map(AuditAction::name).join(", ");
         Problem::new(Kind::MalformedRequest, format!("action must be one of {names}"))
     };
     let action = query.action.as_deref().map(|name| named(name).ok_or_else(unknown)).transpose()?;
@@ -50,5 +50,5 @@ pub(super) async fn list(
     let filter = AuditFilter { since: query.since.map(|since| since.trunc_subsecs(6)), action };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.audit(&caller.tenant, filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, Ok)?))
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, Ok)?))
 }

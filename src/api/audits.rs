@@ -6,18 +6,19 @@ use axum::extract::State;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::access::Who;
-use super::extract::{Document, Id};
-use super::verifications::{Shelved, computed, refused, shelved};
+use super::access::Authenticated;
+use super::extract::{IdPath, JsonDocument};
+use super::verifications::{StoredParts, computed, refused, shelved};
 use super::{App, originals};
-use crate::engine::{self, Attacked};
+use crate::engine::{self, AttackReport};
 use crate::problem::Problem;
 use crate::spec::{self, Attack};
 
 /// Which attack is played, against which rule. It is read by hand, so that one answer names every fault.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "gives the schema its name")]
-pub(super) struct AuditRequest {
+#[schema(as = AuditRequest)]
+pub(super) struct AttackRequest {
     attack: String,
     rule: Option<String>,
 }
@@ -70,13 +71,13 @@ pub(super) struct AuditRequest {
 /// these. Where there are too many tuples to be counted, numbers are estimated from a sample, with their standard error. No rule
 /// bounds it: there is no breach.
 #[utoipa::path(post, path = "/v1/releases/{id}/audits", tag = "releases", params(("id" = Uuid, Path)),
-    request_body = AuditRequest, responses((status = 200, body = Attacked)))]
+    request_body = AttackRequest, responses((status = 200, body = AttackReport)))]
 pub(super) async fn create(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    Document(document): Document,
-) -> Result<Json<Attacked>, Problem> {
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    JsonDocument(document): JsonDocument,
+) -> Result<Json<AttackReport>, Problem> {
     let (attack, options, rule) = spec::read_audit(&document).map_err(Problem::of_faults)?;
     let _place = app.plans.take()?;
     if attack.uses_original() {
@@ -92,7 +93,7 @@ pub(super) async fn create(
             shelves.push(shelved(&app, &caller, earlier).await?.1);
         }
         let attacked = computed(move |control| {
-            let (joinable, _room) = Shelved::joinable(&shelves, control)?;
+            let (joinable, _room) = StoredParts::joinable(&shelves, control)?;
             joinable.attack(rule.as_deref(), control)
         });
         return attacked.await.map(Json);

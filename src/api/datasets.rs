@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
-use super::extract::{Id, Query};
-use super::listing::{self, Listing, Paging};
-use crate::jobs::{DatasetRecord, Desk, Overlap, ReleaseFilter, Share, problem_of};
+use super::access::Authenticated;
+use super::extract::{IdPath, QueryParameters};
+use super::listing::{self, ListPage, PageQuery};
+use crate::jobs::{AppService, DatasetRecord, OverlapShare, ReleaseFilter, SubjectOverlap, problem_of};
 use crate::microdata::ColumnProfile;
 use crate::problem::Problem;
-use crate::report::{Notice, Ratio};
+use crate::report::{ManifestRatio, SpecificationNotice};
 
 /// An uploaded table.
 #[derive(Serialize, ToSchema)]
@@ -41,7 +41,7 @@ pub(super) struct Dataset {
     overlaps: Vec<SeriesOverlap>,
     /// What cannot be told of its people; in the answer to the upload alone, where there is something. Plans repeat it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Notice>,
+    warnings: Vec<SpecificationNotice>,
 }
 
 /// People that another series speaks of too. Of several of its datasets the figures are those of the one that shares most.
@@ -52,10 +52,10 @@ struct SeriesOverlap {
     datasets: Vec<Uuid>,
     /// Rows of this dataset that the other has too, of those that were compared: of long tables a sample, of rows that differ from
     /// every other one in two attributes. Null where there are fewer than 1,000 such rows and the tables are not equal.
-    rows: Option<Ratio>,
+    rows: Option<ManifestRatio>,
     /// Record keys of this dataset that the other has too, of those that were compared: of long tables the lowest hashes. Null unless
     /// both have record keys.
-    record_keys: Option<Ratio>,
+    record_keys: Option<ManifestRatio>,
 }
 
 /// A column of an uploaded table.
@@ -68,24 +68,24 @@ struct DatasetColumn {
     distinct: Option<u64>,
     missing: u64,
     /// The share of the most frequent value.
-    top_share: Ratio,
+    top_share: ManifestRatio,
     /// Whether nearly every row has a value of its own.
     identifier: bool,
 }
 
 impl Dataset {
-    pub(super) fn of(desk: &Desk, record: DatasetRecord) -> Result<Self, Problem> {
+    pub(super) fn of(desk: &AppService, record: DatasetRecord) -> Result<Self, Problem> {
         let profiles = desk.profiles(&record)?;
         let column = |profile: ColumnProfile| DatasetColumn {
             name: profile.name,
             r#type: profile.kind,
             distinct: profile.distinct,
             missing: profile.missing,
-            top_share: Ratio { count: profile.top, of: record.rows },
+            top_share: ManifestRatio { count: profile.top, of: record.rows },
             identifier: profile.identifier,
         };
-        let ratio = |share: Share| Ratio { count: share.count, of: share.of };
-        let overlap = |overlap: Overlap| SeriesOverlap {
+        let ratio = |share: OverlapShare| ManifestRatio { count: share.count, of: share.of };
+        let overlap = |overlap: SubjectOverlap| SeriesOverlap {
             series: overlap.series,
             datasets: overlap.datasets,
             rows: overlap.rows.map(ratio),
@@ -111,7 +111,11 @@ impl Dataset {
     }
 
     /// A new one, with what cannot be told of its people.
-    pub(super) fn warned(desk: &Desk, record: DatasetRecord, warnings: Vec<Notice>) -> Result<Self, Problem> {
+    pub(super) fn warned(
+        desk: &AppService,
+        record: DatasetRecord,
+        warnings: Vec<SpecificationNotice>,
+    ) -> Result<Self, Problem> {
         Ok(Self { warnings, ..Self::of(desk, record)? })
     }
 }
@@ -119,16 +123,16 @@ impl Dataset {
 /// The datasets
 ///
 /// Newest first, in pages. Purged ones are listed too, with the time when they were purged.
-#[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(Paging),
-    responses((status = 200, body = Listing<Dataset>)))]
+#[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
+    responses((status = 200, body = ListPage<Dataset>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Listing<Dataset>>, Problem> {
+    Authenticated(caller): Authenticated,
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<Dataset>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
     let page = app.desk.store.datasets(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.desk, record))?))
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |record| Dataset::of(&app.desk, record))?))
 }
 
 /// One dataset, with the counts of its columns
@@ -136,7 +140,11 @@ pub(super) async fn list(
 /// The counts are of single columns: they are kept when the table is uploaded. A purged dataset is answered 410.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = Dataset)))]
-pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Dataset>, Problem> {
+pub(super) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<Dataset>, Problem> {
     Ok(Json(Dataset::of(&app.desk, app.desk.dataset(&caller, id).await?)?))
 }
 
@@ -159,7 +167,11 @@ pub(super) struct PurgeReceipt {
 /// Nothing more can be published from it. What was published stays, and keeps counting in the ledger.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = Uuid, Path)),
     responses((status = 200, body = PurgeReceipt)))]
-pub(super) async fn purge(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<PurgeReceipt>, Problem> {
+pub(super) async fn purge(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<PurgeReceipt>, Problem> {
     let store = &app.desk.store;
     let purged = app.desk.purge(&caller, id).await?;
     let key_destroyed = purged.wrapped_key.is_none();

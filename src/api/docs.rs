@@ -7,12 +7,12 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use super::gateway::Base;
+use super::gateway::LinkBase;
 
 /// The routes of both.
 pub(super) fn routes(document: Value) -> Router {
     let document = Arc::new(document);
-    let serve = move |base: Base| {
+    let serve = move |base: LinkBase| {
         let mut document = Value::clone(&document);
         if !base.as_str().is_empty() {
             document["servers"] = json!([{ "url": base.as_str() }]);

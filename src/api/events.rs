@@ -15,9 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
-use super::extract::Id;
-use super::gateway::Base;
+use super::access::Authenticated;
+use super::extract::IdPath;
+use super::gateway::LinkBase;
 use super::jobs::{Job, read};
 use crate::identity::Caller;
 use crate::jobs::{JobRecord, JobStatus};
@@ -36,9 +36,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
         (status = 200, description = "events", body = String, content_type = "text/event-stream")))]
 pub(super) async fn stream_events(
     State(app): State<App>,
-    Who(caller): Who,
-    base: Base,
-    Id(id): Id,
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    IdPath(id): IdPath,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let seen = match headers.get("last-event-id") {
@@ -60,7 +60,7 @@ struct Listener {
     _place: OwnedSemaphorePermit,
     app: App,
     caller: Caller,
-    base: Base,
+    base: LinkBase,
     id: Uuid,
     seen: Option<u64>,
     status: Option<JobStatus>,

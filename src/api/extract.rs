@@ -9,16 +9,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::intake::Pace;
-use super::places::Bounds;
+use super::intake::ReadDeadline;
+use super::places::ConcurrencyLimits;
 use super::{App, DRAINED_BYTES, DRAINED_FOR};
 use crate::problem::{Kind, Problem};
 use crate::spec::parse_json;
 
 /// An id in the path. A malformed one is a thing that does not exist.
-pub(super) struct Id(pub(super) Uuid);
+pub(super) struct IdPath(pub(super) Uuid);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for IdPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -34,9 +34,9 @@ fn parse(id: &str) -> Option<Uuid> {
 }
 
 /// A name in the path, which is still to be judged. What cannot even be decoded is a thing that does not exist.
-pub(super) struct Name(pub(super) String);
+pub(super) struct NamePath(pub(super) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Name {
+impl<S: Send + Sync> FromRequestParts<S> for NamePath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -84,9 +84,9 @@ pub(super) fn no_such_part() -> Problem {
 }
 
 /// Query parameters; unknown ones are refused.
-pub(super) struct Query<T>(pub(super) T);
+pub(super) struct QueryParameters<T>(pub(super) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParameters<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -105,9 +105,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 }
 
 /// A JSON document of any shape.
-pub(super) struct Document(pub(super) Value);
+pub(super) struct JsonDocument(pub(super) Value);
 
-impl FromRequest<App> for Document {
+impl FromRequest<App> for JsonDocument {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
@@ -139,15 +139,15 @@ impl FromRequest<App> for DocumentOrCsv {
             _ if !is_json(request.headers()) => {
                 Err(Problem::new(Kind::UnsupportedMediaType, "send application/json or text/csv"))
             }
-            _ => Document::from_request(request, app).await.map(|Document(document)| Self::Document(document)),
+            _ => JsonDocument::from_request(request, app).await.map(|JsonDocument(document)| Self::Document(document)),
         }
     }
 }
 
-async fn document_bytes(body: Body, bounds: &Bounds) -> Result<Vec<u8>, Problem> {
+async fn document_bytes(body: Body, bounds: &ConcurrencyLimits) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut body = body.into_data_stream();
-    let (mut pace, limit) = (Pace::new(bounds.idle, bounds.upload), bounds.max_document_bytes);
+    let (mut pace, limit) = (ReadDeadline::new(bounds.idle, bounds.upload), bounds.max_document_bytes);
     while let Some(piece) = pace.next(&mut body).await? {
         let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
         let found = bytes.len() + piece.len();

@@ -1,7 +1,7 @@
 //! What stands before the service: a prefix of all its paths, and what a gateway says of the caller when it is trusted.
 //!
 //! Handlers know neither. The prefix is taken off before a route is looked for and put before every `Location` afterwards;
-//! links inside documents are made with [`Base`].
+//! links inside documents are made with [`LinkBase`].
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -76,7 +76,7 @@ impl Gateway {
                 request.extensions_mut().insert(caller);
                 match gateway.inner(request.uri()) {
                     Some(uri) => *request.uri_mut() = uri,
-                    None => drop(request.extensions_mut().insert(Outside)),
+                    None => drop(request.extensions_mut().insert(PrefixMismatch)),
                 }
                 let Ok(mut response) = routes.oneshot(request).await;
                 base.locate(&mut response);
@@ -87,11 +87,11 @@ impl Gateway {
     }
 
     /// Where the public finds what this process has at `/`.
-    fn base(&self, headers: &HeaderMap) -> Base {
+    fn base(&self, headers: &HeaderMap) -> LinkBase {
         let stripped = self.said(headers, "x-forwarded-prefix").and_then(|text| Prefix::parse(text).ok());
         match stripped {
-            Some(Prefix(stripped)) => Base(format!("{stripped}{}", self.prefix.0).into()),
-            None => Base(Arc::clone(&self.prefix.0)),
+            Some(Prefix(stripped)) => LinkBase(format!("{stripped}{}", self.prefix.0).into()),
+            None => LinkBase(Arc::clone(&self.prefix.0)),
         }
     }
 
@@ -136,9 +136,9 @@ impl Gateway {
 
 /// What is before the paths of this service in links: empty, or like `/guardian`.
 #[derive(Clone, Debug)]
-pub(super) struct Base(Arc<str>);
+pub(super) struct LinkBase(Arc<str>);
 
-impl Base {
+impl LinkBase {
     /// What stands before a path.
     pub(super) fn as_str(&self) -> &str {
         &self.0
@@ -156,13 +156,13 @@ impl Base {
     }
 }
 
-impl fmt::Display for Base {
+impl fmt::Display for LinkBase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Base {
+impl<S: Send + Sync> FromRequestParts<S> for LinkBase {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -176,11 +176,11 @@ pub(super) struct ClientAddress(pub(super) Option<IpAddr>);
 
 /// The path does not have the prefix.
 #[derive(Clone)]
-struct Outside;
+struct PrefixMismatch;
 
 /// Answers paths without the prefix as paths that do not exist.
 pub(super) async fn inside(request: Request, next: Next) -> Response {
-    if request.extensions().get::<Outside>().is_some() {
+    if request.extensions().get::<PrefixMismatch>().is_some() {
         return super::no_such_path().into_response();
     }
     next.run(request).await

@@ -13,7 +13,7 @@ use crate::problem::{Kind, Problem};
 
 /// From where requests are served.
 #[derive(Clone)]
-pub(super) struct Served {
+pub(super) struct OriginPolicy {
     /// Under any `Host` name: callers prove themselves with keys.
     pub(super) any_host: bool,
     /// What stands before the service.
@@ -21,7 +21,7 @@ pub(super) struct Served {
 }
 
 /// Refuses other `Host` names and foreign origins.
-pub(super) async fn from_where(State(served): State<Served>, request: Request, next: Next) -> Response {
+pub(super) async fn from_where(State(served): State<OriginPolicy>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(ToString::to_string);
     match judge(&served, authority.as_deref(), request.headers()) {
         Err(problem) => problem.into_response(),
@@ -29,7 +29,7 @@ pub(super) async fn from_where(State(served): State<Served>, request: Request, n
     }
 }
 
-fn judge(served: &Served, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
+fn judge(served: &OriginPolicy, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).or(authority).unwrap_or_default();
     // of two names another that reads the request may believe the other
@@ -73,8 +73,8 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn served(any_host: bool, trusted: bool) -> Served {
-        Served { any_host, gateway: Gateway { trusted, ..Gateway::default() } }
+    fn served(any_host: bool, trusted: bool) -> OriginPolicy {
+        OriginPolicy { any_host, gateway: Gateway { trusted, ..Gateway::default() } }
     }
 
     #[test]

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::access::Who;
-use super::extract::{ColumnPath, Id, Query};
-use super::listing::{self, Listing, Paging};
-use crate::engine::Profile;
+use super::access::Authenticated;
+use super::extract::{ColumnPath, IdPath, QueryParameters};
+use super::listing::{self, ListPage, PageQuery};
+use crate::engine::DependencyProfile;
 use crate::jobs::ValueCount;
 use crate::problem::{Kind, Problem};
 
@@ -27,13 +27,13 @@ pub(super) struct Columns {
 /// At most 64 columns at once. Suggested roles are guesses from counts: what is sensitive, people decide. Associations of tables
 /// above 100,000 rows are computed on so many rows, taken from all over the table. Every answer is in the audit log.
 #[utoipa::path(get, path = "/v1/datasets/{id}/profile", tag = "datasets", params(("id" = Uuid, Path), Columns),
-    responses((status = 200, body = Profile)))]
+    responses((status = 200, body = DependencyProfile)))]
 pub(super) async fn profile(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    Query(asked): Query<Columns>,
-) -> Result<Json<Profile>, Problem> {
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    QueryParameters(asked): QueryParameters<Columns>,
+) -> Result<Json<DependencyProfile>, Problem> {
     let _place = app.plans.take()?;
     let names: Option<Vec<String>> = asked.columns.map(|names| names.split(',').map(str::to_owned).collect());
     app.desk.profile(&caller, id, names.as_deref()).await.map(Json)
@@ -52,13 +52,13 @@ pub(super) struct ColumnValue {
 ///
 /// The most frequent first, those of equal frequency in their order. This is data: every answer is in the audit log.
 #[utoipa::path(get, path = "/v1/datasets/{id}/attributes/{name}/values", tag = "datasets",
-    params(("id" = Uuid, Path), ("name" = String, Path), Paging), responses((status = 200, body = Listing<ColumnValue>)))]
+    params(("id" = Uuid, Path), ("name" = String, Path), PageQuery), responses((status = 200, body = ListPage<ColumnValue>)))]
 pub(super) async fn values(
     State(app): State<App>,
-    Who(caller): Who,
+    Authenticated(caller): Authenticated,
     ColumnPath { dataset, name }: ColumnPath,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Listing<ColumnValue>>, Problem> {
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<ColumnValue>>, Problem> {
     let _place = app.plans.take()?;
     let limit = listing::limit(paging.limit)? as usize;
     let skip = match paging.cursor.as_deref() {
@@ -71,5 +71,5 @@ pub(super) async fn values(
     let (values, more) = app.desk.values(&caller, dataset, &name, (skip, limit)).await?;
     let item = |ValueCount { value, count }: ValueCount| ColumnValue { value, count };
     let next = more.then(|| (skip + limit).to_string());
-    Ok(Json(Listing { items: values.into_iter().map(item).collect(), next }))
+    Ok(Json(ListPage { items: values.into_iter().map(item).collect(), next }))
 }

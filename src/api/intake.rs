@@ -14,36 +14,40 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::DRAINED_BYTES;
-use crate::microdata::formats::{Encoding, LimitExceeded};
+use crate::microdata::formats::{Encoding, LimitExceededError};
 use crate::problem::{Kind, Problem};
 
 /// What flows to the parsing thread. The end is stated: a channel that merely closes is a cut upload.
-enum Flow {
+enum BodyMessage {
     Bytes(Bytes),
     Broken,
     End,
 }
 
 /// The async end of an intake.
-pub(super) struct Feeder(mpsc::Sender<Flow>);
+pub(super) struct BodySender(mpsc::Sender<BodyMessage>);
 
-impl Feeder {
+impl BodySender {
     /// Sends all pieces on, as far as they come at a pace. What nobody listens to is read for a while, and counts as broken off
     /// when there is more.
-    pub(super) async fn feed<E>(&self, mut body: impl Stream<Item = Result<Bytes, E>> + Unpin, pace: &mut Pace) -> Fed {
+    pub(super) async fn feed<E>(
+        &self,
+        mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        pace: &mut ReadDeadline,
+    ) -> BodyEnd {
         let mut drained = 0;
         loop {
             let piece = match pace.next(&mut body).await {
                 Ok(Some(Ok(piece))) => piece,
-                Ok(Some(Err(_))) => return Fed::Broken,
-                Ok(None) => return Fed::Whole,
-                Err(problem) => return Fed::Late(problem),
+                Ok(Some(Err(_))) => return BodyEnd::Broken,
+                Ok(None) => return BodyEnd::Whole,
+                Err(problem) => return BodyEnd::Late(problem),
             };
             let len = piece.len();
-            if self.0.send(Flow::Bytes(piece)).await.is_err() {
+            if self.0.send(BodyMessage::Bytes(piece)).await.is_err() {
                 drained += len;
                 if drained > DRAINED_BYTES {
-                    return Fed::Broken;
+                    return BodyEnd::Broken;
                 }
             }
         }
@@ -52,12 +56,12 @@ impl Feeder {
     /// States how it ended.
     pub(super) async fn end(self, complete: bool) {
         // a receiver that has given up need not know
-        let _ = self.0.send(if complete { Flow::End } else { Flow::Broken }).await;
+        let _ = self.0.send(if complete { BodyMessage::End } else { BodyMessage::Broken }).await;
     }
 }
 
 /// How a body ended.
-pub(super) enum Fed {
+pub(super) enum BodyEnd {
     /// With its last byte.
     Whole,
     /// It broke off, or nobody wanted more of it.
@@ -70,7 +74,7 @@ pub(super) enum Fed {
 const PORTION: usize = 16 << 10;
 
 /// The pace at which a body must come. Only the waiting for the client counts, not that for the store.
-pub(super) struct Pace {
+pub(super) struct ReadDeadline {
     idle: Duration,
     /// For the whole body.
     within: Duration,
@@ -79,7 +83,7 @@ pub(super) struct Pace {
     portion: usize,
 }
 
-impl Pace {
+impl ReadDeadline {
     /// A portion in every `idle`, all within `within`.
     pub(super) fn new(idle: Duration, within: Duration) -> Self {
         Self { idle, within, until: Instant::now() + within, waited: Duration::ZERO, portion: 0 }
@@ -126,24 +130,24 @@ impl Pace {
 }
 
 /// A way for a body to a blocking thread: where it is fed, what was received so far, and where it is read.
-pub(super) fn intake(limit: u64, hashed: bool) -> (Feeder, SharedMeter, BodyReader) {
+pub(super) fn intake(limit: u64, hashed: bool) -> (BodySender, SharedByteCounter, BodyReader) {
     let (sender, receiver) = mpsc::channel(4);
-    let meter = SharedMeter(Arc::new(Mutex::new(Meter { bytes: 0, hash: hashed.then(Sha256::new) })));
+    let meter = SharedByteCounter(Arc::new(Mutex::new(ByteCounter { bytes: 0, hash: hashed.then(Sha256::new) })));
     let reader = BodyReader { receiver, current: Bytes::new(), ended: false, meter: meter.clone(), limit };
-    (Feeder(sender), meter, reader)
+    (BodySender(sender), meter, reader)
 }
 
-struct Meter {
+struct ByteCounter {
     bytes: u64,
     hash: Option<Sha256>,
 }
 
 /// What was received so far.
 #[derive(Clone)]
-pub(super) struct SharedMeter(Arc<Mutex<Meter>>);
+pub(super) struct SharedByteCounter(Arc<Mutex<ByteCounter>>);
 
-impl SharedMeter {
-    fn lock(&self) -> MutexGuard<'_, Meter> {
+impl SharedByteCounter {
+    fn lock(&self) -> MutexGuard<'_, ByteCounter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,10 +172,10 @@ impl SharedMeter {
 
 /// The body on the parsing thread.
 pub(super) struct BodyReader {
-    receiver: mpsc::Receiver<Flow>,
+    receiver: mpsc::Receiver<BodyMessage>,
     current: Bytes,
     ended: bool,
-    meter: SharedMeter,
+    meter: SharedByteCounter,
     limit: u64,
 }
 
@@ -179,12 +183,12 @@ impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() && !self.ended {
             match self.receiver.blocking_recv() {
-                Some(Flow::Bytes(bytes)) => {
+                Some(BodyMessage::Bytes(bytes)) => {
                     let mut meter = self.meter.lock();
                     meter.bytes += bytes.len() as u64;
                     if meter.bytes > self.limit {
                         let found = meter.bytes;
-                        return Err(io::Error::other(LimitExceeded {
+                        return Err(io::Error::other(LimitExceededError {
                             what: "bytes of the body",
                             limit: self.limit,
                             found,
@@ -195,8 +199,8 @@ impl Read for BodyReader {
                     }
                     self.current = bytes;
                 }
-                Some(Flow::End) => self.ended = true,
-                Some(Flow::Broken) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some(BodyMessage::End) => self.ended = true,
+                Some(BodyMessage::Broken) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
         let len = buffer.len().min(self.current.len());

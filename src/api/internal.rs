@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::access::Who;
-use super::extract::Id;
+use super::access::Authenticated;
+use super::extract::IdPath;
 use super::{App, releases};
 use crate::problem::Problem;
 use crate::report::InternalReport;
@@ -16,7 +16,11 @@ use crate::report::InternalReport;
 /// with the release. Every reading is in the audit log.
 #[utoipa::path(get, path = "/v1/releases/{id}/internal-report", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = InternalReport)))]
-pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<InternalReport>, Problem> {
+pub(super) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<InternalReport>, Problem> {
     let (release, _) = releases::read(&app, &caller, id).await?;
     app.desk.internal_report(&caller, &release).await.map(Json)
 }

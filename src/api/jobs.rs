@@ -12,10 +12,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
-use super::extract::{Document, Id, Query, idempotency_key};
-use super::gateway::Base;
-use super::listing::{self, Listing};
+use super::access::Authenticated;
+use super::extract::{IdPath, JsonDocument, QueryParameters, idempotency_key};
+use super::gateway::LinkBase;
+use super::listing::{self, ListPage};
 use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
 use crate::jobs::{JobFilter, JobRecord, JobStatus, problem_of};
@@ -70,7 +70,7 @@ struct JobLinks {
 
 impl Job {
     /// The job as a caller may see it: without counts of the data unless the key opens these.
-    pub(super) fn seen_by(caller: &Caller, base: &Base, record: JobRecord) -> Self {
+    pub(super) fn seen_by(caller: &Caller, base: &LinkBase, record: JobRecord) -> Self {
         let links = JobLinks {
             this: format!("{base}/v1/jobs/{}", record.id),
             events: format!("{base}/v1/jobs/{}/events", record.id),
@@ -159,7 +159,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(caller: &Caller, base: &Base, status: StatusCode, job: JobRecord) -> Located {
+fn located(caller: &Caller, base: &LinkBase, status: StatusCode, job: JobRecord) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
     (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, base, job)))
 }
@@ -179,11 +179,11 @@ fn located(caller: &Caller, base: &Base, status: StatusCode, job: JobRecord) -> 
         (status = 200, description = "ended while the caller waited", body = Job, headers(("Location" = String)))))]
 pub(super) async fn submit(
     State(app): State<App>,
-    Who(caller): Who,
-    base: Base,
-    Query(wait): Query<Wait>,
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    QueryParameters(wait): QueryParameters<Wait>,
     headers: HeaderMap,
-    Document(document): Document,
+    JsonDocument(document): JsonDocument,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
     let job = app.desk.submit_once(&caller, document, idempotency_key(&headers)?).await;
@@ -227,19 +227,19 @@ pub(super) struct JobQuery {
 ///
 /// Newest first, in pages. Jobs that have ended stay in the list.
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
-    responses((status = 200, body = Listing<Job>)))]
+    responses((status = 200, body = ListPage<Job>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    base: Base,
-    Query(query): Query<JobQuery>,
-) -> Result<Json<Listing<Job>>, Problem> {
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    QueryParameters(query): QueryParameters<JobQuery>,
+) -> Result<Json<ListPage<Job>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "status is none that a job can have");
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = listing::cursor(query.cursor.as_deref())?;
     let page = app.desk.store.jobs(&caller.tenant, &filter, cursor, listing::limit(query.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
 }
 
 /// One job
@@ -249,10 +249,10 @@ pub(super) async fn list(
     responses((status = 200, body = Job)))]
 pub(super) async fn get(
     State(app): State<App>,
-    Who(caller): Who,
-    base: Base,
-    Id(id): Id,
-    Query(wait): Query<Wait>,
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    IdPath(id): IdPath,
+    QueryParameters(wait): QueryParameters<Wait>,
 ) -> Result<Json<Job>, Problem> {
     Ok(Json(Job::seen_by(&caller, &base, read_after(&app, &caller, id, wait.duration()?).await?)))
 }
@@ -266,9 +266,9 @@ pub(super) async fn get(
         (status = 202, description = "asked to stop", body = Job, headers(("Location" = String)))))]
 pub(super) async fn cancel(
     State(app): State<App>,
-    Who(caller): Who,
-    base: Base,
-    Id(id): Id,
+    Authenticated(caller): Authenticated,
+    base: LinkBase,
+    IdPath(id): IdPath,
 ) -> Result<Located, Problem> {
     app.desk.cancel(&caller, id).await?;
     Ok(located(&caller, &base, StatusCode::ACCEPTED, read(&app, &caller, id).await?))

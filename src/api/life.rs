@@ -6,12 +6,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::access::Who;
-use super::extract::{Document, Id};
-use super::listing::Listing;
+use super::access::Authenticated;
+use super::extract::{IdPath, JsonDocument};
+use super::listing::ListPage;
 use super::{App, releases};
 use crate::identity::Caller;
-use crate::jobs::{Act, ReleaseEvent};
+use crate::jobs::{ReleaseAction, ReleaseEvent};
 use crate::problem::{Kind, Problem};
 use crate::report::Manifest;
 
@@ -28,8 +28,8 @@ async fn act(
     app: &App,
     caller: &Caller,
     id: Uuid,
-    act: Act,
-    Document(document): Document,
+    act: ReleaseAction,
+    JsonDocument(document): JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
     let malformed =
         || Problem::new(Kind::MalformedBody, "send {\"reason\": \"…\"}, a text of 1 to 500 characters, alone");
@@ -48,11 +48,11 @@ async fn act(
         (status = 200, body = Manifest)))]
 pub(super) async fn approve(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    document: Document,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, Act::Approve, document).await
+    act(&app, &caller, id, ReleaseAction::Approve, document).await
 }
 
 /// Gives up a held release
@@ -64,11 +64,11 @@ pub(super) async fn approve(
         (status = 200, body = Manifest)))]
 pub(super) async fn reject(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    document: Document,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, Act::Reject, document).await
+    act(&app, &caller, id, ReleaseAction::Reject, document).await
 }
 
 /// Ends the serving of a published release
@@ -80,22 +80,22 @@ pub(super) async fn reject(
         (status = 200, body = Manifest)))]
 pub(super) async fn withdraw(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    document: Document,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    document: JsonDocument,
 ) -> Result<Json<Manifest>, Problem> {
-    act(&app, &caller, id, Act::Withdraw, document).await
+    act(&app, &caller, id, ReleaseAction::Withdraw, document).await
 }
 
 /// What became of a release, oldest first
 ///
 /// Each change of its status, with the reason and the key; also of a release that is rejected or withdrawn.
 #[utoipa::path(get, path = "/v1/releases/{id}/history", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Listing<ReleaseEvent>)))]
+    responses((status = 200, body = ListPage<ReleaseEvent>)))]
 pub(super) async fn history(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-) -> Result<Json<Listing<ReleaseEvent>>, Problem> {
-    Ok(Json(Listing { items: app.desk.history(&caller, id).await?, next: None }))
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<ListPage<ReleaseEvent>>, Problem> {
+    Ok(Json(ListPage { items: app.desk.history(&caller, id).await?, next: None }))
 }

@@ -11,9 +11,9 @@ use futures_util::{Stream, stream};
 use super::listing;
 use super::parts::{Format, PartQuery, chunk_at, etag, foreign, known, tell, unchanged};
 use super::places::held;
-use super::stream::{Place, blocking, cut, fault, unpacked};
+use super::stream::{PartPosition, blocking, cut, fault, unpacked};
 use super::{App, releases};
-use crate::engine::{Linker, NotLinked, bucket_labels, linked_part};
+use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
 use crate::identity::Caller;
 use crate::jobs::{ReleaseRecord, StoreError, decompress, problem_of};
 use crate::microdata::formats::DecimalScales;
@@ -59,7 +59,7 @@ pub(super) async fn get(
     let scales = scales(app, &release, &table, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| fault(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
-    let view = View::of(app, &release, &table, 1).map_err(|error| fault(&error))?;
+    let view = LinkedViewStream::of(app, &release, &table, 1).map_err(|error| fault(&error))?;
     let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
     let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
     let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
@@ -74,12 +74,14 @@ fn synthetic(mut response: Response) -> Response {
     response
 }
 
-fn refused(why: NotLinked) -> Problem {
+fn refused(why: LinkedViewError) -> Problem {
     let detail = match why {
-        NotLinked::Whole => "the table is not tied by bucket: its rows are whole tuples, read them as they are",
-        NotLinked::NotTuples => "the rows of a part are not tuples of the original, and cannot be put beside others",
-        NotLinked::Single => "the table has one attribute: there is nothing to put beside it",
-        NotLinked::Circle => {
+        LinkedViewError::Whole => "the table is not tied by bucket: its rows are whole tuples, read them as they are",
+        LinkedViewError::NotTuples => {
+            "the rows of a part are not tuples of the original, and cannot be put beside others"
+        }
+        LinkedViewError::Single => "the table has one attribute: there is nothing to put beside it",
+        LinkedViewError::Circle => {
             "the parts of the table share attributes in a circle: rows that agree cannot be drawn part after part"
         }
     };
@@ -87,21 +89,21 @@ fn refused(why: NotLinked) -> Problem {
 }
 
 /// A view under way.
-struct View {
+struct LinkedViewStream {
     app: App,
     release: ReleaseRecord,
-    places: Vec<Place>,
-    linker: Linker,
+    places: Vec<PartPosition>,
+    linker: BucketJoiner,
     done: bool,
 }
 
-impl View {
+impl LinkedViewStream {
     fn of(app: &App, release: &ReleaseRecord, table: &ManifestTable, from: u32) -> io::Result<Self> {
         Ok(Self {
             app: app.clone(),
             release: release.clone(),
-            places: table.parts.iter().map(Place::begin).collect(),
-            linker: Linker::new(table, from)?,
+            places: table.parts.iter().map(PartPosition::begin).collect(),
+            linker: BucketJoiner::new(table, from)?,
             done: false,
         })
     }
@@ -135,7 +137,7 @@ impl View {
 }
 
 /// The view in a format, as it comes.
-fn rendered(view: View, rendering: Rendering) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
+fn rendered(view: LinkedViewStream, rendering: Rendering) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
     stream::try_unfold((view, Some(rendering)), |(mut view, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
@@ -172,7 +174,7 @@ async fn scales(
     format: PartFormat,
 ) -> Result<Option<DecimalScales>, Problem> {
     let Some(mut scales) = crate::report::scales(part, format) else { return Ok(None) };
-    let mut view = View::of(app, release, table, 1).map_err(|error| fault(&error))?;
+    let mut view = LinkedViewStream::of(app, release, table, 1).map_err(|error| fault(&error))?;
     let mut first = true;
     loop {
         let rows;
@@ -203,7 +205,7 @@ async fn page(
         return Err(foreign());
     }
     let (begin, from) = begins(app, release, table, first).await?;
-    let mut view = View::of(app, release, table, from).map_err(|error| fault(&error))?;
+    let mut view = LinkedViewStream::of(app, release, table, from).map_err(|error| fault(&error))?;
     // what stands before the bucket is not fetched
     for (place, of) in view.places.iter_mut().zip(&table.parts) {
         place.skip_to(&chunk_at(app, release, of, begin).await?);

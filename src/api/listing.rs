@@ -11,7 +11,8 @@ const MAX_LIMIT: u32 = 1000;
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Listing<T> {
+#[schema(as = Listing)]
+pub(super) struct ListPage<T> {
     /// The items.
     pub(super) items: Vec<T>,
     /// Gives the next page as `cursor`; null at the end.
@@ -22,7 +23,7 @@ pub(super) struct Listing<T> {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Paging {
+pub(super) struct PageQuery {
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: Option<u32>,
@@ -45,7 +46,7 @@ pub(super) fn cursor(asked: Option<&str>) -> Result<Option<Cursor>, Problem> {
     asked.map(parse).transpose()
 }
 
-impl<T> Listing<T> {
+impl<T> ListPage<T> {
     pub(super) fn of<R>(page: Page<R>, item: impl Fn(R) -> Result<T, Problem>) -> Result<Self, Problem> {
         let next = page.next.map(|cursor| cursor.to_string());
         Ok(Self { items: page.items.into_iter().map(item).collect::<Result<_, _>>()?, next })

@@ -49,16 +49,16 @@ use axum::middleware;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
-use crate::jobs::Desk;
-use crate::microdata::formats::Limits;
+use crate::jobs::AppService;
+use crate::microdata::formats::IngestLimits;
 use crate::problem::{Kind, Problem};
 
-pub use access::Accepts;
+pub use access::AuthMethods;
 pub use aside::aside;
 pub use gateway::{Gateway, Prefix};
 pub use health::Readiness;
 pub use openapi::document as openapi_document;
-pub use places::{Bounds, Places};
+pub use places::{ConcurrencyLimit, ConcurrencyLimits};
 
 /// After a refusal so much of the body is still read, and for so long, so that the client gets to see the answer.
 const DRAINED_BYTES: usize = 64 << 20;
@@ -68,21 +68,21 @@ const DRAINED_FOR: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct App {
     /// Where callers are served.
-    pub desk: Desk,
+    pub desk: AppService,
     /// What uploads may hold.
-    pub limits: Limits,
+    pub limits: IngestLimits,
     /// The folder for uploads that are read from their end; what is put there has no name.
     pub spool: Arc<Path>,
     /// The most bytes of an upload's body.
     pub max_upload_bytes: u64,
     /// Bounds uploads under way.
-    pub uploads: Places,
+    pub uploads: ConcurrencyLimit,
     /// Bounds plans, and documents of queries, under way.
-    pub plans: Places,
+    pub plans: ConcurrencyLimit,
     /// Bounds requests of every kind.
-    pub bounds: Bounds,
+    pub bounds: ConcurrencyLimits,
     /// What callers prove themselves with.
-    pub accepts: Accepts,
+    pub accepts: AuthMethods,
     /// Whether requests can be served.
     pub readiness: Readiness,
     /// What stands before the service.
@@ -96,7 +96,7 @@ pub fn router(app: App) -> Router {
     // a document that cannot be written is served as null; the committed copy shows that this one can
     let document = openapi::completed(&document).unwrap_or_default();
     let gateway = app.gateway.clone();
-    let guarded = guard::Served { any_host: app.accepts.something(), gateway: gateway.clone() };
+    let guarded = guard::OriginPolicy { any_host: app.accepts.something(), gateway: gateway.clone() };
     let routes = routes
         .layer(middleware::from_fn_with_state(app.clone(), access::authorized))
         .with_state(app)

@@ -11,7 +11,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::access::{Access, access, either};
+use super::access::{RouteAccess, access, either};
 use super::{
     App, analyses, archive, audit_log, audits, datasets, events, health, inspect, internal, jobs, life, parts, plans,
     policies, queries, releases, series, taxonomies, upload, verifications,
@@ -53,14 +53,14 @@ struct Description;
 /// Every route with its description.
 pub(super) fn routes() -> OpenApiRouter<App> {
     let mut routes = described();
-    Keys.modify(routes.get_openapi_mut());
+    SecurityScopes.modify(routes.get_openapi_mut());
     routes
 }
 
 /// Says of every operation which scope it needs, from the table that the service goes by.
-struct Keys;
+struct SecurityScopes;
 
-impl Modify for Keys {
+impl Modify for SecurityScopes {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -76,7 +76,7 @@ impl Modify for Keys {
             ];
             for (method, operation) in operations {
                 let asked = access(method, path);
-                let scopes = asked.as_ref().map(Access::scopes).unwrap_or_default();
+                let scopes = asked.as_ref().map(RouteAccess::scopes).unwrap_or_default();
                 if let (Some(operation), false) = (operation, scopes.is_empty()) {
                     let needs = format!("the key has not the scope {}", either(scopes, "`"));
                     let requirement = |scope: &Scope| SecurityRequirement::new("key", [scope.name()]);

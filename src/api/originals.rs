@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::verifications::{Shelved, computed, refused, shelved};
+use super::verifications::{StoredParts, computed, refused, shelved};
 use super::{App, releases};
-use crate::engine::{self, Attacked};
+use crate::engine::{self, AttackReport};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Kind, Problem};
 use crate::spec::Attack;
@@ -18,7 +18,7 @@ pub(super) async fn attack(
     caller: &Caller,
     id: Uuid,
     (attack, rule): (Attack, Option<String>),
-) -> Result<Attacked, Problem> {
+) -> Result<AttackReport, Problem> {
     must_see(caller, "the original")?;
     let (release, _) = releases::read(app, caller, id).await?;
     let original = app.desk.original(caller, &release).await?;
@@ -46,7 +46,7 @@ pub(super) async fn attack(
 ///
 /// # Errors
 /// `forbidden` without the scope, `gone` where a release or the rows of a table are, or what stops the attack.
-pub(super) async fn join(app: &App, caller: &Caller, id: Uuid, rule: Option<String>) -> Result<Attacked, Problem> {
+pub(super) async fn join(app: &App, caller: &Caller, id: Uuid, rule: Option<String>) -> Result<AttackReport, Problem> {
     must_see(caller, "the rows of tables that were entered")?;
     let (release, manifest) = releases::read(app, caller, id).await?;
     let ids = |texts: Vec<String>| texts.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect::<Vec<Uuid>>();
@@ -57,7 +57,7 @@ pub(super) async fn join(app: &App, caller: &Caller, id: Uuid, rule: Option<Stri
         shelves.push(shelved(app, caller, earlier).await?.1);
     }
     let attacked = computed(move |control| {
-        let (mut joinable, _room) = Shelved::joinable(&shelves, control)?;
+        let (mut joinable, _room) = StoredParts::joinable(&shelves, control)?;
         let (tables, _held) = rows.read(control)?;
         tables.into_iter().try_for_each(|table| joinable.add_entered(table))?;
         joinable.attack(rule.as_deref(), control)

@@ -7,9 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::accept::{Offer, negotiate};
-use super::access::Who;
-use super::extract::{PartPath, Query, no_such_part};
+use super::accept::{MediaOffer, negotiate};
+use super::access::Authenticated;
+use super::extract::{PartPath, QueryParameters, no_such_part};
 use super::linked;
 use super::listing;
 use super::places::held;
@@ -17,7 +17,7 @@ use super::stream::{self, fault, unpacked};
 use super::{App, releases};
 use crate::jobs::{PartChunkRecord, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
-use crate::report::{CountsPage, ForeignCursor, ManifestPart, PartFormat, PartRows, Rendering, counted};
+use crate::report::{CountsPage, ManifestPart, PartFormat, PartRows, Rendering, RowCursorError, counted};
 
 /// How to give the rows.
 #[derive(Deserialize, IntoParams)]
@@ -59,7 +59,7 @@ pub(super) enum Format {
 }
 
 /// The formats: parameter, which is also the end of a file's name, and media type. The first is served when none is asked for.
-const FORMATS: [Offer<Format>; 5] = [
+const FORMATS: [MediaOffer<Format>; 5] = [
     ("csv", "text/csv", Format::Streamed(PartFormat::Csv)),
     ("json", "application/json", Format::Json),
     ("ndjson", "application/x-ndjson", Format::Streamed(PartFormat::Ndjson)),
@@ -91,9 +91,9 @@ const FORMATS: [Offer<Format>; 5] = [
         (status = 304, description = "the part has the ETag that If-None-Match names")))]
 pub(super) async fn get(
     State(app): State<App>,
-    Who(caller): Who,
+    Authenticated(caller): Authenticated,
     PartPath { release, table, part }: PartPath,
-    Query(query): Query<PartQuery>,
+    QueryParameters(query): QueryParameters<PartQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (suffix, media_type, format) = negotiated(query.format.as_deref(), &headers)?;
@@ -181,7 +181,7 @@ pub(super) fn tell<const N: usize>(response: &mut Response, stated: [(HeaderName
 }
 
 /// The format asked for.
-fn negotiated(parameter: Option<&str>, headers: &HeaderMap) -> Result<Offer<Format>, Problem> {
+fn negotiated(parameter: Option<&str>, headers: &HeaderMap) -> Result<MediaOffer<Format>, Problem> {
     let unacceptable = || Problem::new(Kind::NotAcceptable, "parts are served as csv, ndjson, json, parquet and arrow");
     negotiate(&FORMATS, parameter, headers).ok_or_else(unacceptable)
 }
@@ -265,7 +265,7 @@ async fn counts_page(
         let found = chunk_at(app, release, part, row).await?;
         let csv = unpacked(&found).map_err(|error| problem_of(&error))?;
         let looked = page.chunk(&csv, found.first_row).map_err(|error| fault(&error))?;
-        looked.map_err(|ForeignCursor| foreign())?;
+        looked.map_err(|RowCursorError| foreign())?;
     }
     let (csv, written, next) = page.finish();
     let rows = PartRows::new(&shown);

@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// So many places for requests of a kind. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ConcurrencyLimit {
     what: &'static str,
     limit: u32,
     free: Arc<Semaphore>,
 }
 
-impl Places {
+impl ConcurrencyLimit {
     /// Places for `limit` requests; `what` names them in problems.
     #[must_use]
     pub fn new(what: &'static str, limit: u32) -> Self {
@@ -61,13 +61,13 @@ impl Places {
 
 /// What bounds requests of every kind.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub struct ConcurrencyLimits {
     /// Requests under way, until their answers have been taken.
-    pub requests: Places,
+    pub requests: ConcurrencyLimit,
     /// Callers who wait for jobs.
-    pub waiting: Places,
+    pub waiting: ConcurrencyLimit,
     /// Downloads of parts and archives.
-    pub downloads: Places,
+    pub downloads: ConcurrencyLimit,
     /// The most bytes of a JSON document.
     pub max_document_bytes: usize,
     /// In how long a body must get on.
@@ -77,7 +77,7 @@ pub struct Bounds {
 }
 
 /// Lets a request in when there is a place for it, which it has until its answer has been taken to the end.
-pub(super) async fn admitted(State(places): State<Places>, request: Request, next: Next) -> Response {
+pub(super) async fn admitted(State(places): State<ConcurrencyLimit>, request: Request, next: Next) -> Response {
     // who looks after the service must see how it is also when it is full
     if matches!(request.uri().path(), "/healthz" | "/readyz") {
         return next.run(request).await;
@@ -93,15 +93,15 @@ pub(super) async fn admitted(State(places): State<Places>, request: Request, nex
 
 /// An answer that has a place until it has been taken to the end, or its client has gone.
 pub(super) fn held(response: Response, place: OwnedSemaphorePermit) -> Response {
-    response.map(|body| Body::new(Held { body, _place: place }))
+    response.map(|body| Body::new(PermitBody { body, _place: place }))
 }
 
-struct Held {
+struct PermitBody {
     body: Body,
     _place: OwnedSemaphorePermit,
 }
 
-impl HttpBody for Held {
+impl HttpBody for PermitBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
-use super::extract::Document;
+use super::access::Authenticated;
+use super::extract::JsonDocument;
 use crate::engine::Plan;
 use crate::problem::Problem;
 
@@ -28,8 +28,8 @@ pub(super) struct PlanDocument {
     responses((status = 200, body = Plan)))]
 pub(super) async fn create(
     State(app): State<App>,
-    Who(caller): Who,
-    Document(document): Document,
+    Authenticated(caller): Authenticated,
+    JsonDocument(document): JsonDocument,
 ) -> Result<Json<Plan>, Problem> {
     let _place = app.plans.take()?;
     app.desk.plan(&caller, &document).await.map(Json)

@@ -9,9 +9,9 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::access::Who;
-use super::extract::{Document, Name, Query};
-use super::listing::{self, Listing, Paging};
+use super::access::Authenticated;
+use super::extract::{JsonDocument, NamePath, QueryParameters};
+use super::listing::{self, ListPage, PageQuery};
 use crate::jobs::{PolicyRecord, PolicyVersion, problem_of};
 use crate::problem::Problem;
 
@@ -72,9 +72,9 @@ impl From<PolicyRecord> for Policy {
         (status = 200, description = "the latest version is equal", body = Policy, headers(("Location" = String)))))]
 pub(super) async fn put(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
-    Document(document): Document,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    JsonDocument(document): JsonDocument,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Policy>), Problem> {
     let (record, made) = app.desk.put_policy(&caller, name, &document).await?;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
@@ -85,16 +85,16 @@ pub(super) async fn put(
 /// The policies, the latest version of each
 ///
 /// By name, in pages.
-#[utoipa::path(get, path = "/v1/policies", tag = "policies", params(Paging),
-    responses((status = 200, body = Listing<PolicyItem>)))]
+#[utoipa::path(get, path = "/v1/policies", tag = "policies", params(PageQuery),
+    responses((status = 200, body = ListPage<PolicyItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Listing<PolicyItem>>, Problem> {
+    Authenticated(caller): Authenticated,
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
     let page = app.desk.store.policies(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
 /// Which version to give.
@@ -114,9 +114,9 @@ pub(super) struct VersionQuery {
     responses((status = 200, body = Policy)))]
 pub(super) async fn get(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
-    Query(query): Query<VersionQuery>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<Policy>, Problem> {
     Ok(Json(app.desk.policy(&caller, &name, query.version).await?.into()))
 }
@@ -124,15 +124,15 @@ pub(super) async fn get(
 /// The versions of a policy, newest first
 ///
 /// Without their specifications.
-#[utoipa::path(get, path = "/v1/policies/{name}/versions", tag = "policies", params(("name" = String, Path), Paging),
-    responses((status = 200, body = Listing<PolicyItem>)))]
+#[utoipa::path(get, path = "/v1/policies/{name}/versions", tag = "policies", params(("name" = String, Path), PageQuery),
+    responses((status = 200, body = ListPage<PolicyItem>)))]
 pub(super) async fn versions(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Listing<PolicyItem>>, Problem> {
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<PolicyItem>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
     let page = app.desk.policy_versions(&caller, &name, cursor, listing::limit(paging.limit)?).await?;
-    Ok(Json(Listing::of(page, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::of(page, |version| Ok(version.into()))?))
 }

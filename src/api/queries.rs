@@ -10,12 +10,12 @@ use tokio::runtime::Handle;
 use tracing::Span;
 use utoipa::ToSchema;
 
-use super::access::Who;
-use super::extract::{Document, Id};
+use super::access::Authenticated;
+use super::extract::{IdPath, JsonDocument};
 use super::{App, releases};
 use crate::control::Control;
-use crate::engine::{Asked, QueryAnswer, Stopped};
-use crate::jobs::PartShelf;
+use crate::engine::{EngineError, QueryAnswer, QuerySet};
+use crate::jobs::PartStorage;
 use crate::problem::{Kind, Problem};
 
 /// What to count.
@@ -72,18 +72,18 @@ pub(super) struct QueryAnswers {
     request_body = QueryDocument, responses((status = 200, body = QueryAnswers)))]
 pub(super) async fn answer(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    Document(document): Document,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    JsonDocument(document): JsonDocument,
 ) -> Result<Json<QueryAnswers>, Problem> {
     let (release, manifest) = releases::read(&app, &caller, id).await?;
-    let asked = Asked::of(&manifest, &document)?;
+    let asked = QuerySet::of(&manifest, &document)?;
     let place = app.plans.take()?;
     let room = app.desk.budget.take_now(asked.memory())?;
     // an answer tells of rows, as a part does
     releases::open(&app, &caller, &release).await?;
     let store = Arc::clone(&app.desk.store);
-    let shelf = PartShelf::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
+    let shelf = PartStorage::new(Handle::current(), store, release.tenant.clone(), release.job, release.attempt);
     let (control, span) = (Control::default(), Span::current());
     // a caller that goes away stops the computation
     let stop_when_dropped = control.stop_when_dropped();
@@ -96,9 +96,9 @@ pub(super) async fn answer(
     drop(stop_when_dropped);
     match counted {
         Ok(answers) => Ok(Json(QueryAnswers { answers })),
-        Err(Stopped::Refused(problem)) => Err(problem),
-        Err(Stopped::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were stopped")),
-        Err(Stopped::Failed { problem, cause }) => {
+        Err(EngineError::Refused(problem)) => Err(problem),
+        Err(EngineError::Cancelled) => Err(Problem::new(Kind::Unavailable, "the queries were stopped")),
+        Err(EngineError::Failed { problem, cause }) => {
             // parts go with their release
             releases::still_served(&app, &release).await?;
             tracing::error!(cause, "queries could not be answered");

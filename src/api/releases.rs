@@ -10,10 +10,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::accept::{Offer, negotiate};
-use super::access::Who;
-use super::extract::{Id, Query};
-use super::listing::{self, Listing};
+use super::accept::{MediaOffer, negotiate};
+use super::access::Authenticated;
+use super::extract::{IdPath, QueryParameters};
+use super::listing::{self, ListPage};
 use crate::identity::{Caller, Scope};
 use crate::jobs::{ReleaseFilter, ReleaseRecord, StoreError, problem_of};
 use crate::problem::{Kind, Problem};
@@ -54,12 +54,12 @@ pub(super) struct ReleaseQuery {
 ///
 /// Held ones are listed for those alone who may approve them; a page may be shorter for it.
 #[utoipa::path(get, path = "/v1/releases", tag = "releases", params(ReleaseQuery),
-    responses((status = 200, body = Listing<ReleaseItem>)))]
+    responses((status = 200, body = ListPage<ReleaseItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    Query(query): Query<ReleaseQuery>,
-) -> Result<Json<Listing<ReleaseItem>>, Problem> {
+    Authenticated(caller): Authenticated,
+    QueryParameters(query): QueryParameters<ReleaseQuery>,
+) -> Result<Json<ListPage<ReleaseItem>>, Problem> {
     let filter =
         ReleaseFilter { series: query.series, dataset: query.dataset, method: query.method, status: query.status };
     let cursor = listing::cursor(query.cursor.as_deref())?;
@@ -76,7 +76,7 @@ pub(super) async fn list(
             created_at: release.created_at,
         })
     };
-    Ok(Json(Listing::of(page, item)?))
+    Ok(Json(ListPage::of(page, item)?))
 }
 
 /// A release that is served to a caller, and its manifest. Held ones are there for those alone who may approve them.
@@ -131,7 +131,11 @@ pub(super) fn manifest(release: &ReleaseRecord) -> Result<Manifest, Problem> {
 /// release is answered 410.
 #[utoipa::path(get, path = "/v1/releases/{id}", tag = "releases", params(("id" = Uuid, Path)),
     responses((status = 200, body = Manifest)))]
-pub(super) async fn get(State(app): State<App>, Who(caller): Who, Id(id): Id) -> Result<Json<Manifest>, Problem> {
+pub(super) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+) -> Result<Json<Manifest>, Problem> {
     Ok(Json(read(&app, &caller, id).await?.1))
 }
 
@@ -152,12 +156,12 @@ pub(super) struct ReportQuery {
     responses((status = 200, content((PublicReport = "application/json"), (String = "text/html")))))]
 pub(super) async fn report(
     State(app): State<App>,
-    Who(caller): Who,
-    Id(id): Id,
-    Query(query): Query<ReportQuery>,
+    Authenticated(caller): Authenticated,
+    IdPath(id): IdPath,
+    QueryParameters(query): QueryParameters<ReportQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    const FORMATS: [Offer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
+    const FORMATS: [MediaOffer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
     let unacceptable = || Problem::new(Kind::NotAcceptable, "reports are served as json and html");
     let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
     let (release, manifest) = read(&app, &caller, id).await?;

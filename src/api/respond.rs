@@ -28,14 +28,14 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
         // for the line that the log has of the request
-        response.extensions_mut().insert(Occurrence { kind: self.kind.name(), instance });
+        response.extensions_mut().insert(ProblemInstance { kind: self.kind.name(), instance });
         response
     }
 }
 
 /// Names a problem that was answered.
 #[derive(Clone)]
-pub(super) struct Occurrence {
+pub(super) struct ProblemInstance {
     pub(super) kind: &'static str,
     pub(super) instance: String,
 }

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
-use super::extract::{Document, Name};
+use super::access::Authenticated;
+use super::extract::{JsonDocument, NamePath};
 use crate::jobs::Statement;
 use crate::problem::{Kind, Problem};
 use crate::report::{Series, SeriesDisclosure};
@@ -23,7 +23,11 @@ use crate::spec::in_path;
 /// any more. Held against each other are disclosures of the same people, and what was entered; the lists show those of all contents.
 #[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),
     responses((status = 200, body = Series)))]
-pub(super) async fn get(State(app): State<App>, Who(caller): Who, Name(name): Name) -> Result<Json<Series>, Problem> {
+pub(super) async fn get(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+) -> Result<Json<Series>, Problem> {
     let _place = app.plans.take()?;
     app.desk.series(&caller, name).await.map(Json)
 }
@@ -87,9 +91,9 @@ pub(super) struct Entered {
     responses((status = 201, body = Entered, headers(("Location" = String)))))]
 pub(super) async fn state(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
-    Document(document): Document,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    JsonDocument(document): JsonDocument,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Entered>), Problem> {
     let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, of which only the reason is needed";
     let statement: Statement =

@@ -62,14 +62,14 @@ pub(super) async fn scales(
 }
 
 /// What comes next of a part.
-pub(super) struct Place {
+pub(super) struct PartPosition {
     pub(super) file: String,
     pub(super) number: u32,
     /// Rows that are still to come.
     left: u64,
 }
 
-impl Place {
+impl PartPosition {
     pub(super) fn begin(part: &ManifestPart) -> Self {
         Self { file: part.file.clone(), number: 0, left: part.rows }
     }
@@ -98,7 +98,7 @@ pub(super) fn part(
     part: &ManifestPart,
     rendering: Rendering,
 ) -> impl Stream<Item = Result<Bytes, StoreError>> + use<> {
-    let begun = (app, release, Place::begin(part), Some(rendering));
+    let begun = (app, release, PartPosition::begin(part), Some(rendering));
     stream::try_unfold(begun, |(app, release, mut place, rendering)| async move {
         let Some(mut rendering) = rendering else { return Ok(None) };
         loop {
@@ -130,12 +130,12 @@ pub(super) fn part(
 }
 
 /// What is left of an archive under way.
-struct Packing {
+struct ArchiveProgress {
     app: App,
     release: ReleaseRecord,
-    parts: std::vec::IntoIter<Place>,
+    parts: std::vec::IntoIter<PartPosition>,
     /// The part under way.
-    current: Option<Place>,
+    current: Option<PartPosition>,
     archive: Option<Archive>,
 }
 
@@ -149,9 +149,10 @@ pub(super) async fn archive(
     manifest: Manifest,
     report: PublicReport,
 ) -> Result<impl Stream<Item = Result<Bytes, StoreError>>, Problem> {
-    let parts: Vec<Place> = manifest.tables.iter().flat_map(|table| &table.parts).map(Place::begin).collect();
+    let parts: Vec<PartPosition> =
+        manifest.tables.iter().flat_map(|table| &table.parts).map(PartPosition::begin).collect();
     let archive = blocking(move || Archive::begin(&manifest, &report)).await.map_err(|error| problem_of(&error))?;
-    let begun = Packing { app, release, parts: parts.into_iter(), current: None, archive: Some(archive) };
+    let begun = ArchiveProgress { app, release, parts: parts.into_iter(), current: None, archive: Some(archive) };
     Ok(stream::try_unfold(begun, |mut packing| async move {
         let Some(mut archive) = packing.archive.take() else { return Ok(None) };
         loop {
@@ -163,7 +164,7 @@ pub(super) async fn archive(
                 let bytes = blocking(move || archive.finish()).await.map_err(cut)?;
                 return Ok(Some((Bytes::from(bytes), packing)));
             };
-            let Packing { app, release, .. } = &packing;
+            let ArchiveProgress { app, release, .. } = &packing;
             let found = app
                 .desk
                 .store

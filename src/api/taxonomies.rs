@@ -9,9 +9,9 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::access::Who;
-use super::extract::{DocumentOrCsv, Name, Query};
-use super::listing::{self, Listing, Paging};
+use super::access::Authenticated;
+use super::extract::{DocumentOrCsv, NamePath, QueryParameters};
+use super::listing::{self, ListPage, PageQuery};
 use crate::jobs::{TaxonomyRecord, TaxonomyVersion, problem_of};
 use crate::problem::Problem;
 use crate::spec;
@@ -74,8 +74,8 @@ impl From<TaxonomyRecord> for StoredTaxonomy {
         (status = 200, description = "the latest version is equal", body = StoredTaxonomy, headers(("Location" = String)))))]
 pub(super) async fn put(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
     body: DocumentOrCsv,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<StoredTaxonomy>), Problem> {
     // tens of thousands of nodes are read in milliseconds
@@ -92,16 +92,16 @@ pub(super) async fn put(
 /// The taxonomies, the latest version of each
 ///
 /// By name, in pages.
-#[utoipa::path(get, path = "/v1/taxonomies", tag = "taxonomies", params(Paging),
-    responses((status = 200, body = Listing<TaxonomyItem>)))]
+#[utoipa::path(get, path = "/v1/taxonomies", tag = "taxonomies", params(PageQuery),
+    responses((status = 200, body = ListPage<TaxonomyItem>)))]
 pub(super) async fn list(
     State(app): State<App>,
-    Who(caller): Who,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Listing<TaxonomyItem>>, Problem> {
+    Authenticated(caller): Authenticated,
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<ListPage<TaxonomyItem>>, Problem> {
     let cursor = listing::cursor(paging.cursor.as_deref())?;
     let page = app.desk.store.taxonomies(&caller.tenant, cursor, listing::limit(paging.limit)?).await;
-    Ok(Json(Listing::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
+    Ok(Json(ListPage::of(page.map_err(|error| problem_of(&error))?, |version| Ok(version.into()))?))
 }
 
 /// Which version to give.
@@ -121,9 +121,9 @@ pub(super) struct VersionQuery {
     responses((status = 200, body = StoredTaxonomy)))]
 pub(super) async fn get(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
-    Query(query): Query<VersionQuery>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+    QueryParameters(query): QueryParameters<VersionQuery>,
 ) -> Result<Json<StoredTaxonomy>, Problem> {
     Ok(Json(app.desk.taxonomy(&caller, &name, query.version).await?.into()))
 }
@@ -135,8 +135,8 @@ pub(super) async fn get(
     responses((status = 200, description = "the version that was the latest", body = TaxonomyItem)))]
 pub(super) async fn delete(
     State(app): State<App>,
-    Who(caller): Who,
-    Name(name): Name,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
 ) -> Result<Json<TaxonomyItem>, Problem> {
     Ok(Json(app.desk.delete_taxonomy(&caller, &name).await?.into()))
 }

@@ -14,13 +14,17 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::access::Who;
+use super::access::Authenticated;
 use super::datasets::Dataset;
-use super::extract::{Query, drain, idempotency_key};
-use super::intake::{BodyReader, Fed, Feeder, Pace, SharedMeter, encoding, essence, intake, stated_digest};
+use super::extract::{QueryParameters, drain, idempotency_key};
+use super::intake::{
+    BodyEnd, BodyReader, BodySender, ReadDeadline, SharedByteCounter, encoding, essence, intake, stated_digest,
+};
 use crate::identity::Caller;
-use crate::jobs::{self, Begun, Claim, DatasetRecord, Desk, RepeatRecord, UploadRequest, problem_of};
-use crate::meter::{self, Upload};
+use crate::jobs::{
+    self, AppService, DatasetRecord, IdempotencyClaim, IdempotencyOutcome, IdempotencyRecord, UploadRequest, problem_of,
+};
+use crate::meter::{self, UploadOutcome};
 use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
@@ -89,12 +93,12 @@ struct UploadForm {
         (status = 201, body = Dataset, headers(("Location" = String)))))]
 pub(super) async fn create(
     State(app): State<App>,
-    Who(caller): Who,
+    Authenticated(caller): Authenticated,
     RawQuery(raw_query): RawQuery,
-    query: Result<Query<UploadQuery>, Problem>,
+    query: Result<QueryParameters<UploadQuery>, Problem>,
     mut request: Request,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let admitted = match query.and_then(|Query(query)| announced(query, request.headers())) {
+    let admitted = match query.and_then(|QueryParameters(query)| announced(query, request.headers())) {
         Ok(announced) => admit(&app, caller, announced, raw_query.unwrap_or_default()).await,
         Err(problem) => Err(problem),
     };
@@ -105,7 +109,7 @@ pub(super) async fn create(
             return Err(problem);
         }
     };
-    let mut pace = Pace::new(app.bounds.idle, app.bounds.upload);
+    let mut pace = ReadDeadline::new(app.bounds.idle, app.bounds.upload);
     let dataset = match packed {
         None => {
             // what an upload may hold is counted as it is read
@@ -115,14 +119,14 @@ pub(super) async fn create(
                 Ok(form) => from_form(&app, &mut waiting, form, pace).await,
                 Err(_) => Err(Problem::new(Kind::MalformedRequest, NO_FORM)),
             };
-            if let Some(Admitted { begun: Some(Begun::First(claim)), .. }) = waiting {
+            if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
                 claim.give_up().await;
             }
             taken?
         }
         Some(packed) => {
             let body = request.into_body().into_data_stream();
-            let taking = Taking::begin(&app, admitted, packed);
+            let taking = UploadTask::begin(&app, admitted, packed);
             let fed = taking.feeder.feed(body, &mut pace).await;
             taking.end(fed).await?
         }
@@ -133,11 +137,11 @@ pub(super) async fn create(
 }
 
 /// An upload whose body may come.
-struct Admitted {
+struct AcceptedUpload {
     caller: Caller,
     request: UploadRequest,
     query: String,
-    begun: Option<Begun>,
+    begun: Option<IdempotencyOutcome>,
     /// As long as a thread works on it, also when the caller has gone.
     place: OwnedSemaphorePermit,
 }
@@ -145,10 +149,10 @@ struct Admitted {
 async fn admit(
     app: &App,
     caller: Caller,
-    announced: Announced,
+    announced: UploadHeaders,
     query: String,
-) -> Result<(Admitted, Option<Packed>), Problem> {
-    let Announced { mut request, packed, key } = announced;
+) -> Result<(AcceptedUpload, Option<UploadEncoding>), Problem> {
+    let UploadHeaders { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
     request.spool = app.spool.to_path_buf();
     let place = app.uploads.take_soon().await?;
@@ -156,13 +160,13 @@ async fn admit(
         None => None,
         Some(key) => Some(app.desk.begin_upload(&caller, key).await?),
     };
-    Ok((Admitted { caller, request, query, begun, place }, packed))
+    Ok((AcceptedUpload { caller, request, query, begun, place }, packed))
 }
 
 const NO_FORM: &str = "the body is not the form that Content-Type states";
 
 /// What query and headers say of the body; of a form, how its file is packed is said inside.
-fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Problem> {
+fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, Problem> {
     let key = idempotency_key(headers)?;
     let essence = essence(headers.get(header::CONTENT_TYPE));
     if essence.as_deref() != Some("multipart/form-data") {
@@ -170,8 +174,8 @@ fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Probl
         let format = format.ok_or_else(unsupported)?;
         let upload = requested(query)?;
         csv_alone(&upload, format)?;
-        let packed = Packed { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
-        return Ok(Announced { request: upload, packed: Some(packed), key });
+        let packed = UploadEncoding { format, encoding: encoding(headers)?, digest: stated_digest(headers)? };
+        return Ok(UploadHeaders { request: upload, packed: Some(packed), key });
     }
     let upload = requested(query)?;
     if encoding(headers)?.is_some_and(|encoding| encoding != Encoding::Identity) {
@@ -182,51 +186,53 @@ fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<Announced, Probl
         let detail = "in a form the file's own Content-Digest is checked; state it in the headers of its part";
         return Err(Problem::new(Kind::MalformedRequest, detail));
     }
-    Ok(Announced { request: upload, packed: None, key })
+    Ok(UploadHeaders { request: upload, packed: None, key })
 }
 
 /// What query and headers say of an upload.
-struct Announced {
+struct UploadHeaders {
     request: UploadRequest,
     /// Not said of a form.
-    packed: Option<Packed>,
+    packed: Option<UploadEncoding>,
     key: Option<String>,
 }
 
 /// How the bytes of a table are packed.
-struct Packed {
+struct UploadEncoding {
     format: InputFormat,
     encoding: Option<Encoding>,
     digest: Option<Vec<u8>>,
 }
 
 /// A table that a blocking thread takes in while it is fed.
-struct Taking {
-    feeder: Feeder,
+struct UploadTask {
+    feeder: BodySender,
     thread: JoinHandle<Result<DatasetRecord, Problem>>,
 }
 
-impl Taking {
-    fn begin(app: &App, admitted: Admitted, packed: Packed) -> Self {
-        let Admitted { caller, mut request, query, begun, place } = admitted;
+impl UploadTask {
+    fn begin(app: &App, admitted: AcceptedUpload, packed: UploadEncoding) -> Self {
+        let AcceptedUpload { caller, mut request, query, begun, place } = admitted;
         request.format = packed.format;
         request.encoding = packed.encoding;
         let hashed = packed.digest.is_some() || begun.is_some();
         let (feeder, meter, reader) = intake(app.max_upload_bytes, hashed);
         let (desk, handle) = (app.desk.clone(), Handle::current());
-        let body = Sent { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
+        let body = UploadSource { desk, caller, handle, query, format: packed.format, digest: packed.digest, meter };
         let (span, format) = (Span::current(), packed.format);
         let thread = tokio::task::spawn_blocking(move || {
             let (_inside, _place) = (span.entered(), place);
             let (taken, well) = match begun {
-                None => (body.take_in(request, reader, None), Upload::Stored),
-                Some(Begun::First(claim)) => (body.take_in(request, reader, Some(claim)), Upload::Stored),
-                Some(Begun::Repeat(first)) => (body.compare(&first, reader), Upload::Repeated),
+                None => (body.take_in(request, reader, None), UploadOutcome::Stored),
+                Some(IdempotencyOutcome::First(claim)) => {
+                    (body.take_in(request, reader, Some(claim)), UploadOutcome::Stored)
+                }
+                Some(IdempotencyOutcome::Repeat(first)) => (body.compare(&first, reader), UploadOutcome::Repeated),
             };
             let outcome = match &taken {
                 Ok(_) => well,
-                Err(problem) if problem.kind.status() < 500 => Upload::Refused,
-                Err(_) => Upload::Failed,
+                Err(problem) if problem.kind.status() < 500 => UploadOutcome::Refused,
+                Err(_) => UploadOutcome::Failed,
             };
             meter::uploaded(format.media_type(), outcome);
             taken
@@ -234,30 +240,30 @@ impl Taking {
         Self { feeder, thread }
     }
 
-    async fn end(self, fed: Fed) -> Result<DatasetRecord, Problem> {
-        self.feeder.end(matches!(fed, Fed::Whole)).await;
+    async fn end(self, fed: BodyEnd) -> Result<DatasetRecord, Problem> {
+        self.feeder.end(matches!(fed, BodyEnd::Whole)).await;
         let taken =
             self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
         match (fed, taken) {
             // what the thread saw is a body that broke off
-            (Fed::Late(problem), Err(_)) => Err(problem),
+            (BodyEnd::Late(problem), Err(_)) => Err(problem),
             (_, taken) => taken,
         }
     }
 }
 
 /// What is sent, on the blocking thread.
-struct Sent {
-    desk: Desk,
+struct UploadSource {
+    desk: AppService,
     caller: Caller,
     handle: Handle,
     query: String,
     format: InputFormat,
     digest: Option<Vec<u8>>,
-    meter: SharedMeter,
+    meter: SharedByteCounter,
 }
 
-impl Sent {
+impl UploadSource {
     /// The bytes received, when they are those that the client meant to send, and the hash of the whole request where one is kept.
     fn judge(&self) -> Result<(u64, Option<[u8; 32]>), Problem> {
         let (bytes, hash) = self.meter.judge(self.digest.as_deref())?;
@@ -272,7 +278,7 @@ impl Sent {
         &self,
         request: UploadRequest,
         reader: BodyReader,
-        claim: Option<Claim>,
+        claim: Option<IdempotencyClaim>,
     ) -> Result<DatasetRecord, Problem> {
         let received = || {
             let (bytes, content) = self.judge()?;
@@ -281,7 +287,7 @@ impl Sent {
             }
             Ok(bytes)
         };
-        let id = claim.as_ref().map_or_else(Uuid::now_v7, Claim::resource);
+        let id = claim.as_ref().map_or_else(Uuid::now_v7, IdempotencyClaim::resource);
         let taken = jobs::upload(&self.desk, &self.caller, &self.handle, id, request, reader, &received);
         if let (Err(_), Some(claim)) = (&taken, claim) {
             self.handle.block_on(claim.give_up());
@@ -290,7 +296,7 @@ impl Sent {
     }
 
     /// Reads the body to its end, holds it against the first one and gives that one's dataset.
-    fn compare(&self, first: &RepeatRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
+    fn compare(&self, first: &IdempotencyRecord, mut reader: BodyReader) -> Result<DatasetRecord, Problem> {
         io::copy(&mut reader, &mut io::sink()).map_err(|error| Problem::from(IngestError::from(error)))?;
         let (_, content) = self.judge()?;
         first.judge(&content.unwrap_or_default())?;
@@ -303,9 +309,9 @@ impl Sent {
 /// Takes in the one file of a form.
 async fn from_form(
     app: &App,
-    waiting: &mut Option<Admitted>,
+    waiting: &mut Option<AcceptedUpload>,
     mut form: Multipart,
-    mut pace: Pace,
+    mut pace: ReadDeadline,
 ) -> Result<DatasetRecord, Problem> {
     let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
@@ -319,24 +325,24 @@ async fn from_form(
         name if name.ends_with(".zst") => (&name[..name.len() - 4], Some(Encoding::Zstd)),
         name => (name, None),
     };
-    let packed = Packed {
+    let packed = UploadEncoding {
         format: stated.or_else(|| InputFormat::of_file_name(name)).ok_or_else(unsupported)?,
         encoding: encoding(file.headers())?.or(packing),
         digest: stated_digest(file.headers())?,
     };
     let admitted = waiting.take_if(|admitted| csv_alone(&admitted.request, packed.format).is_ok());
     let admitted = admitted.ok_or_else(misplaced)?;
-    let taking = Taking::begin(app, admitted, packed);
+    let taking = UploadTask::begin(app, admitted, packed);
     let mut fed = taking.feeder.feed(file, &mut pace).await;
     // only what nothing follows is complete
     let mut alone = true;
-    if matches!(fed, Fed::Whole) {
+    if matches!(fed, BodyEnd::Whole) {
         match pace.wait(form.next_field()).await {
             Ok(next) => alone = matches!(next, Ok(None)),
-            Err(problem) => fed = Fed::Late(problem),
+            Err(problem) => fed = BodyEnd::Late(problem),
         }
     }
-    match taking.end(if alone { fed } else { Fed::Broken }).await {
+    match taking.end(if alone { fed } else { BodyEnd::Broken }).await {
         Err(_) if !alone => Err(one_file()),
         taken => taken,
     }

@@ -14,20 +14,20 @@ use tracing::Span;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::access::Who;
-use super::extract::Document;
-use super::intake::{Fed, Pace, encoding, essence, intake, stated_digest};
+use super::access::Authenticated;
+use super::extract::JsonDocument;
+use super::intake::{BodyEnd, ReadDeadline, encoding, essence, intake, stated_digest};
 use super::{App, DRAINED_BYTES, DRAINED_FOR, releases};
 use crate::control::Control;
-use crate::engine::{self, Material, ReadFile, Stopped, Verification};
+use crate::engine::{self, EngineError, ReadFile, Verification, VerificationMaterial};
 use crate::identity::{Caller, Scope};
-use crate::jobs::{MemoryBudget, PartShelf, StoreError, Taken, problem_of};
+use crate::jobs::{MemoryBudget, MemoryPermit, PartStorage, StoreError, problem_of};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{self, Encoding, IngestError, InputFormat};
 use crate::problem::{Fault, Kind, Problem};
 use crate::report::Manifest;
-use crate::spec::{self, REQUEST, StatedFile, Subject, parse_json};
+use crate::spec::{self, REQUEST, SubmittedFile, VerificationSubject, parse_json};
 
 /// What is to be verified against which rules. It is read by hand, so that one answer names every fault; its schema is written by
 /// hand too.
@@ -63,7 +63,7 @@ struct VerificationForm {
     responses((status = 200, body = Verification)))]
 pub(super) async fn create(
     State(app): State<App>,
-    Who(caller): Who,
+    Authenticated(caller): Authenticated,
     mut request: Request,
 ) -> Result<Json<Verification>, Problem> {
     let _place = match app.plans.take() {
@@ -74,20 +74,20 @@ pub(super) async fn create(
         }
     };
     if essence(request.headers().get(header::CONTENT_TYPE)).as_deref() != Some("multipart/form-data") {
-        let Document(document) = Document::from_request(request, &app).await?;
+        let JsonDocument(document) = JsonDocument::from_request(request, &app).await?;
         return match spec::read_verification(&document).map_err(Problem::of_faults)? {
-            Subject::Release(release) => of_release(&app, &caller, release, document).await,
+            VerificationSubject::Release(release) => of_release(&app, &caller, release, document).await,
             subject => Err(Problem::of_faults(subject.files().map(not_sent).collect())),
         };
     }
     // what a form may hold is counted as it is read
     DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &()).await;
-    let mut form = Form {
+    let mut form = VerificationFormReader {
         form: form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?,
-        pace: Pace::new(app.bounds.idle, app.bounds.upload),
+        pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
         left: app.max_upload_bytes,
-        held: Room::new(app.desk.budget.clone()),
+        held: FileMemory::new(app.desk.budget.clone()),
     };
     let outcome = from_form(&app, &caller, &mut form).await;
     if outcome.is_err() {
@@ -98,24 +98,24 @@ pub(super) async fn create(
 
 const NO_FORM: &str = "the body is not the form that Content-Type states";
 
-fn not_sent(file: &StatedFile) -> Fault {
+fn not_sent(file: &SubmittedFile) -> Fault {
     let detail = format!("no file came under this name: send multipart/form-data with a part named {:?}", file.file);
     Fault::new(file.pointer.as_str(), Kind::BadColumns, detail)
 }
 
 /// Memory that is taken while files grow, and given back when this is dropped.
-struct Room {
+struct FileMemory {
     budget: MemoryBudget,
     /// Of files that were read whole.
     before: u64,
     bytes: u64,
-    taken: Vec<Taken>,
+    taken: Vec<MemoryPermit>,
 }
 
 /// Memory is taken in pieces of at least so many bytes.
 const PIECE: u64 = 16 << 20;
 
-impl Room {
+impl FileMemory {
     const fn new(budget: MemoryBudget) -> Self {
         Self { budget, before: 0, bytes: 0, taken: Vec::new() }
     }
@@ -133,7 +133,10 @@ impl Room {
     }
 
     /// Reads a file into what it takes.
-    fn read(&mut self, file: impl FnOnce(engine::Take<'_>) -> Result<ReadFile, Problem>) -> Result<ReadFile, Problem> {
+    fn read(
+        &mut self,
+        file: impl FnOnce(engine::ReserveMemory<'_>) -> Result<ReadFile, Problem>,
+    ) -> Result<ReadFile, Problem> {
         let mut most = 0;
         let read = file(&mut |need| {
             most = need;
@@ -145,15 +148,15 @@ impl Room {
 }
 
 /// A form under way.
-struct Form {
+struct VerificationFormReader {
     form: Multipart,
-    pace: Pace,
+    pace: ReadDeadline,
     /// Bytes that may still come.
     left: u64,
-    held: Room,
+    held: FileMemory,
 }
 
-impl Form {
+impl VerificationFormReader {
     /// The document of the first part.
     async fn document(&mut self, app: &App) -> Result<Value, Problem> {
         let first =
@@ -182,7 +185,7 @@ impl Form {
     }
 
     /// Reads the files that are stated, in whatever order they come.
-    async fn files(&mut self, app: &App, subject: &Subject) -> Result<HashMap<String, ReadFile>, Problem> {
+    async fn files(&mut self, app: &App, subject: &VerificationSubject) -> Result<HashMap<String, ReadFile>, Problem> {
         let mut files = HashMap::new();
         loop {
             let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
@@ -195,8 +198,8 @@ impl Form {
                 let detail = "the form has a part that is no file of the request, or a file twice";
                 return Err(Problem::new(Kind::MalformedRequest, detail).with("part", name));
             };
-            let packing = Packing::of(stated, &part)?;
-            let room = std::mem::replace(&mut self.held, Room::new(MemoryBudget::default()));
+            let packing = FileEncoding::of(stated, &part)?;
+            let room = std::mem::replace(&mut self.held, FileMemory::new(MemoryBudget::default()));
             let (file, room, read) = Self::file(app, part, packing, (self.left, room), &mut self.pace).await;
             (self.held, self.left) = (room, self.left.saturating_sub(read));
             // so that of several files it is known which
@@ -213,10 +216,10 @@ impl Form {
     async fn file(
         app: &App,
         part: Field<'_>,
-        packing: Packing,
-        (left, mut room): (u64, Room),
-        pace: &mut Pace,
-    ) -> (Result<ReadFile, Problem>, Room, u64) {
+        packing: FileEncoding,
+        (left, mut room): (u64, FileMemory),
+        pace: &mut ReadDeadline,
+    ) -> (Result<ReadFile, Problem>, FileMemory, u64) {
         let (feeder, meter, body) = intake(left, packing.digest.is_some());
         let (limits, spool, span) = (app.limits.clone(), Arc::clone(&app.spool), Span::current());
         let received = meter.clone();
@@ -232,13 +235,16 @@ impl Form {
             (read, room)
         });
         let fed = feeder.feed(part, pace).await;
-        feeder.end(matches!(fed, Fed::Whole)).await;
+        feeder.end(matches!(fed, BodyEnd::Whole)).await;
         let (read, room) = thread.await.unwrap_or_else(|_panicked| {
-            (Err(Problem::new(Kind::Internal, "the reading stopped unexpectedly")), Room::new(MemoryBudget::default()))
+            (
+                Err(Problem::new(Kind::Internal, "the reading stopped unexpectedly")),
+                FileMemory::new(MemoryBudget::default()),
+            )
         });
         let read = match (fed, read) {
             // what the thread saw is a body that broke off
-            (Fed::Late(problem), Err(_)) => Err(problem),
+            (BodyEnd::Late(problem), Err(_)) => Err(problem),
             (_, read) => read,
         };
         (read, room, received.bytes())
@@ -263,15 +269,15 @@ impl Form {
 }
 
 /// How the bytes of a file are packed.
-struct Packing {
+struct FileEncoding {
     format: InputFormat,
     encoding: Encoding,
     digest: Option<Vec<u8>>,
 }
 
-impl Packing {
+impl FileEncoding {
     /// What the request states goes before what the part states, and that before the end of the name.
-    fn of(stated: &StatedFile, part: &Field<'_>) -> Result<Self, Problem> {
+    fn of(stated: &SubmittedFile, part: &Field<'_>) -> Result<Self, Problem> {
         let unpacked = |name: &str| match name {
             name if name.ends_with(".gz") => (name.len() - 3, Some(Encoding::Gzip)),
             name if name.ends_with(".zst") => (name.len() - 4, Some(Encoding::Zstd)),
@@ -289,13 +295,17 @@ impl Packing {
     }
 }
 
-async fn from_form(app: &App, caller: &Caller, form: &mut Form) -> Result<Json<Verification>, Problem> {
+async fn from_form(
+    app: &App,
+    caller: &Caller,
+    form: &mut VerificationFormReader,
+) -> Result<Json<Verification>, Problem> {
     let document = form.document(app).await?;
     let subject = spec::read_verification(&document).map_err(Problem::of_faults)?;
     let mut files = form.files(app, &subject).await?;
     let (tables, original) = match &subject {
-        Subject::Release(release) => return of_release(app, caller, *release, document).await,
-        Subject::Tables(tables, original) => (tables.clone(), original.is_some()),
+        VerificationSubject::Release(release) => return of_release(app, caller, *release, document).await,
+        VerificationSubject::Tables(tables, original) => (tables.clone(), original.is_some()),
     };
     let absent: Vec<Fault> = subject.files().filter(|file| !files.contains_key(&file.file)).map(not_sent).collect();
     if !absent.is_empty() {
@@ -303,7 +313,7 @@ async fn from_form(app: &App, caller: &Caller, form: &mut Form) -> Result<Json<V
     }
     let files: Vec<ReadFile> = subject.files().filter_map(|file| files.remove(&file.file)).collect();
     computed(move |control| {
-        let material = Material::of(&tables, files, original).map_err(refused)?;
+        let material = VerificationMaterial::of(&tables, files, original).map_err(refused)?;
         let asked = spec::read_asked_of(&document, material.names()).map_err(refused)?;
         engine::verify_tables(&material, &asked, control)
     })
@@ -312,13 +322,13 @@ async fn from_form(app: &App, caller: &Caller, form: &mut Form) -> Result<Json<V
 }
 
 /// Every fault, found while it was computed.
-pub(super) fn refused(faults: Vec<Fault>) -> Stopped {
-    Stopped::Refused(Problem::of_faults(faults))
+pub(super) fn refused(faults: Vec<Fault>) -> EngineError {
+    EngineError::Refused(Problem::of_faults(faults))
 }
 
 /// Computes on a blocking thread, until the caller has gone.
 pub(super) async fn computed<T: Send + 'static>(
-    work: impl FnOnce(&Control) -> Result<T, Stopped> + Send + 'static,
+    work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, Problem> {
     let (control, span) = (Control::default(), Span::current());
     let stop_when_dropped = control.stop_when_dropped();
@@ -326,9 +336,9 @@ pub(super) async fn computed<T: Send + 'static>(
     drop(stop_when_dropped);
     match done {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(Stopped::Refused(problem))) => Err(problem),
-        Ok(Err(Stopped::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was stopped")),
-        Ok(Err(Stopped::Failed { problem, cause })) => {
+        Ok(Err(EngineError::Refused(problem))) => Err(problem),
+        Ok(Err(EngineError::Cancelled)) => Err(Problem::new(Kind::Unavailable, "the computation was stopped")),
+        Ok(Err(EngineError::Failed { problem, cause })) => {
             tracing::error!(cause, "a verification failed");
             Err(problem)
         }
@@ -353,47 +363,48 @@ async fn of_release(app: &App, caller: &Caller, release: Uuid, document: Value) 
 }
 
 /// The parts of a release, where they are kept.
-pub(super) struct Shelved {
+pub(super) struct StoredParts {
     pub(super) manifest: Manifest,
-    parts: PartShelf,
+    parts: PartStorage,
     budget: MemoryBudget,
 }
 
 /// Finds a release that the caller may read, and notes that its rows are about to be.
-pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Manifest, Shelved), Problem> {
+pub(super) async fn shelved(app: &App, caller: &Caller, id: Uuid) -> Result<(Manifest, StoredParts), Problem> {
     let (release, manifest) = releases::read(app, caller, id).await?;
     releases::open(app, caller, &release).await?;
     let store = Arc::clone(&app.desk.store);
-    let parts = PartShelf::new(Handle::current(), store, release.tenant, release.job, release.attempt);
-    let shelved = Shelved { manifest: manifest.clone(), parts, budget: app.desk.budget.clone() };
+    let parts = PartStorage::new(Handle::current(), store, release.tenant, release.job, release.attempt);
+    let shelved = StoredParts { manifest: manifest.clone(), parts, budget: app.desk.budget.clone() };
     Ok((manifest, shelved))
 }
 
-impl Shelved {
+impl StoredParts {
     /// Reads releases of one table of tuples, to be joined with the first of them; they take memory until what comes with them is
     /// dropped.
     pub(super) fn joinable(
         shelves: &[Self],
         control: &Control,
-    ) -> Result<(engine::Joinable, impl Sized + use<>), Stopped> {
-        let mut room = Room::new(shelves.first().map_or_else(MemoryBudget::default, |shelf| shelf.budget.clone()));
-        let mut joinable = engine::Joinable::default();
+    ) -> Result<(engine::JoinableRelease, impl Sized + use<>), EngineError> {
+        let mut room =
+            FileMemory::new(shelves.first().map_or_else(MemoryBudget::default, |shelf| shelf.budget.clone()));
+        let mut joinable = engine::JoinableRelease::default();
         for shelf in shelves {
             control.check()?;
-            let part = engine::tuples_of(&shelf.manifest).map_err(Stopped::Refused)?;
+            let part = engine::tuples_of(&shelf.manifest).map_err(EngineError::Refused)?;
             let bytes = shelf.open(&part.file)?;
-            let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(Stopped::Refused)?;
+            let read = room.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
             joinable.add(&shelf.manifest, read)?;
         }
         Ok((joinable, room))
     }
 
-    fn open(&self, file: &str) -> Result<Box<dyn std::io::Read + '_>, Stopped> {
+    fn open(&self, file: &str) -> Result<Box<dyn std::io::Read + '_>, EngineError> {
         self.parts.reader(file).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Stopped::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
+                EngineError::Refused(Problem::new(Kind::Gone, "the release was rejected or withdrawn"))
             }
-            _ => Stopped::Refused(problem_of(&StoreError::corrupt(error))),
+            _ => EngineError::Refused(problem_of(&StoreError::corrupt(error))),
         })
     }
 
@@ -403,34 +414,34 @@ impl Shelved {
         known: usize,
         rule: Option<&str>,
         control: &Control,
-    ) -> Result<engine::Attacked, Stopped> {
+    ) -> Result<engine::AttackReport, EngineError> {
         let asked = engine::Corruption::of(&self.manifest, known, rule)?;
-        let mut room = Room::new(self.budget.clone());
-        room.hold(asked.memory()).map_err(Stopped::Refused)?;
+        let mut room = FileMemory::new(self.budget.clone());
+        room.hold(asked.memory()).map_err(EngineError::Refused)?;
         asked.play(&self.parts, control)
     }
 
     /// Reads all parts, on a blocking thread; they take memory until what comes with them is dropped. Counterfeits are refused.
-    pub(super) fn read(&self, control: &Control) -> Result<(Material, impl Sized + use<>), Stopped> {
+    pub(super) fn read(&self, control: &Control) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
         self.read_as(engine::stated_by, control)
     }
 
     /// The same, with the tables as `stated` says of the manifest.
     pub(super) fn read_as(
         &self,
-        stated: fn(&Manifest) -> Result<Vec<spec::StatedTable>, Problem>,
+        stated: fn(&Manifest) -> Result<Vec<spec::SubmittedTable>, Problem>,
         control: &Control,
-    ) -> Result<(Material, impl Sized + use<>), Stopped> {
-        let tables = stated(&self.manifest).map_err(Stopped::Refused)?;
-        let mut room = Room::new(self.budget.clone());
+    ) -> Result<(VerificationMaterial, impl Sized + use<>), EngineError> {
+        let tables = stated(&self.manifest).map_err(EngineError::Refused)?;
+        let mut room = FileMemory::new(self.budget.clone());
         let mut files = Vec::new();
         for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
             control.check()?;
             let bytes = self.open(&part.file)?;
             let read = room.read(|take| engine::read_published(part, bytes, take));
-            files.push(read.map_err(Stopped::Refused)?);
+            files.push(read.map_err(EngineError::Refused)?);
         }
-        Ok((Material::of(&tables, files, false).map_err(refused)?, room))
+        Ok((VerificationMaterial::of(&tables, files, false).map_err(refused)?, room))
     }
 }
 
@@ -453,7 +464,7 @@ mod tests {
             let _ = begun.send(());
             let stopped = loop {
                 match control.check() {
-                    Err(cancelled) => break Err(Stopped::from(cancelled)),
+                    Err(cancelled) => break Err(EngineError::from(cancelled)),
                     Ok(()) if also.load(Ordering::Relaxed) => break Ok(()),
                     Ok(()) => std::thread::yield_now(),
                 }

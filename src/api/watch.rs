@@ -14,7 +14,7 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::gateway::ClientAddress;
-use super::respond::Occurrence;
+use super::respond::ProblemInstance;
 use crate::{meter, telemetry};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,7 +44,7 @@ pub(super) async fn watched(mut request: Request, next: Next) -> Response {
     let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     telemetry::continue_trace(&span, &format!("{method} {route}"), told("traceparent"), told("tracestate"));
     let quiet = matches!(route.as_str(), "/healthz" | "/readyz");
-    let mut watch = Watch {
+    let mut watch = RequestTrace {
         span,
         method,
         route,
@@ -57,8 +57,8 @@ pub(super) async fn watched(mut request: Request, next: Next) -> Response {
         _in_flight: meter::InFlight::begin(),
     };
     let id = HeaderValue::try_from(id.as_str()).ok();
-    let received = Received { method, route: watch.route.clone() };
-    request = request.map(|body| Body::new(Counted { body, span: watch.span.clone(), of: received }));
+    let received = RequestBodyBytes { method, route: watch.route.clone() };
+    request = request.map(|body| Body::new(CountedBody { body, span: watch.span.clone(), of: received }));
     let span = watch.span.clone();
     let mut response = next.run(request).instrument(span.clone()).await;
     watch.begun(&mut response);
@@ -67,7 +67,7 @@ pub(super) async fn watched(mut request: Request, next: Next) -> Response {
     }
     response.map(|body| {
         watch.complete = body.is_end_stream();
-        Body::new(Counted { body, span, of: watch })
+        Body::new(CountedBody { body, span, of: watch })
     })
 }
 
@@ -87,20 +87,20 @@ fn known(method: &Method) -> &'static str {
 }
 
 /// A request under way; what is to be told of it is told when it is dropped.
-struct Watch {
+struct RequestTrace {
     span: Span,
     method: &'static str,
     route: String,
     quiet: bool,
     since: Instant,
     status: Option<StatusCode>,
-    occurrence: Option<Occurrence>,
+    occurrence: Option<ProblemInstance>,
     sent: u64,
     complete: bool,
     _in_flight: meter::InFlight,
 }
 
-impl Watch {
+impl RequestTrace {
     fn begun(&mut self, response: &mut Response) {
         self.status = Some(response.status());
         self.occurrence = response.extensions_mut().remove();
@@ -109,7 +109,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for RequestTrace {
     fn drop(&mut self) {
         let elapsed = self.since.elapsed();
         if self.status.is_none() {
@@ -141,31 +141,31 @@ impl Drop for Watch {
 }
 
 /// A body whose bytes are counted, and whose making is logged inside the request's span.
-struct Counted<T> {
+struct CountedBody<T> {
     body: Body,
     span: Span,
     of: T,
 }
 
-trait Count: Unpin {
+trait CountBytes: Unpin {
     fn bytes(&mut self, number: u64);
 
     fn end(&mut self) {}
 }
 
 /// The body of a request.
-struct Received {
+struct RequestBodyBytes {
     method: &'static str,
     route: String,
 }
 
-impl Count for Received {
+impl CountBytes for RequestBodyBytes {
     fn bytes(&mut self, number: u64) {
         meter::received(self.method, &self.route, number);
     }
 }
 
-impl Count for Watch {
+impl CountBytes for RequestTrace {
     fn bytes(&mut self, number: u64) {
         self.sent += number;
         meter::sent(self.method, &self.route, number);
@@ -176,7 +176,7 @@ impl Count for Watch {
     }
 }
 
-impl<T: Count> HttpBody for Counted<T> {
+impl<T: CountBytes> HttpBody for CountedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::CheckName::{self, Buckets, Columns, Content, Gnf, Guarantee as Kept, Seals};
 use super::fixture::{Cell, World, failed, rule};
 use crate::publication::{
-    Guarantee, HeldBy, Particulars, Ratio, RowMeaning, Standing, SubmittedRule, TableName, Thresholds,
+    EnforcedBy, Guarantee, MethodDetails, Ratio, RowMeaning, SubmittedRule, TableName, TableProtection, Thresholds,
 };
 
 /// What stands in each bucket, and its label.
@@ -37,7 +37,7 @@ fn by_value() -> Thresholds {
 
 fn seal(world: &mut World) -> &mut Guarantee {
     match &mut world.publication.tables[0].standing {
-        Standing::Sealed(seals) => &mut seals[0].guarantees[0],
+        TableProtection::Sealed(seals) => &mut seals[0].guarantees[0],
         _ => panic!("the table is sealed"),
     }
 }
@@ -59,12 +59,12 @@ fn world(filled: &Filled, thresholds: Thresholds) -> World {
     let guarantee = thresholds.guarantee();
     *seal(&mut world) = guarantee;
     let submitted = SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, &[0, 1], 2, 2) };
-    world.hold(submitted, HeldBy::Table(TableName::at(0)));
+    world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     filled.iter().for_each(|(_, values)| *sizes.entry(values.len() as u64).or_default() += 1);
     let loss = sizes.iter().map(|(size, buckets)| buckets * (size - 1) * (size - 1)).sum();
     let setting = sizes.into_iter().collect();
-    world.publication.particulars = Particulars::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
+    world.publication.particulars = MethodDetails::Bucketize { thresholds, setting, loss, lower_bound: Some(loss) };
     world
 }
 
@@ -84,7 +84,7 @@ fn counterfeited() -> World {
 
 fn particulars(world: &mut World) -> (&mut Thresholds, &mut Vec<(u64, u64)>, &mut u64, &mut Option<u64>) {
     match &mut world.publication.particulars {
-        Particulars::Bucketize { thresholds, setting, loss, lower_bound } => (thresholds, setting, loss, lower_bound),
+        MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => (thresholds, setting, loss, lower_bound),
         _ => panic!("buckets by size"),
     }
 }
@@ -178,7 +178,7 @@ const BY_THRESHOLDS: &[Fault] = &[
         },
         &[Kept],
     ),
-    ("no thresholds at all", |w| w.publication.particulars = Particulars::None, &[Kept]),
+    ("no thresholds at all", |w| w.publication.particulars = MethodDetails::None, &[Kept]),
     ("a seal of something else", |w| *seal(w) = Guarantee::LDiversity { l: 2 }, &[Seals, Gnf]),
     (
         "a rule listed weaker than submitted",

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decomposed;
 use super::slicing;
-use super::{CheckName, Evidence, Findings, generalized, gnf, sequential};
+use super::{CheckLog, CheckName, Evidence, generalized, gnf, sequential};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning, Seal, Standing, TableName, Thresholds,
+    EnforcedBy, Guarantee, MethodDetails, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableName,
+    TableProtection, Thresholds,
 };
 
 /// Checks the claims of a publication.
-pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
+pub(super) fn check(evidence: &Evidence<'_>, findings: &mut CheckLog) {
     let publication = evidence.publication;
     if publication.tables.is_empty() {
         findings.fail(CheckName::Columns, "no table is published");
@@ -22,10 +23,10 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
         findings.fail(CheckName::Dictionary, "rows are suppressed beside other tables, which no check covers");
     }
     match &publication.particulars {
-        Particulars::None | Particulars::Bucketize { .. } => {}
-        Particulars::Slicing { .. } => slicing::claims(evidence, findings),
-        Particulars::Sequential(sequence) => sequential::claims(evidence, sequence, findings),
-        Particulars::Decompose(_) => decomposed::claims(evidence, findings),
+        MethodDetails::None | MethodDetails::Bucketize { .. } => {}
+        MethodDetails::Slicing { .. } => slicing::claims(evidence, findings),
+        MethodDetails::Sequential(sequence) => sequential::claims(evidence, sequence, findings),
+        MethodDetails::Decompose(_) => decomposed::claims(evidence, findings),
     }
     names(evidence, findings);
     for table in &publication.tables {
@@ -36,7 +37,7 @@ pub(super) fn check(evidence: &Evidence<'_>, findings: &mut Findings) {
 }
 
 /// Tables, parts and files have names of their own; an attribute has one published name, and the name one attribute.
-fn names(evidence: &Evidence<'_>, findings: &mut Findings) {
+fn names(evidence: &Evidence<'_>, findings: &mut CheckLog) {
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut names, mut attributes) = (BTreeMap::new(), BTreeMap::new());
     for table in &evidence.publication.tables {
@@ -60,12 +61,12 @@ fn names(evidence: &Evidence<'_>, findings: &mut Findings) {
 }
 
 /// Only accounted attributes, each at most once in a table or, where columns share attributes, in a part, in cells that this audit can read.
-fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
+fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
     let mut seen = AttrSet::EMPTY;
     if table.parts.is_empty() || table.parts.len() > 1 && !table.parts.iter().all(|part| part.bucketed) {
         findings.fail(CheckName::Columns, format!("table {}: parts are not tied by bucket", table.name));
     }
-    let repeats = slicing::Claim::repeats(evidence);
+    let repeats = slicing::SlicingClaim::repeats(evidence);
     for part in &table.parts {
         if repeats {
             seen = AttrSet::EMPTY;
@@ -75,7 +76,7 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
             findings.fail(CheckName::Columns, format!("{place}: there is no attribute"));
         }
         // those of a decomposition are held against its shape
-        let listed = part.rows == RowMeaning::Values && decomposed::Claim::of(evidence).is_some();
+        let listed = part.rows == RowMeaning::Values && decomposed::DecompositionClaim::of(evidence).is_some();
         if part.rows != RowMeaning::Tuples && !listed && !counterfeited(evidence, table, part) {
             findings.fail(CheckName::Columns, format!("{place}: rows that are not tuples cannot be checked"));
         }
@@ -97,12 +98,13 @@ fn columns(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findi
 
 /// Whether a part may hold counterfeits: values of what is protected alone, each at most 1/l of a bucket without them.
 fn counterfeited(evidence: &Evidence<'_>, table: &PublishedTable, part: &Part) -> bool {
-    let Particulars::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.particulars else {
+    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = evidence.publication.particulars
+    else {
         return false;
     };
     let protected =
-        |seal: &Seal| part.columns.len() == 1 && seal.protects == Protected::Attribute(part.columns[0].attribute);
-    let sealed = matches!(&table.standing, Standing::Sealed(seals) if seals.iter().any(protected));
+        |seal: &TableGuard| part.columns.len() == 1 && seal.protects == Protected::Attribute(part.columns[0].attribute);
+    let sealed = matches!(&table.standing, TableProtection::Sealed(seals) if seals.iter().any(protected));
     matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && sealed
 }
 
@@ -112,7 +114,7 @@ pub(super) fn readable(evidence: &Evidence<'_>, attr: Attr) -> bool {
 }
 
 /// Whether the parts of a table have the shape that its standing needs.
-fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Findings) {
+fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut CheckLog) {
     let name = &table.name;
     let mut fail = |detail: String| findings.fail(CheckName::Seals, format!("table {name}: {detail}"));
     if slicing::is_boxed(table) {
@@ -126,23 +128,23 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
         return;
     }
     match &table.standing {
-        Standing::Plain => {
+        TableProtection::Plain => {
             if table.parts.len() != 1 || table.parts[0].bucketed {
                 fail("a plain table has one part without buckets".to_owned());
             }
         }
-        Standing::Unsealed if slicing::Claim::of(evidence).is_some() => {
+        TableProtection::Unsealed if slicing::SlicingClaim::of(evidence).is_some() => {
             if !table.parts.iter().all(|part| part.bucketed) {
                 fail("the parts of a sliced table are tied by bucket".to_owned());
             }
         }
-        Standing::Unsealed if decomposed::Claim::of(evidence).is_some() => {}
+        TableProtection::Unsealed if decomposed::DecompositionClaim::of(evidence).is_some() => {}
         // what it keeps is held against its joins
-        Standing::Unsealed if sequential::of(evidence).is_some() => {}
-        Standing::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
-        Standing::Sealed(seals) => {
+        TableProtection::Unsealed if sequential::of(evidence).is_some() => {}
+        TableProtection::Unsealed => fail("an unsealed table cannot be checked".to_owned()),
+        TableProtection::Sealed(seals) => {
             // all columns of a sliced table may be one
-            let fewest = if matches!(evidence.publication.particulars, Particulars::Slicing { .. }) { 1 } else { 2 };
+            let fewest = if matches!(evidence.publication.particulars, MethodDetails::Slicing { .. }) { 1 } else { 2 };
             if table.parts.len() < fewest || !table.parts.iter().all(|part| part.bucketed) {
                 fail("a sealed table has several parts, all tied by bucket".to_owned());
             }
@@ -158,7 +160,7 @@ fn standing(evidence: &Evidence<'_>, table: &PublishedTable, findings: &mut Find
     }
 }
 
-fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Result<(), String> {
+fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &TableGuard) -> Result<(), String> {
     let sensitive = seal.protects.attributes();
     let names = evidence.list(sensitive);
     if matches!(seal.protects, Protected::Joint(_)) && sensitive.len() < 2 {
@@ -168,7 +170,7 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
     if seal.known.meets(sensitive) {
         return Err(format!("{names} is on both sides of a seal"));
     }
-    let attributes = gnf::Node::of(table).attributes;
+    let attributes = gnf::LiteralTable::of(table).attributes;
     if !seal.known.is_subset(attributes) {
         let missing = evidence.list(seal.known.minus(attributes));
         return Err(format!("the seal of {names} names {missing}, which the table does not hold"));
@@ -176,7 +178,7 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
     // what tells of the protected attribute row by row may stand behind the same buckets in a part of its own: a seal that takes it
     // as known would need more than buckets
     let own = table.parts.iter().map(columns).find(|part| sensitive.is_subset(*part)).unwrap_or_default();
-    let others = gnf::Node::of(table).seals.iter().filter(|other| other.protects != seal.protects);
+    let others = gnf::LiteralTable::of(table).seals.iter().filter(|other| other.protects != seal.protects);
     let behind = others.fold(AttrSet::EMPTY, |all, other| all.union(other.protects.attributes())).minus(own);
     if seal.known.meets(behind) {
         let told = evidence.list(seal.known.intersection(behind));
@@ -194,16 +196,20 @@ fn sealed(evidence: &Evidence<'_>, table: &PublishedTable, seal: &Seal) -> Resul
 }
 
 /// The seals promise what the rules that lean on them need.
-fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
+fn needs(evidence: &Evidence<'_>, findings: &mut CheckLog) {
     let tables = &evidence.publication.tables;
     for rule in &evidence.publication.rules {
         let find = |name: &TableName| tables.iter().find(|table| table.name == *name);
         let (name, table, known) = match &rule.held_by {
-            HeldBy::Unreachable => continue,
-            HeldBy::Guardian { table, known } => (table, find(table), *known),
-            HeldBy::Table(table) => {
+            EnforcedBy::Unreachable => continue,
+            EnforcedBy::Guardian { table, known } => (table, find(table), *known),
+            EnforcedBy::Table(table) => {
                 let found = find(table);
-                (table, found, found.map_or(rule.known, |t| rule.known.intersection(gnf::Node::of(t).attributes)))
+                (
+                    table,
+                    found,
+                    found.map_or(rule.known, |t| rule.known.intersection(gnf::LiteralTable::of(t).attributes)),
+                )
             }
         };
         // which classes there are is asked of their rows
@@ -212,18 +218,18 @@ fn needs(evidence: &Evidence<'_>, findings: &mut Findings) {
             Protected::Attribute(attr) => generalized::keeps_alone(evidence, known, attr, rule.guarantee),
             Protected::Joint(_) => false,
         };
-        let by_mixture = |part: Protected| match (slicing::Claim::of(evidence), part) {
+        let by_mixture = |part: Protected| match (slicing::SlicingClaim::of(evidence), part) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
-        let by_claim = match (decomposed::Claim::of(evidence), rule.protects) {
+        let by_claim = match (decomposed::DecompositionClaim::of(evidence), rule.protects) {
             (Some(claim), Protected::Attribute(attr)) => claim.covers(known, attr, rule.guarantee),
             _ => false,
         };
         let promised = by_classes
             || by_claim
             || table.is_some_and(|table| {
-                let node = gnf::Node::of(table);
+                let node = gnf::LiteralTable::of(table);
                 let mut parts = super::rules::protections(evidence, rule.protects);
                 parts.any(|part| node.holds(known, part, rule.guarantee) || by_mixture(part))
             });

@@ -5,23 +5,23 @@ use std::ops::Range;
 
 use ahash::AHashMap;
 
-use super::keys::Buckets;
-use super::part::{ReadColumn, ReadPart};
+use super::keys::BucketOffsets;
+use super::part::{ParsedColumn, ParsedPart};
 use crate::microdata::{AttrSet, Codes};
-use crate::publication::Seal;
+use crate::publication::TableGuard;
 
 /// The values of several columns together, as one code per row.
-pub(super) struct Joint<'a> {
+pub(super) struct JointColumn<'a> {
     pub(super) codes: Cow<'a, Codes>,
     /// How many codes there are.
     pub(super) size: usize,
 }
 
-impl<'a> Joint<'a> {
+impl<'a> JointColumn<'a> {
     /// The columns of a part that hold `attributes`; `None` when there are none or the part does not hold all.
-    pub(super) fn of(part: &'a ReadPart, attributes: AttrSet) -> Option<Self> {
+    pub(super) fn of(part: &'a ParsedPart, attributes: AttrSet) -> Option<Self> {
         let column = |attr| part.columns.iter().find(|column| column.attribute == attr);
-        let columns: Vec<&ReadColumn> = attributes.iter().map(column).collect::<Option<_>>()?;
+        let columns: Vec<&ParsedColumn> = attributes.iter().map(column).collect::<Option<_>>()?;
         let (first, others) = columns.split_first()?;
         let mut joint = Self { codes: Cow::Borrowed(&first.codes), size: first.size };
         for other in others {
@@ -31,14 +31,14 @@ impl<'a> Joint<'a> {
     }
 
     /// A code for each pair of codes, in the order in which pairs are met.
-    pub(super) fn beside<'b>(left: &Codes, right: &Codes) -> Joint<'b> {
+    pub(super) fn beside<'b>(left: &Codes, right: &Codes) -> JointColumn<'b> {
         let mut numbers: AHashMap<(u32, u32), u32> = AHashMap::new();
         let mut codes = Vec::with_capacity(left.len());
         for pair in left.iter().zip(right.iter()) {
             let next = numbers.len() as u32;
             codes.push(*numbers.entry(pair).or_insert(next));
         }
-        Joint { codes: Cow::Owned(Codes::U32(codes)), size: numbers.len() }
+        JointColumn { codes: Cow::Owned(Codes::U32(codes)), size: numbers.len() }
     }
 
     /// How often each code occurs.
@@ -49,7 +49,7 @@ impl<'a> Joint<'a> {
     }
 
     /// The codes bucket after bucket.
-    fn by_bucket(self, part: &ReadPart, buckets: &Buckets) -> Option<Self> {
+    fn by_bucket(self, part: &ParsedPart, buckets: &BucketOffsets) -> Option<Self> {
         let labels = part.labels.as_ref()?;
         if labels.is_sorted() {
             return Some(self);
@@ -66,23 +66,23 @@ impl<'a> Joint<'a> {
 }
 
 /// The rows of a part as a seal sees them.
-pub(super) struct Classes<'a> {
+pub(super) struct BucketClasses<'a> {
     /// What is protected.
-    pub(super) protected: Joint<'a>,
+    pub(super) protected: JointColumn<'a>,
     /// What is known beside it in the same part, if anything.
-    known: Option<Joint<'a>>,
-    buckets: &'a Buckets,
+    known: Option<JointColumn<'a>>,
+    buckets: &'a BucketOffsets,
 }
 
-impl<'a> Classes<'a> {
+impl<'a> BucketClasses<'a> {
     /// The classes of a seal whose protected attributes all stand in `part`; `None` when they do not.
-    pub(super) fn of(part: &'a ReadPart, buckets: &'a Buckets, seal: &Seal) -> Option<Self> {
+    pub(super) fn of(part: &'a ParsedPart, buckets: &'a BucketOffsets, seal: &TableGuard) -> Option<Self> {
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
-        let protected = Joint::of(part, seal.protects.attributes())?.by_bucket(part, buckets)?;
+        let protected = JointColumn::of(part, seal.protects.attributes())?.by_bucket(part, buckets)?;
         let beside = seal.known.intersection(here);
         let known = match beside.is_empty() {
             true => None,
-            false => Some(Joint::of(part, beside)?.by_bucket(part, buckets)?),
+            false => Some(JointColumn::of(part, beside)?.by_bucket(part, buckets)?),
         };
         Some(Self { protected, known, buckets })
     }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::given::{Cell, GivenPart, GivenTable};
-use super::possible::{Concluded, Impossible, Possible, Shown};
-use super::worlds::Uncounted;
+use super::given::{CellText, ExternalPart, ExternalTable};
+use super::possible::{InferableValue, InferenceError, ObservedDecomposition, PossibleValues};
+use super::worlds::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{BreachKind, RowMeaning};
@@ -17,11 +17,11 @@ const MOST_CHOICES: u64 = 1 << 24;
 
 /// The two tables of a decomposition.
 #[derive(Clone, Copy)]
-pub struct GivenDecomposition<'a> {
+pub struct DecompositionView<'a> {
     /// The table of buckets.
-    pub buckets: &'a GivenTable,
+    pub buckets: &'a ExternalTable,
     /// The table of joint values.
-    pub joint: &'a GivenTable,
+    pub joint: &'a ExternalTable,
     /// The attribute that buckets are made by.
     pub primary: Attr,
     /// The other sensitive attributes, each with the l that is stated of it.
@@ -34,7 +34,7 @@ pub struct GivenDecomposition<'a> {
 
 /// What is asked of a decomposition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Question {
+pub enum InferenceQuestion {
     /// Which places have fewer values than `fewest`, for whoever knows their primary value.
     Chain {
         /// Of fewer values one is concluded.
@@ -55,38 +55,38 @@ pub enum Question {
 
 /// Something that can be concluded.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Conclusion {
+pub struct InferredValue {
     /// The label of the bucket.
     pub bucket: u32,
     /// The attribute of which it is.
     pub attribute: Attr,
     /// The primary values that are known of somebody, or not to be somebody's.
-    pub known: Vec<Cell>,
+    pub known: Vec<CellText>,
     /// What is left.
-    pub values: Vec<Cell>,
+    pub values: Vec<CellText>,
     /// At least one of the values is so probable.
     pub posterior: (u64, u64),
 }
 
 /// What can be concluded of a decomposition.
 #[derive(Debug, Default)]
-pub struct Conclusions {
+pub struct InferenceReport {
     /// How many there are.
     pub total: u64,
     /// At most ten, the most certain first.
-    pub first: Vec<Conclusion>,
+    pub first: Vec<InferredValue>,
     /// False when no table can have been made into these parts.
     pub possible: bool,
 }
 
 /// Numbers for values that are the same in all parts.
 #[derive(Default)]
-struct Numbers {
+struct ValueInterner {
     of: BTreeMap<(Attr, Option<Vec<u8>>), u32>,
-    cells: Vec<Cell>,
+    cells: Vec<CellText>,
 }
 
-impl Numbers {
+impl ValueInterner {
     fn of(&mut self, attr: Attr, column: &Column) -> Vec<u32> {
         let kind = column.domain.kind();
         let mut number = |value: Option<&[u8]>| {
@@ -94,7 +94,7 @@ impl Numbers {
             let next = self.cells.len() as u32;
             let number = *self.of.entry((attr, value.clone())).or_insert(next);
             if number == next {
-                self.cells.push(Cell { kind, value });
+                self.cells.push(CellText { kind, value });
             }
             number
         };
@@ -104,7 +104,7 @@ impl Numbers {
 }
 
 /// The label of each row.
-fn labels(part: &GivenPart) -> Option<Vec<usize>> {
+fn labels(part: &ExternalPart) -> Option<Vec<usize>> {
     let column = part.bucket.as_ref()?;
     let label = |code: u32| std::str::from_utf8(column.domain.value(code)?).ok()?.parse::<usize>().ok();
     let of: Vec<Option<usize>> = (0..column.domain.len() as u32).map(label).collect();
@@ -113,19 +113,20 @@ fn labels(part: &GivenPart) -> Option<Vec<usize>> {
 }
 
 /// What the parts show; `None` when they are not those of a decomposition.
-fn shown(given: &GivenDecomposition<'_>, numbers: &mut Numbers) -> Option<Shown> {
-    let find = |table: &'_ GivenTable, attr: Attr, listed: bool| {
-        let holds = |part: &&GivenPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
+fn shown(given: &DecompositionView<'_>, numbers: &mut ValueInterner) -> Option<ObservedDecomposition> {
+    let find = |table: &'_ ExternalTable, attr: Attr, listed: bool| {
+        let holds =
+            |part: &&ExternalPart| part.column(attr).is_some() && (part.meaning == RowMeaning::Values) == listed;
         table.parts.iter().position(|part| holds(&part))
     };
-    let mut column = |table: &GivenTable, attr: Attr, listed: bool| {
+    let mut column = |table: &ExternalTable, attr: Attr, listed: bool| {
         let part = &table.parts[find(table, attr, listed)?];
         Some(numbers.of(attr, part.column(attr)?))
     };
     let primary = column(given.buckets, given.primary, false)?;
     let of_primary = labels(&given.buckets.parts[find(given.buckets, given.primary, false)?])?;
     let buckets = of_primary.iter().copied().max().unwrap_or(0);
-    let mut shown = Shown {
+    let mut shown = ObservedDecomposition {
         primary: vec![Vec::new(); buckets],
         sets: vec![vec![BTreeSet::new(); given.others.len()]; buckets],
         joint: Vec::new(),
@@ -148,74 +149,74 @@ fn shown(given: &GivenDecomposition<'_>, numbers: &mut Numbers) -> Option<Shown>
 }
 
 /// What the parts show, values as numbers.
-pub(super) fn shown_by(given: &GivenDecomposition<'_>) -> Option<Shown> {
-    shown(given, &mut Numbers::default())
+pub(super) fn shown_by(given: &DecompositionView<'_>) -> Option<ObservedDecomposition> {
+    shown(given, &mut ValueInterner::default())
 }
 
 /// Concludes what can be concluded.
 ///
 /// # Errors
-/// [`Uncounted`]
+/// [`AttackError`]
 pub fn conclude(
-    given: &GivenDecomposition<'_>,
-    question: Question,
+    given: &DecompositionView<'_>,
+    question: InferenceQuestion,
     control: &Control,
-) -> Result<Conclusions, Uncounted> {
-    let mut numbers = Numbers::default();
-    let shown = shown(given, &mut numbers).ok_or(Uncounted::NotExact)?;
+) -> Result<InferenceReport, AttackError> {
+    let mut numbers = ValueInterner::default();
+    let shown = shown(given, &mut numbers).ok_or(AttackError::NotExact)?;
     let possible = match shown.possible(control) {
         Ok(possible) => possible,
-        Err(Impossible::Cancelled) => return Err(Uncounted::Cancelled),
-        Err(Impossible::Contradiction) => return Ok(Conclusions::default()),
-        Err(Impossible::TooMany { limit, found }) => {
-            return Err(Uncounted::TooMany { what: "pairs of buckets and joint values", limit, found });
+        Err(InferenceError::Cancelled) => return Err(AttackError::Cancelled),
+        Err(InferenceError::Contradiction) => return Ok(InferenceReport::default()),
+        Err(InferenceError::TooMany { limit, found }) => {
+            return Err(AttackError::TooMany { what: "pairs of buckets and joint values", limit, found });
         }
     };
     let mut all = asked(given, question, &shown, &possible, control)?;
     all.retain(|told| given.asked.contains(given.others[told.attribute].0));
-    let posterior = |told: &Concluded| match (told.kind, told.values.len() as u64) {
+    let posterior = |told: &InferableValue| match (told.kind, told.values.len() as u64) {
         (BreachKind::Forced, _) => told.share,
         // of so many values one has at least its share
         (_, values) => (1, values.max(1)),
     };
-    let excludable = question == Question::Excludable;
+    let excludable = question == InferenceQuestion::Excludable;
     all.sort_by(|a, b| {
         let ((a_of, a_all), (b_of, b_all)) = (posterior(a), posterior(b));
         (u128::from(b_of) * u128::from(a_all)).cmp(&(u128::from(a_of) * u128::from(b_all))).then_with(|| a.cmp(b))
     });
-    let cells = |values: &mut dyn Iterator<Item = u32>| -> Vec<Cell> {
+    let cells = |values: &mut dyn Iterator<Item = u32>| -> Vec<CellText> {
         values.map(|value| numbers.cells[value as usize].clone()).collect()
     };
-    let first = all.iter().take(SHOWN).map(|told| Conclusion {
+    let first = all.iter().take(SHOWN).map(|told| InferredValue {
         bucket: told.bucket as u32 + 1,
         attribute: given.others[told.attribute].0,
         known: cells(&mut told.known.iter().copied()),
         values: cells(&mut told.values.iter().copied()),
         posterior: if excludable { (0, 1) } else { posterior(told) },
     });
-    Ok(Conclusions { total: all.len() as u64, first: first.collect(), possible: true })
+    Ok(InferenceReport { total: all.len() as u64, first: first.collect(), possible: true })
 }
 
 fn asked(
-    given: &GivenDecomposition<'_>,
-    question: Question,
-    shown: &Shown,
-    possible: &Possible,
+    given: &DecompositionView<'_>,
+    question: InferenceQuestion,
+    shown: &ObservedDecomposition,
+    possible: &PossibleValues,
     control: &Control,
-) -> Result<Vec<Concluded>, Uncounted> {
+) -> Result<Vec<InferableValue>, AttackError> {
     let attributes = given.others.len();
     Ok(match question {
-        Question::Chain { fewest } => possible.chains(attributes, fewest),
-        Question::Exclusion { fewest, excluded } => {
-            possible.exclusions((attributes, fewest), excluded, MOST_CHOICES, control)?.ok_or(Uncounted::TooMany {
+        InferenceQuestion::Chain { fewest } => possible.chains(attributes, fewest),
+        InferenceQuestion::Exclusion { fewest, excluded } => {
+            possible.exclusions((attributes, fewest), excluded, MOST_CHOICES, control)?.ok_or(AttackError::TooMany {
                 what: "choices of values that are excluded",
                 limit: MOST_CHOICES,
                 found: MOST_CHOICES + 1,
             })?
         }
-        Question::Forced => possible.forced(&given.others.iter().map(|(_, l)| *l).collect::<Vec<u64>>()),
-        Question::Excludable => {
-            let of = |(bucket, attribute, value): (usize, usize, u32)| Concluded {
+        InferenceQuestion::Forced => possible.forced(&given.others.iter().map(|(_, l)| *l).collect::<Vec<u64>>()),
+        InferenceQuestion::Excludable => {
+            let of = |(bucket, attribute, value): (usize, usize, u32)| InferableValue {
                 bucket,
                 attribute,
                 kind: BreachKind::Exclusion,

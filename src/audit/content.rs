@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::keys::{Buckets, Keys};
-use super::part::ReadPart;
-use super::{AuditStopped, CheckName, Evidence, Findings, slicing};
+use super::keys::{BucketOffsets, RowKeys};
+use super::part::ParsedPart;
+use super::{CheckLog, CheckName, Evidence, VerifierError, slicing};
 use crate::control::Control;
 use crate::microdata::Codes;
 use crate::publication::TableWitness;
@@ -22,10 +22,10 @@ const SHARED: usize = 9;
 pub(super) fn check(
     evidence: &Evidence<'_>,
     (index, position): (usize, usize),
-    part: &ReadPart,
-    mut keys: Keys,
+    part: &ParsedPart,
+    mut keys: RowKeys,
     place: &str,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
 ) {
     let Some(original) = evidence.original else { return };
     let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
@@ -54,7 +54,7 @@ pub(super) fn check(
         });
     }
     let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
-    let mut expected = Keys::pack(&part.layout(), original.rows(), columns);
+    let mut expected = RowKeys::pack(&part.layout(), original.rows(), columns);
     let Some(witness) = evidence.witness else {
         keys.sort();
         expected.sort();
@@ -101,7 +101,7 @@ pub(super) fn check(
 
 /// A part of one column whose buckets hold values of nobody beside those of the rows that were put into them: so many, and each
 /// with a value that the bucket has not otherwise.
-fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ReadPart, place: &str, findings: &mut Findings) {
+fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
     let (Some(original), [column], Some(labels)) = (evidence.original, &part.columns[..], &part.labels) else {
         return findings.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
     };
@@ -142,7 +142,7 @@ fn with_counterfeits(evidence: &Evidence<'_>, index: usize, part: &ReadPart, pla
             }
         }
     }
-    let buckets = part.buckets.as_ref().map_or(0, Buckets::len);
+    let buckets = part.buckets.as_ref().map_or(0, BucketOffsets::len);
     if fakes.len() != buckets || fakes.values().any(|number| *number != part.counterfeits) {
         findings.fail(CheckName::Content, format!("{place}: buckets have not as many counterfeits as is said"));
     }
@@ -157,23 +157,25 @@ fn published(assigned: &[u32]) -> Cow<'_, [u32]> {
 }
 
 /// The buckets of a witness that gives each of `rows` rows one.
-fn counted(assigned: &[u32], rows: usize) -> Option<Buckets> {
-    (assigned.len() == rows && assigned.iter().all(|&label| label > 0)).then(|| Buckets::count(assigned)).flatten()
+fn counted(assigned: &[u32], rows: usize) -> Option<BucketOffsets> {
+    (assigned.len() == rows && assigned.iter().all(|&label| label > 0))
+        .then(|| BucketOffsets::count(assigned))
+        .flatten()
 }
 
 /// Labels are drawn for each table by itself, and not in the order of rows.
 pub(super) fn check_labels(
     evidence: &Evidence<'_>,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let (Some(original), Some(witness)) = (evidence.original, evidence.witness) else { return Ok(()) };
     let tables = &evidence.publication.tables;
     if witness.tables.len() != tables.len() {
         findings.fail(CheckName::Content, "the assignment of rows is of other tables");
     }
     let rows = original.rows().saturating_sub(usize::try_from(evidence.publication.suppressed).unwrap_or(usize::MAX));
-    let bucketed: Vec<(&str, Cow<'_, [u32]>, Buckets)> = tables
+    let bucketed: Vec<(&str, Cow<'_, [u32]>, BucketOffsets)> = tables
         .iter()
         .zip(&witness.tables)
         .filter_map(|(table, assigned)| {

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use ahash::{AHashMap, AHashSet};
 use num_bigint::BigUint;
 
-use super::part::ReadPart;
-use super::slicing::Claim;
+use super::part::ParsedPart;
+use super::slicing::SlicingClaim;
 use super::tables::posteriors;
-use super::{AuditStopped, CheckName, Evidence, Findings, TableFigures};
+use super::{CheckLog, CheckName, Evidence, TableFigures, VerifierError};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{Ratio, SlicedDiversity};
@@ -31,9 +31,9 @@ const NEAR: f64 = 1e-9;
 
 /// The values of each attribute, numbered over all parts and the original.
 #[derive(Default)]
-pub(super) struct Numbers(AHashMap<(Attr, Option<Vec<u8>>), u32>);
+pub(super) struct LabelInterner(AHashMap<(Attr, Option<Vec<u8>>), u32>);
 
-impl Numbers {
+impl LabelInterner {
     pub(super) fn of(&mut self, attr: Attr, value: Option<&[u8]>) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry((attr, value.map(<[u8]>::to_vec))).or_insert(next)
@@ -48,16 +48,16 @@ impl Numbers {
 }
 
 /// How often each tuple occurs.
-type Tuples = BTreeMap<Vec<u32>, u64>;
+type TupleBuckets = BTreeMap<Vec<u32>, u64>;
 
 /// A column as it was read: its attributes, the sensitive one last, each with the number of the value of every row.
-pub(super) type Numbered = Vec<(Attr, Vec<u32>)>;
+pub(super) type InternedColumns = Vec<(Attr, Vec<u32>)>;
 
 /// A bucket, column by column.
 #[derive(Default)]
-pub(super) struct Bucket {
+pub(super) struct OverlapBucket {
     rows: u64,
-    columns: Vec<Tuples>,
+    columns: Vec<TupleBuckets>,
     /// How many combinations some of its columns have.
     joins: RefCell<AHashMap<Vec<usize>, BigUint>>,
     /// Tuples of some attributes.
@@ -65,25 +65,25 @@ pub(super) struct Bucket {
 }
 
 /// A sliced table in columns that share attributes.
-pub(super) struct Covered {
+pub(super) struct OverlappingColumns {
     sensitive: Attr,
     /// The attributes of each column in the order of its tuples, the sensitive one last.
     columns: Vec<Vec<Attr>>,
-    pub(super) buckets: BTreeMap<u32, Bucket>,
+    pub(super) buckets: BTreeMap<u32, OverlapBucket>,
     ruled_out: AHashSet<u32>,
 }
 
 /// A sensitive value, and what it weighs: a product of counts, divided by another.
-pub(super) type Weight = (u32, BigUint, BigUint);
+pub(super) type ExactWeight = (u32, BigUint, BigUint);
 /// The same in small numbers: what values weigh, by what that is divided by; and of whatever is known.
-pub(super) type Weighed = BTreeMap<(u32, u128), u128>;
-pub(super) type Known = BTreeMap<Vec<u32>, Weighed>;
+pub(super) type WeighedValues = BTreeMap<(u32, u128), u128>;
+pub(super) type KnownValues = BTreeMap<Vec<u32>, WeighedValues>;
 /// What is known of some attributes, and what it weighs.
-type Joined = Vec<(Vec<u32>, u128, u128)>;
+type KnownWeight = Vec<(Vec<u32>, u128, u128)>;
 
 /// Weights, as products or divided.
-pub(super) fn weights(weighed: &Weighed, divided: bool) -> Vec<Weight> {
-    let weight = |(&(value, over), &times): (&(u32, u128), &u128)| -> Weight {
+pub(super) fn weights(weighed: &WeighedValues, divided: bool) -> Vec<ExactWeight> {
+    let weight = |(&(value, over), &times): (&(u32, u128), &u128)| -> ExactWeight {
         (value, times.into(), if divided { over.into() } else { 1_u32.into() })
     };
     weighed.iter().map(weight).collect()
@@ -110,14 +110,14 @@ fn set(attrs: &[Attr]) -> AttrSet {
     attrs.iter().copied().collect()
 }
 
-impl Covered {
+impl OverlappingColumns {
     /// The columns, as they were read, with the bucket of each row.
-    pub(super) fn of_columns(columns: &[(Numbered, Vec<u32>)], sensitive: Attr) -> Self {
-        let mut buckets: BTreeMap<u32, Bucket> = BTreeMap::new();
+    pub(super) fn of_columns(columns: &[(InternedColumns, Vec<u32>)], sensitive: Attr) -> Self {
+        let mut buckets: BTreeMap<u32, OverlapBucket> = BTreeMap::new();
         for (at, (numbered, labels)) in columns.iter().enumerate() {
             for (row, &label) in labels.iter().enumerate() {
                 let bucket = buckets.entry(label).or_default();
-                bucket.columns.resize(columns.len(), Tuples::new());
+                bucket.columns.resize(columns.len(), TupleBuckets::new());
                 bucket.rows += u64::from(at == 0);
                 let tuple = numbered.iter().map(|(_, numbers)| numbers[row]).collect();
                 *bucket.columns[at].entry(tuple).or_default() += 1;
@@ -127,12 +127,12 @@ impl Covered {
         Self { sensitive, columns, buckets, ruled_out: AHashSet::new() }
     }
 
-    fn of(read: &[ReadPart], sensitive: Attr, numbers: &mut Numbers) -> Option<Self> {
+    fn of(read: &[ParsedPart], sensitive: Attr, numbers: &mut LabelInterner) -> Option<Self> {
         let (mut shown, mut ruled_out) = (Vec::with_capacity(read.len()), AHashSet::new());
         for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();
             columns.sort_by_key(|column| column.attribute == sensitive);
-            let mut numbered = Numbered::with_capacity(columns.len());
+            let mut numbered = InternedColumns::with_capacity(columns.len());
             for column in &columns {
                 let cells = column.cells.as_ref()?.iter();
                 let known: Vec<u32> = cells.map(|cell| numbers.of(column.attribute, cell.as_deref())).collect();
@@ -173,7 +173,7 @@ impl Covered {
     }
 
     /// How often what is in some attributes of a column occurs in a bucket.
-    fn margin(&self, bucket: &Bucket, column: usize, attrs: AttrSet, values: &[u32]) -> u64 {
+    fn margin(&self, bucket: &OverlapBucket, column: usize, attrs: AttrSet, values: &[u32]) -> u64 {
         let mut margins = bucket.margins.borrow_mut();
         let margin = margins.entry(attrs).or_insert_with(|| {
             let mut margin = AHashMap::new();
@@ -186,9 +186,9 @@ impl Covered {
     }
 
     /// Columns of a bucket agree on what they share.
-    pub(super) fn agree(&self, bucket: &Bucket) -> bool {
+    pub(super) fn agree(&self, bucket: &OverlapBucket) -> bool {
         let projected = |column: usize, shared: AttrSet| {
-            let mut tuples = Tuples::new();
+            let mut tuples = TupleBuckets::new();
             for (tuple, rows) in &bucket.columns[column] {
                 *tuples.entry(self.within(column, tuple, shared)).or_default() += rows;
             }
@@ -204,9 +204,14 @@ impl Covered {
 
     /// All that can be known of some attributes, in a bucket and by the columns of a choice, with the weights of sensitive values: as
     /// products, and what these are divided by. With the attributes, in the order in which they are told. `None` where there is too much.
-    pub(super) fn known(&self, bucket: &Bucket, order: &[(usize, AttrSet)], of: AttrSet) -> Option<(Vec<Attr>, Known)> {
+    pub(super) fn known(
+        &self,
+        bucket: &OverlapBucket,
+        order: &[(usize, AttrSet)],
+        of: AttrSet,
+    ) -> Option<(Vec<Attr>, KnownValues)> {
         // attributes known so far, in the order in which they came, with the weight of each combination
-        let (mut attrs, mut rows): (Vec<Attr>, Joined) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
+        let (mut attrs, mut rows): (Vec<Attr>, KnownWeight) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {
             let mut agreeing: AHashMap<Vec<u32>, Vec<(&Vec<u32>, u64)>> = AHashMap::new();
             for (tuple, count) in &bucket.columns[column] {
@@ -236,7 +241,7 @@ impl Covered {
         }
         let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
         let told: Vec<usize> = (0..attrs.len()).filter(|&at| at != sensitive && of.contains(attrs[at])).collect();
-        let mut known = Known::new();
+        let mut known = KnownValues::new();
         for (tuple, times, over) in rows {
             let weighed = known.entry(told.iter().map(|&at| tuple[at]).collect()).or_default();
             let sum = weighed.entry((tuple[sensitive], over)).or_default();
@@ -246,7 +251,7 @@ impl Covered {
     }
 
     /// How many combinations columns have in a bucket: column after column, of what is still asked for.
-    fn join(&self, bucket: &Bucket, columns: &[usize]) -> BigUint {
+    fn join(&self, bucket: &OverlapBucket, columns: &[usize]) -> BigUint {
         if let Some(known) = bucket.joins.borrow().get(columns) {
             return known.clone();
         }
@@ -259,7 +264,7 @@ impl Covered {
             let (before, after) = (of(&columns[..at]), of(&columns[at + 1..]));
             let here = set(&self.columns[column]);
             let used = here.intersection(before.union(after));
-            let mut projected = Tuples::new();
+            let mut projected = TupleBuckets::new();
             for (tuple, rows) in &bucket.columns[column] {
                 *projected.entry(self.within(column, tuple, used)).or_default() += rows;
             }
@@ -288,7 +293,7 @@ impl Covered {
     }
 
     /// Whether no value has more than 1/l of all weights; values that can be ruled out are held against all, others against what is left.
-    pub(super) fn keeps(&self, l: Ratio, weights: &[Weight]) -> bool {
+    pub(super) fn keeps(&self, l: Ratio, weights: &[ExactWeight]) -> bool {
         let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
         let logarithms: Vec<f64> = weights.iter().map(|(_, times, over)| ln(times) - ln(over)).collect();
         let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -313,7 +318,7 @@ impl Covered {
     }
 
     /// The weights of values, of all, and of those that cannot be ruled out, in one unit.
-    fn exact(&self, weights: &[Weight]) -> (BTreeMap<u32, BigUint>, BigUint, BigUint) {
+    fn exact(&self, weights: &[ExactWeight]) -> (BTreeMap<u32, BigUint>, BigUint, BigUint) {
         let divisors: std::collections::BTreeSet<&BigUint> = weights.iter().map(|(.., over)| over).collect();
         let unit: BigUint = divisors.into_iter().product();
         let mut sums: BTreeMap<u32, BigUint> = BTreeMap::new();
@@ -326,7 +331,7 @@ impl Covered {
     }
 
     /// The largest share of a value, in lowest terms; what does not fit is rounded.
-    pub(super) fn largest(&self, weights: &[Weight]) -> (u64, u64) {
+    pub(super) fn largest(&self, weights: &[ExactWeight]) -> (u64, u64) {
         let (sums, all, left) = self.exact(weights);
         let shares = sums.iter().map(|(value, sum)| (sum, if self.ruled_out.contains(value) { &all } else { &left }));
         let largest = shares.reduce(|a, b| if b.0 * a.1 > a.0 * b.1 { b } else { a });
@@ -352,15 +357,15 @@ fn ln(number: &BigUint) -> f64 {
 /// Checks what a table of columns that share attributes claims, from all its parts.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    claim: &Claim,
-    read: &[ReadPart],
+    claim: &SlicingClaim,
+    read: &[ParsedPart],
     control: &Control,
     figures: &mut TableFigures,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
-    let mut numbers = Numbers::default();
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
+    let mut numbers = LabelInterner::default();
     let whole = evidence.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
-    let covered = Covered::of(read, claim.sensitive, &mut numbers).filter(|_| whole);
+    let covered = OverlappingColumns::of(read, claim.sensitive, &mut numbers).filter(|_| whole);
     let Some(covered) = covered else {
         findings.fail(CheckName::Guarantee, "a sliced table could not be read whole");
         return Ok(());
@@ -390,12 +395,12 @@ pub(super) fn check(
 
 /// What every bucket shows, and whether it keeps what is claimed of it.
 fn alone(
-    covered: &Covered,
-    claim: &Claim,
+    covered: &OverlappingColumns,
+    claim: &SlicingClaim,
     control: &Control,
     figures: &mut TableFigures,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let (mut tallies, mut broken, mut smallest) = (AHashMap::new(), 0_u64, u64::MAX);
     let choices = covered.choices();
     for bucket in covered.buckets.values() {
@@ -434,7 +439,7 @@ fn alone(
     Ok(())
 }
 
-impl Covered {
+impl OverlappingColumns {
     /// Columns in their order, with what each shares with those before.
     fn as_they_stand(&self, columns: &[usize]) -> Vec<(usize, AttrSet)> {
         let before =
@@ -446,10 +451,10 @@ impl Covered {
     fn weigh(
         &self,
         known: &AHashMap<Attr, u32>,
-        bucket: &Bucket,
+        bucket: &OverlapBucket,
         columns: &[usize],
         tree: Option<&[(usize, AttrSet)]>,
-        out: &mut Vec<Weight>,
+        out: &mut Vec<ExactWeight>,
     ) {
         let tuple = |column: usize| -> Vec<u32> {
             self.columns[column].iter().filter_map(|attr| known.get(attr).copied()).collect()
@@ -489,14 +494,14 @@ impl Covered {
 
 /// Holds the claim against the rows of the original, over all buckets that they may stand in.
 fn mixed(
-    covered: &Covered,
-    claim: &Claim,
+    covered: &OverlappingColumns,
+    claim: &SlicingClaim,
     original: &Table,
-    numbers: &mut Numbers,
+    numbers: &mut LabelInterner,
     trees: Option<&[Vec<(usize, AttrSet)>]>,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let (_, without) = covered.sides();
     let attrs: Vec<Attr> = claim.attributes().without(claim.sensitive).iter().collect();
     let domains: Vec<Vec<u32>> = attrs
@@ -540,7 +545,7 @@ fn mixed(
                 columns.iter().map(|&column| buckets(column)).min_by_key(|labels| labels.len()).unwrap_or_default();
             // combinations as shares of their bucket, and expected rows
             for tree in std::iter::once(None).chain(trees.map(|trees| Some(&trees[number][..]))) {
-                let mut weights: Vec<Weight> = Vec::new();
+                let mut weights: Vec<ExactWeight> = Vec::new();
                 for bucket in fewest.iter().filter_map(|label| covered.buckets.get(label)) {
                     covered.weigh(&known, bucket, &columns, tree, &mut weights);
                 }

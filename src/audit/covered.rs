@@ -8,8 +8,8 @@ use super::CheckName::{self, Buckets, Columns, Content, Gnf, Guarantee as Kept, 
 use super::fixture::{Cell, World, failed, rule, seal};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Guarantee, HeldBy, Particulars, Protected, Ratio, SlicedDiversity, Standing, SubmittedRule, TableName,
-    Uninformative,
+    EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity, SubmittedRule, TableName,
+    TableProtection,
 };
 
 /// A table of attributes a, b, c and the sensitive s, in columns of these.
@@ -19,7 +19,7 @@ fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, divers
     let names = ["c2", "c3", "c4", "c5"];
     let others: Vec<(&str, &[u8])> = names.into_iter().zip(columns[1..].iter().copied()).collect();
     world.tied(columns[0], &others, Vec::new(), labels.to_vec());
-    world.publication.tables[0].standing = Standing::Unsealed;
+    world.publication.tables[0].standing = TableProtection::Unsealed;
     world.publication.particulars = particulars(columns, diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
@@ -27,13 +27,13 @@ fn covered(rows: &[[u32; 4]], columns: &[&[u8]], labels: &[u32], l: &str, divers
         _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).expect("a share"), k: 1 },
     };
     let asked = SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, &[0, 1, 2], 3, 2) };
-    world.hold(asked, HeldBy::Table(TableName::at(0)));
+    world.hold(asked, EnforcedBy::Table(TableName::at(0)));
     world
 }
 
-fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> Particulars {
+fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
     let set = |column: &&[u8]| column.iter().map(|&attr| Attr(attr)).collect::<AttrSet>();
-    Particulars::Slicing { columns: columns.iter().map(set).collect(), diversity, column_k: None }
+    MethodDetails::Slicing { columns: columns.iter().map(set).collect(), diversity, column_k: None }
 }
 
 const TREE: [&[u8]; 3] = [&[0, 1], &[1, 3], &[2, 3]];
@@ -84,7 +84,7 @@ const FAULTS: &[Fault] = &[
         "a seal",
         |w| {
             w.publication.tables[0].standing =
-                Standing::Sealed(vec![seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)])
+                TableProtection::Sealed(vec![seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2)])
         },
         &[Columns, Seals],
     ),
@@ -96,12 +96,12 @@ const FAULTS: &[Fault] = &[
     (
         "boxes that are none",
         |w| match &mut w.publication.particulars {
-            Particulars::Slicing { column_k, .. } => *column_k = Some(2),
+            MethodDetails::Slicing { column_k, .. } => *column_k = Some(2),
             _ => panic!("sliced"),
         },
         &[Columns],
     ),
-    ("nothing said of columns", |w| w.publication.particulars = Particulars::None, &[Columns, Seals]),
+    ("nothing said of columns", |w| w.publication.particulars = MethodDetails::None, &[Columns, Seals]),
     ("a table beside it", |w| w.plain(&[0]), &[Columns, Seals]),
     (
         "more than it holds",
@@ -114,7 +114,7 @@ const FAULTS: &[Fault] = &[
     ("more than it claims", |w| w.submitted[0].guarantee = Guarantee::LDiversity { l: 3 }, &[Gnf]),
     (
         "a value that can be ruled out",
-        |w| w.uninformative.push(Uninformative { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
+        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
         &[Kept],
     ),
     (

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
-use super::given::{Cell, GivenPart, GivenTable};
+use super::given::{CellText, ExternalPart, ExternalTable};
 use super::judge::Submission;
-use super::thresholds::{Bound, counterfeits};
-use super::worlds::{Uncounted, beyond, exceeds, lowest};
+use super::thresholds::{ThresholdBounds, counterfeits};
+use super::worlds::{AttackError, beyond, exceeds, lowest};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
@@ -29,28 +29,28 @@ const SHOWN: usize = 10;
 
 /// What is left of buckets for whoever crosses values out.
 #[derive(Clone, Default, Debug)]
-pub struct Crossed {
+pub struct NegativeAssociationReport {
     /// The largest posterior of a value in a bucket for somebody for whom a value of it is crossed out, in lowest terms.
     pub worst: Option<(u64, u64)>,
     /// Of how many buckets and different rows a value is likelier than the rule allows.
     pub total: u64,
     /// Some of them, the most certain first.
-    pub first: Vec<Crossing>,
+    pub first: Vec<NegativeAssociationFinding>,
 }
 
 /// A bucket and a row of it of which more is told than the rule allows.
 #[derive(Clone, Debug)]
-pub struct Crossing {
+pub struct NegativeAssociationFinding {
     /// The table, by its index.
     pub table: usize,
     /// The rule, by its index.
     pub rule: usize,
     /// The label of the bucket.
-    pub bucket: Cell,
+    pub bucket: CellText,
     /// What is known of the row.
-    pub known: Vec<(Attr, Cell)>,
+    pub known: Vec<(Attr, CellText)>,
     /// The likeliest value of those that exceed the rule.
-    pub sensitive: Cell,
+    pub sensitive: CellText,
     /// How likely it is, in lowest terms.
     pub posterior: (u64, u64),
 }
@@ -59,35 +59,35 @@ pub struct Crossing {
 /// and what is known another.
 ///
 /// # Errors
-/// [`Uncounted`]; `NotExact` also without an original, and when the table was not made from it.
+/// [`AttackError`]; `NotExact` also without an original, and when the table was not made from it.
 pub fn cross_out(
     submission: &Submission<'_>,
     asked: &[(usize, usize)],
     control: &Control,
-) -> Result<Crossed, Uncounted> {
-    let Some(original) = submission.original else { return Err(Uncounted::NotExact) };
+) -> Result<NegativeAssociationReport, AttackError> {
+    let Some(original) = submission.original else { return Err(AttackError::NotExact) };
     let mut read = Vec::with_capacity(asked.len());
     let mut steps = 0_u64;
     for &(table, rule) in asked {
         let asked = &submission.rules[rule];
-        let Protected::Attribute(sensitive) = asked.protects else { return Err(Uncounted::NotExact) };
-        let buckets = Buckets::of(&submission.tables[table], asked.known, sensitive, original, control)?;
+        let Protected::Attribute(sensitive) = asked.protects else { return Err(AttackError::NotExact) };
+        let buckets = CodedBuckets::of(&submission.tables[table], asked.known, sensitive, original, control)?;
         let pairs = buckets.all.values().map(|bucket| (bucket.rows.len() * bucket.values.len()) as u64);
         steps = pairs.fold(steps, u64::saturating_add);
         read.push((table, rule, sensitive, buckets));
     }
     if steps > MAX_STEPS {
-        return Err(Uncounted::TooMany { what: "rows and values of their buckets", limit: MAX_STEPS, found: steps });
+        return Err(AttackError::TooMany { what: "rows and values of their buckets", limit: MAX_STEPS, found: steps });
     }
-    let mut crossed = Crossed::default();
+    let mut crossed = NegativeAssociationReport::default();
     for (table, rule, sensitive, buckets) in &read {
-        let column = original.column(*sensitive).ok_or(Uncounted::NotExact)?;
-        let associations: Vec<Associations> = buckets
+        let column = original.column(*sensitive).ok_or(AttackError::NotExact)?;
+        let associations: Vec<ObservedAssociations> = buckets
             .attributes
             .iter()
-            .map(|attr| Associations::of(original.column(*attr).ok_or(Uncounted::NotExact)?, column, control))
-            .collect::<Result<_, Uncounted>>()?;
-        let limit = Limit::of(submission, &submission.rules[*rule], *sensitive, column);
+            .map(|attr| ObservedAssociations::of(original.column(*attr).ok_or(AttackError::NotExact)?, column, control))
+            .collect::<Result<_, AttackError>>()?;
+        let limit = RuleLimit::of(submission, &submission.rules[*rule], *sensitive, column);
         for (label, bucket) in &buckets.all {
             bucket.look((&associations, buckets.counterfeits, &limit), control, |row, told| {
                 if crossed.worst.is_none_or(|worst| exceeds(told.most, worst)) {
@@ -101,7 +101,14 @@ pub fn cross_out(
                 });
                 let known = known.collect();
                 let (bucket, sensitive) = (buckets.labels[*label as usize].clone(), cell(column, value));
-                crossed.first.push(Crossing { table: *table, rule: *rule, bucket, known, sensitive, posterior });
+                crossed.first.push(NegativeAssociationFinding {
+                    table: *table,
+                    rule: *rule,
+                    bucket,
+                    known,
+                    sensitive,
+                    posterior,
+                });
                 // no more are held than are looked at
                 if crossed.first.len() > 64 * SHOWN {
                     most_certain(&mut crossed.first);
@@ -114,25 +121,25 @@ pub fn cross_out(
 }
 
 /// Keeps the most certain; of equal ones the first.
-fn most_certain(found: &mut Vec<Crossing>) {
+fn most_certain(found: &mut Vec<NegativeAssociationFinding>) {
     found.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
     found.truncate(SHOWN);
 }
 
-fn cell(column: &Column, code: u32) -> Cell {
-    Cell { kind: column.domain.kind(), value: column.domain.value(code).map(<[u8]>::to_vec) }
+fn cell(column: &Column, code: u32) -> CellText {
+    CellText { kind: column.domain.kind(), value: column.domain.value(code).map(<[u8]>::to_vec) }
 }
 
 /// How often the values of an attribute go with the sensitive ones, in the original.
-struct Associations {
+struct ObservedAssociations {
     support: Vec<u64>,
     overall: Vec<u64>,
     together: AHashMap<(u32, u32), u64>,
     rows: u64,
 }
 
-impl Associations {
-    fn of(column: &Column, sensitive: &Column, control: &Control) -> Result<Self, Uncounted> {
+impl ObservedAssociations {
+    fn of(column: &Column, sensitive: &Column, control: &Control) -> Result<Self, AttackError> {
         let (mut support, mut overall) = (vec![0; column.domain.len()], vec![0; sensitive.domain.len()]);
         let mut together = AHashMap::new();
         let rows = sensitive.codes.len();
@@ -159,49 +166,49 @@ impl Associations {
 }
 
 /// The buckets of a table, in the codes of the original.
-struct Buckets {
-    labels: Vec<Cell>,
+struct CodedBuckets {
+    labels: Vec<CellText>,
     /// What is known of a row.
     attributes: Vec<Attr>,
-    all: BTreeMap<u32, Bucket>,
+    all: BTreeMap<u32, CodedBucket>,
     /// So many of each bucket's values are of nobody.
     counterfeits: u64,
 }
 
 #[derive(Default)]
-struct Bucket {
+struct CodedBucket {
     /// Different rows, by what is known of them.
     rows: BTreeSet<Vec<u32>>,
     /// The sensitive values, and how often each occurs.
     values: BTreeMap<u32, u64>,
 }
 
-impl Buckets {
+impl CodedBuckets {
     fn of(
-        table: &GivenTable,
+        table: &ExternalTable,
         known: AttrSet,
         sensitive: Attr,
-        original: &GivenPart,
+        original: &ExternalPart,
         control: &Control,
-    ) -> Result<Self, Uncounted> {
-        let shown = |part: &GivenPart| part.attributes().minus(part.opaque()).intersection(known).without(sensitive);
+    ) -> Result<Self, AttackError> {
+        let shown = |part: &ExternalPart| part.attributes().minus(part.opaque()).intersection(known).without(sensitive);
         let holder = table.holder(sensitive).filter(|part| !part.opaque().contains(sensitive));
         let of_rows = table.parts.iter().filter(|part| !part.attributes().contains(sensitive));
         // that which tells most of a row; of equal ones the first
         let of_rows = of_rows.rev().max_by_key(|part| shown(part).len());
-        let holder = holder.ok_or(Uncounted::NotExact)?;
+        let holder = holder.ok_or(AttackError::NotExact)?;
         let counterfeits = counterfeits(holder.meaning);
         let Some(of_rows) = of_rows else {
             // a table of what is protected alone shows nothing of anybody
             return Ok(Self { labels: Vec::new(), attributes: Vec::new(), all: BTreeMap::new(), counterfeits });
         };
-        let (Some(labels), Some(of_row)) = (&holder.bucket, &of_rows.bucket) else { return Err(Uncounted::NotExact) };
+        let (Some(labels), Some(of_row)) = (&holder.bucket, &of_rows.bucket) else { return Err(AttackError::NotExact) };
         let numbers: AHashMap<Option<&[u8]>, u32> = labels.domain.iter().zip(0..).collect();
         let here: Option<Vec<u32>> = of_row.domain.iter().map(|label| numbers.get(&label).copied()).collect();
-        let here = here.ok_or(Uncounted::NotExact)?;
-        let mut all: BTreeMap<u32, Bucket> = BTreeMap::new();
+        let here = here.ok_or(AttackError::NotExact)?;
+        let mut all: BTreeMap<u32, CodedBucket> = BTreeMap::new();
         let values = translated(holder, sensitive, original)?;
-        let column = holder.column(sensitive).ok_or(Uncounted::NotExact)?;
+        let column = holder.column(sensitive).ok_or(AttackError::NotExact)?;
         for row in 0..holder.rows {
             if row % Control::STRIDE == 0 {
                 control.check()?;
@@ -212,7 +219,7 @@ impl Buckets {
         let attributes: Vec<Attr> = shown(of_rows).iter().collect();
         let mut columns = Vec::with_capacity(attributes.len());
         for attr in &attributes {
-            let column = of_rows.column(*attr).ok_or(Uncounted::NotExact)?;
+            let column = of_rows.column(*attr).ok_or(AttackError::NotExact)?;
             columns.push((column, translated(of_rows, *attr, original)?));
         }
         for row in 0..of_rows.rows {
@@ -228,27 +235,29 @@ impl Buckets {
 }
 
 /// Per code of a part's column, the code that the original has for the value.
-fn translated(part: &GivenPart, attr: Attr, original: &GivenPart) -> Result<Vec<u32>, Uncounted> {
-    let (Some(column), Some(of)) = (part.column(attr), original.column(attr)) else { return Err(Uncounted::NotExact) };
+fn translated(part: &ExternalPart, attr: Attr, original: &ExternalPart) -> Result<Vec<u32>, AttackError> {
+    let (Some(column), Some(of)) = (part.column(attr), original.column(attr)) else {
+        return Err(AttackError::NotExact);
+    };
     let codes: AHashMap<Option<&[u8]>, u32> = of.domain.iter().zip(0..).collect();
     let known = column.domain.iter().map(|value| codes.get(&value).copied());
-    known.collect::<Option<_>>().ok_or(Uncounted::NotExact)
+    known.collect::<Option<_>>().ok_or(AttackError::NotExact)
 }
 
 /// What is left of a bucket for a row.
-struct Told {
+struct RemainingValues {
     most: (u64, u64),
     exceeding: Option<(u32, (u64, u64))>,
 }
 
-impl Bucket {
+impl CodedBucket {
     /// Tells of each row for which a value is crossed out what is left.
     fn look(
         &self,
-        (associations, counterfeits, limit): (&[Associations], u64, &Limit),
+        (associations, counterfeits, limit): (&[ObservedAssociations], u64, &RuleLimit),
         control: &Control,
-        mut tell: impl FnMut(&[u32], Told),
-    ) -> Result<(), Uncounted> {
+        mut tell: impl FnMut(&[u32], RemainingValues),
+    ) -> Result<(), AttackError> {
         let exclude = |row: &[u32], value: u32| {
             associations.iter().zip(row).any(|(associations, &known)| associations.exclude(known, value))
         };
@@ -282,23 +291,23 @@ impl Bucket {
             let exceeding = left.iter().filter(|(value, weight)| limit.is_exceeded(*value, *weight, all));
             let exceeding = exceeding.rev().max_by_key(|(_, weight)| *weight);
             let exceeding = exceeding.map(|(value, weight)| (*value, lowest(*weight, all)));
-            tell(row, Told { most: lowest(likeliest, all), exceeding });
+            tell(row, RemainingValues { most: lowest(likeliest, all), exceeding });
         }
         Ok(())
     }
 }
 
 /// What a rule allows of each value.
-enum Limit {
+enum RuleLimit {
     /// One share for all.
     Share(u64, u64),
     /// A threshold for each, in an original that has each so often, and so many rows.
-    Thresholds(Option<Bound>, Vec<u64>, u64),
+    Thresholds(Option<ThresholdBounds>, Vec<u64>, u64),
     /// No share is bounded.
     None,
 }
 
-impl Limit {
+impl RuleLimit {
     fn of(submission: &Submission<'_>, rule: &SubmittedRule, sensitive: Attr, column: &Column) -> Self {
         match rule.guarantee {
             Guarantee::LDiversity { l } => Self::Share(1, l),
@@ -306,7 +315,7 @@ impl Limit {
             Guarantee::Thresholds { stated, .. } => {
                 let of = submission.thresholds.iter().filter(|of| of.attribute == sensitive);
                 let mut bounds =
-                    of.map(|of| Bound::of(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
+                    of.map(|of| ThresholdBounds::of(&of.thresholds, Some(column.domain.kind()), column.domain.iter()));
                 let mut overall = vec![0; column.domain.len()];
                 column.codes.iter().for_each(|code| overall[code as usize] += 1);
                 Self::Thresholds(bounds.find(|bound| bound.name() == stated), overall, column.codes.len() as u64)
@@ -335,15 +344,15 @@ mod tests {
     use crate::publication::RowMeaning;
 
     /// Rows of `(known, sensitive)`, with how often each occurs.
-    fn original(rows: &[(&str, &str, usize)]) -> GivenPart {
+    fn original(rows: &[(&str, &str, usize)]) -> ExternalPart {
         let all = || rows.iter().flat_map(|(a, x, count)| std::iter::repeat_n((*a, *x), *count));
         let known: Vec<Text> = all().map(|(a, _)| Some(a.to_owned())).collect();
         let sensitive: Vec<Text> = all().map(|(_, x)| Some(x.to_owned())).collect();
         part("original", None, vec![(0, known), (1, sensitive)], RowMeaning::Tuples)
     }
 
-    fn part(name: &str, labels: Option<Vec<Text>>, columns: Vec<(u8, Vec<Text>)>, meaning: RowMeaning) -> GivenPart {
-        GivenPart {
+    fn part(name: &str, labels: Option<Vec<Text>>, columns: Vec<(u8, Vec<Text>)>, meaning: RowMeaning) -> ExternalPart {
+        ExternalPart {
             name: name.to_owned(),
             meaning,
             rows: columns[0].1.len(),
@@ -354,7 +363,7 @@ mod tests {
     }
 
     /// A table of buckets: what is known of the rows of each, and its values, of which so many are of nobody.
-    fn given(buckets: &[(&[&str], &[&str])], per_bucket: u32) -> GivenTable {
+    fn given(buckets: &[(&[&str], &[&str])], per_bucket: u32) -> ExternalTable {
         let cells = |second: bool| -> (Vec<Text>, Vec<Text>) {
             let of = |(rows, values): &(&[&str], &[&str])| -> Vec<String> {
                 (if second { values } else { rows }).iter().map(|&text| text.to_owned()).collect()
@@ -370,10 +379,10 @@ mod tests {
             part("qi", Some(of_rows), vec![(0, rows)], RowMeaning::Tuples),
             part("sa", Some(of_values), vec![(1, values)], meaning),
         ];
-        GivenTable { name: "t1".to_owned(), parts }
+        ExternalTable { name: "t1".to_owned(), parts }
     }
 
-    fn played(table: GivenTable, original: &GivenPart, l: u64) -> Result<Crossed, Uncounted> {
+    fn played(table: ExternalTable, original: &ExternalPart, l: u64) -> Result<NegativeAssociationReport, AttackError> {
         let (tables, names, rules) = ([table], ["a".to_owned(), "s".to_owned()], [rule(0, &[0], 1, l)]);
         let submission = Submission {
             tables: &tables,
@@ -389,7 +398,7 @@ mod tests {
     }
 
     /// Forty of each; p never has x, q all three alike.
-    fn negative() -> GivenPart {
+    fn negative() -> ExternalPart {
         original(&[("p", "y", 20), ("p", "z", 20), ("q", "x", 14), ("q", "y", 13), ("q", "z", 13)])
     }
 
@@ -443,6 +452,6 @@ mod tests {
     #[test]
     fn tables_of_other_rows_are_told() {
         let strange: [(&[&str], &[&str]); 1] = [(&["r", "q"], &["x", "y"])];
-        assert!(matches!(played(given(&strange, 0), &negative(), 2), Err(Uncounted::NotExact)));
+        assert!(matches!(played(given(&strange, 0), &negative(), 2), Err(AttackError::NotExact)));
     }
 }

@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::part::{ReadColumn, ReadPart};
-use super::possible::{Concluded, Impossible, Possible, Shown};
-use super::{AuditStopped, CheckName, Evidence, Findings, guarantee::at_least};
+use super::part::{ParsedColumn, ParsedPart};
+use super::possible::{InferableValue, InferenceError, ObservedDecomposition, PossibleValues};
+use super::{CheckLog, CheckName, Evidence, VerifierError, guarantee::at_least};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    BreachKind, Cells, Decomposition, Guarantee, HeldBy, Part, Particulars, Protected, PublishedTable, RowMeaning,
-    Seal, Standing, TableWitness, Tellable,
+    BreachKind, CellContent, DecompositionDetails, EnforcedBy, Guarantee, InferableBucket, MethodDetails, Part,
+    Protected, PublishedTable, RowMeaning, TableGuard, TableProtection, TableWitness,
 };
 
 /// Of fewer values than this one is taken to be concluded, where nothing else is said.
@@ -20,8 +20,8 @@ const FEWEST: usize = 2;
 
 /// Two tables that claim to be a decomposition.
 #[derive(Clone, Copy)]
-pub(super) struct Claim<'a> {
-    said: &'a Decomposition,
+pub(super) struct DecompositionClaim<'a> {
+    said: &'a DecompositionDetails,
     /// The table of buckets.
     buckets: &'a PublishedTable,
     /// The one part of the table of joint values.
@@ -34,16 +34,17 @@ fn attributes(part: &Part) -> AttrSet {
     part.columns.iter().map(|column| column.attribute).collect()
 }
 
-impl<'a> Claim<'a> {
+impl<'a> DecompositionClaim<'a> {
     /// The claim, where the publication has the shape of a decomposition.
     pub(super) fn of(evidence: &Evidence<'a>) -> Option<Self> {
-        let Particulars::Decompose(said) = &evidence.publication.particulars else { return None };
+        let MethodDetails::Decompose(said) = &evidence.publication.particulars else { return None };
         let [buckets, joint] = &evidence.publication.tables[..] else { return None };
         let ([qi, primary, values @ ..], [joint_part]) = (&buckets.parts[..], &joint.parts[..]) else { return None };
         let sensitive: AttrSet = said.l.keys().copied().collect();
         let others = said.l.keys().filter(|attr| **attr != said.primary);
-        let exact = |part: &Part| part.columns.iter().all(|column| column.cells == Cells::Exact);
-        let unsealed = |table: &PublishedTable| table.standing == Standing::Unsealed && table.parts.iter().all(exact);
+        let exact = |part: &Part| part.columns.iter().all(|column| column.cells == CellContent::Exact);
+        let unsealed =
+            |table: &PublishedTable| table.standing == TableProtection::Unsealed && table.parts.iter().all(exact);
         let one = |part: &Part, attr: Attr| part.columns.len() == 1 && part.columns[0].attribute == attr;
         let fits = unsealed(buckets)
             && unsealed(joint)
@@ -67,9 +68,9 @@ impl<'a> Claim<'a> {
     }
 
     /// What its buckets promise by themselves.
-    pub(super) fn promised(&self, table: &PublishedTable) -> Vec<Seal> {
+    pub(super) fn promised(&self, table: &PublishedTable) -> Vec<TableGuard> {
         let l = self.said.l.get(&self.said.primary).filter(|_| table.name == self.buckets.name);
-        let seal = |l: &u64| Seal {
+        let seal = |l: &u64| TableGuard {
             known: self.known,
             protects: Protected::Attribute(self.said.primary),
             guarantees: vec![Guarantee::LDiversity { l: *l }],
@@ -93,8 +94,8 @@ impl<'a> Claim<'a> {
 }
 
 /// Checks what a publication claims of its tables.
-pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
-    let Some(claim) = Claim::of(evidence) else {
+pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+    let Some(claim) = DecompositionClaim::of(evidence) else {
         findings.fail(CheckName::Columns, "the tables are not those of a decomposition");
         return findings.fail(CheckName::Seals, "the tables of a decomposition do not have its shape");
     };
@@ -104,7 +105,7 @@ pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
             findings.fail(CheckName::Seals, "a rule of a decomposition asks for something else than l-diversity");
             continue;
         };
-        let same = claim.said.l.get(&attr) == Some(&l) && rule.held_by == HeldBy::Table(claim.buckets.name.clone());
+        let same = claim.said.l.get(&attr) == Some(&l) && rule.held_by == EnforcedBy::Table(claim.buckets.name.clone());
         if !same || !listed.insert(attr) {
             let name = evidence.name(attr);
             findings.fail(CheckName::Seals, format!("what is stated of {name} is not what its rule asks for"));
@@ -125,11 +126,11 @@ pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
 /// Holds a part that lists values of each bucket, or joint values of some rows alone, against the original.
 pub(super) fn content(
     evidence: &Evidence<'_>,
-    claim: &Claim<'_>,
-    part: &ReadPart,
+    claim: &DecompositionClaim<'_>,
+    part: &ParsedPart,
     claimed: &Part,
     place: &str,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
 ) {
     let Some(original) = evidence.original else { return };
     let mut fail = |detail: &str| findings.fail(CheckName::Content, format!("{place}: {detail}"));
@@ -174,15 +175,15 @@ pub(super) fn content(
 
 /// The parts of both tables as they were read.
 #[derive(Default)]
-pub(super) struct Both(pub(super) Vec<ReadPart>);
+pub(super) struct BothTables(pub(super) Vec<ParsedPart>);
 
 /// Numbers for values that are the same in all parts, in the order in which they come.
 #[derive(Default)]
-struct Numbers(BTreeMap<(Attr, Option<Vec<u8>>), u32>);
+struct SharedInterner(BTreeMap<(Attr, Option<Vec<u8>>), u32>);
 
-impl Numbers {
+impl SharedInterner {
     /// The number of each code of a column.
-    fn of(&mut self, column: &ReadColumn) -> Vec<u32> {
+    fn of(&mut self, column: &ParsedColumn) -> Vec<u32> {
         let texts = column.cells.iter().flatten();
         let number = |text: &Option<Vec<u8>>| {
             let next = self.0.len() as u32;
@@ -193,15 +194,15 @@ impl Numbers {
 }
 
 /// What both tables show; `None` when they could not be read whole.
-fn shown(claim: &Claim<'_>, both: &Both) -> Option<Shown> {
-    let mut numbers = Numbers::default();
-    let mut numbered = |column: &ReadColumn| -> Vec<u32> {
+fn shown(claim: &DecompositionClaim<'_>, both: &BothTables) -> Option<ObservedDecomposition> {
+    let mut numbers = SharedInterner::default();
+    let mut numbered = |column: &ParsedColumn| -> Vec<u32> {
         let of = numbers.of(column);
         column.codes.iter().map(|code| of.get(code as usize).copied().unwrap_or(u32::MAX)).collect()
     };
     let [_, primary, values @ .., joint] = &both.0[..] else { return None };
     let buckets = primary.labels.as_ref()?.iter().max().map_or(0, |label| *label as usize);
-    let mut shown = Shown {
+    let mut shown = ObservedDecomposition {
         primary: vec![Vec::new(); buckets],
         sets: vec![Vec::new(); buckets],
         joint: Vec::new(),
@@ -233,11 +234,11 @@ fn shown(claim: &Claim<'_>, both: &Both) -> Option<Shown> {
 /// of conclusions is what the parts show.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    claim: &Claim<'_>,
-    both: &Both,
+    claim: &DecompositionClaim<'_>,
+    both: &BothTables,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let name = &claim.buckets.name;
     let parts = claim.buckets.parts.len() + 1;
     let Some(shown) = Some(both).filter(|both| both.0.len() == parts).and_then(|both| shown(claim, both)) else {
@@ -265,12 +266,12 @@ pub(super) fn check(
     }
     let possible = match shown.possible(control) {
         Ok(possible) => possible,
-        Err(Impossible::Cancelled) => return Err(crate::control::Cancelled.into()),
-        Err(Impossible::Contradiction) => {
+        Err(InferenceError::Cancelled) => return Err(crate::control::Cancelled.into()),
+        Err(InferenceError::Contradiction) => {
             findings.fail(CheckName::Guarantee, "the buckets and the joint values are not of the same rows");
             return Ok(());
         }
-        Err(Impossible::TooMany { found, .. }) => {
+        Err(InferenceError::TooMany { found, .. }) => {
             findings.fail(CheckName::Guarantee, format!("{found} pairs of buckets and joint values are too many"));
             return Ok(());
         }
@@ -297,28 +298,28 @@ pub(super) fn check(
 
 /// What is to be said of the tables.
 fn figures(
-    claim: &Claim<'_>,
-    shown: &Shown,
-    possible: &Possible,
+    claim: &DecompositionClaim<'_>,
+    shown: &ObservedDecomposition,
+    possible: &PossibleValues,
     (others, l): (&[Attr], &[u64]),
     control: &Control,
-) -> Result<Decomposition, AuditStopped> {
+) -> Result<DecompositionDetails, VerifierError> {
     let exclusions = possible.exclusions((others.len(), FEWEST), 1, u64::MAX, control)?.unwrap_or_default();
     let told = [possible.chains(others.len(), FEWEST), exclusions, possible.forced(l)];
-    let listed = |told: &Concluded| Tellable {
+    let listed = |told: &InferableValue| InferableBucket {
         bucket: told.bucket as u32 + 1,
         attribute: others[told.attribute],
         kind: told.kind,
     };
-    let all: BTreeSet<Tellable> = told.iter().flatten().map(listed).collect();
-    let mut found = Decomposition {
+    let all: BTreeSet<InferableBucket> = told.iter().flatten().map(listed).collect();
+    let mut found = DecompositionDetails {
         primary: claim.said.primary,
         l: claim.said.l.clone(),
         noisy: claim.said.noisy,
         bounded: AttrSet::one(claim.said.primary),
         repeat_free: BTreeMap::new(),
         tellable: BreachKind::ALL.into_iter().map(|kind| (kind, 0)).collect(),
-        first: all.iter().take(Decomposition::LISTED).copied().collect(),
+        first: all.iter().take(DecompositionDetails::LISTED).copied().collect(),
     };
     for told in &all {
         *found.tellable.entry(told.kind).or_default() += 1;

@@ -6,11 +6,12 @@ use proptest::prelude::*;
 
 use super::CheckName::{self, Buckets, Columns, Content, Gnf, Guarantee as Kept, Order, Seals};
 use super::fixture::{Cell, World, failed, rule};
-use super::possible::{Impossible, Shown};
+use super::possible::{InferenceError, ObservedDecomposition};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    BreachKind, Decomposition, Guarantee, HeldBy, Particulars, RowMeaning, Standing, SubmittedRule, TableName, Tellable,
+    BreachKind, DecompositionDetails, EnforcedBy, Guarantee, InferableBucket, MethodDetails, RowMeaning, SubmittedRule,
+    TableName, TableProtection,
 };
 
 const OCC: Attr = Attr(2);
@@ -33,22 +34,22 @@ fn rows() -> Vec<Vec<Cell>> {
     .collect()
 }
 
-fn world(labels: &[u32], noise: &[(u8, u32, &str)], said: Decomposition) -> World {
+fn world(labels: &[u32], noise: &[(u8, u32, &str)], said: DecompositionDetails) -> World {
     let mut world = World::new(&["sex", "zip", "occ", "salary"], rows());
     world.decomposed(&[0, 1], &[2, 3], noise, labels.to_vec());
     for (place, attr) in [2, 3].into_iter().enumerate() {
         let submitted = SubmittedRule { pointer: format!("/method/sensitive/{place}"), ..rule(0, &[0, 1], attr, 4) };
-        world.hold(submitted, HeldBy::Table(TableName::at(0)));
+        world.hold(submitted, EnforcedBy::Table(TableName::at(0)));
     }
-    world.publication.particulars = Particulars::Decompose(said);
+    world.publication.particulars = MethodDetails::Decompose(said);
     world
 }
 
-fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]) -> Decomposition {
-    let first: Vec<Tellable> =
-        first.iter().map(|&(bucket, kind)| Tellable { bucket, attribute: SALARY, kind }).collect();
+fn said(noisy: &[Attr], bounded: &[Attr], free: u64, first: &[(u32, BreachKind)]) -> DecompositionDetails {
+    let first: Vec<InferableBucket> =
+        first.iter().map(|&(bucket, kind)| InferableBucket { bucket, attribute: SALARY, kind }).collect();
     let count = |kind| first.iter().filter(|told| told.kind == kind).count() as u64;
-    Decomposition {
+    DecompositionDetails {
         primary: OCC,
         l: BTreeMap::from([(OCC, 4), (SALARY, 4)]),
         noisy: noisy.iter().copied().collect(),
@@ -72,9 +73,9 @@ fn noisy() -> World {
     world(&[2, 1, 2, 1, 2, 1, 2, 1], &[(3, 2, "7")], said(&[SALARY], &[OCC], 0, &first))
 }
 
-fn particulars(world: &mut World) -> &mut Decomposition {
+fn particulars(world: &mut World) -> &mut DecompositionDetails {
     match &mut world.publication.particulars {
-        Particulars::Decompose(said) => said,
+        MethodDetails::Decompose(said) => said,
         _ => panic!("a decomposition"),
     }
 }
@@ -214,10 +215,10 @@ const EXACT: &[Fault] = &[
     ("lists said to be tuples", |w| w.publication.tables[0].parts[2].rows = RowMeaning::Tuples, &[Columns, Seals]),
     (
         "buckets said to be sealed",
-        |w| w.publication.tables[0].standing = Standing::Sealed(Vec::new()),
+        |w| w.publication.tables[0].standing = TableProtection::Sealed(Vec::new()),
         &[Columns, Seals],
     ),
-    ("joint values said to be plain", |w| w.publication.tables[1].standing = Standing::Plain, &[Columns, Seals]),
+    ("joint values said to be plain", |w| w.publication.tables[1].standing = TableProtection::Plain, &[Columns, Seals]),
     (
         "a dependency that ties rows to values",
         |w| {
@@ -310,7 +311,12 @@ fn all_rows_of_a_primary_value_may_be_left_out() {
 }
 
 /// Every world, one by one: `seen` is told of each whole assignment of joint rows to places.
-fn worlds(shown: &Shown, places: &[(usize, u32)], world: &mut Vec<usize>, seen: &mut dyn FnMut(&[usize])) {
+fn worlds(
+    shown: &ObservedDecomposition,
+    places: &[(usize, u32)],
+    world: &mut Vec<usize>,
+    seen: &mut dyn FnMut(&[usize]),
+) {
     let Some(&(bucket, primary)) = places.get(world.len()) else { return seen(world) };
     for (row, (value, others)) in shown.joint.iter().enumerate() {
         let fits = others.iter().zip(&shown.sets[bucket]).all(|(value, set)| set.contains(value));
@@ -333,7 +339,7 @@ proptest! {
     ) {
         let buckets = [&rows[..cut], &rows[cut..]];
         let set = |of: &[(u32, u32, u32)]| vec![of.iter().map(|row| row.1).collect(), of.iter().map(|row| row.2).collect()];
-        let mut shown = Shown {
+        let mut shown = ObservedDecomposition {
             primary: buckets.iter().map(|of| of.iter().map(|row| row.0).collect()).collect(),
             sets: buckets.iter().map(|of| set(of)).collect::<Vec<Vec<BTreeSet<u32>>>>(),
             // also of tables that contradict each other
@@ -365,7 +371,7 @@ proptest! {
         // of primary values that the joint table lacks all is possible; these worlds do not know them
         prop_assume!(places.iter().all(|(_, value)| told.contains(value)));
         if !any {
-            prop_assert!(matches!(possible, Err(Impossible::Contradiction)));
+            prop_assert!(matches!(possible, Err(InferenceError::Contradiction)));
             return Ok(());
         }
         let Ok(possible) = possible else { return Err(TestCaseError::fail("worlds are possible")) };

@@ -3,11 +3,11 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use crate::microdata::{Arena, AttributeType, Domain, Ends};
+use crate::microdata::{Arena, AttributeType, Domain, ValueKey};
 
 /// The values of one column of a part. Values of the original's domain keep the domain's codes; values that the domain
 /// does not have get the codes behind them, in order of appearance.
-pub(super) struct Dictionary<'a> {
+pub(super) struct PartDictionary<'a> {
     kind: Option<AttributeType>,
     domain: Option<&'a Domain>,
     base: u32,
@@ -16,18 +16,18 @@ pub(super) struct Dictionary<'a> {
     missing: Option<u32>,
     table: HashTable<u32>,
     hasher: RandomState,
-    recent: Vec<Slot>,
+    recent: Vec<DictionarySlot>,
 }
 
 /// The ends of a value and its code, found without hashing. `length` is one more than the value's, 0 in an empty slot.
 #[derive(Clone, Copy)]
-struct Slot {
-    ends: Ends,
+struct DictionarySlot {
+    ends: ValueKey,
     length: u32,
     code: u32,
 }
 
-impl<'a> Dictionary<'a> {
+impl<'a> PartDictionary<'a> {
     const RECENT: usize = 1 << 12;
 
     /// The dictionary of a column whose original has `domain`, where the original is there, and whose values stand in the
@@ -36,7 +36,7 @@ impl<'a> Dictionary<'a> {
         let base = domain.map_or(0, |domain| domain.len() as u32);
         // a few slots for every value that there should be
         let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
-        let empty = Slot { ends: Ends::of(b""), length: 0, code: 0 };
+        let empty = DictionarySlot { ends: ValueKey::of(b""), length: 0, code: 0 };
         let mut dictionary = Self {
             kind,
             domain,
@@ -63,7 +63,7 @@ impl<'a> Dictionary<'a> {
 
     /// The code of a value with its ends.
     #[inline]
-    pub(super) fn code(&mut self, value: &[u8], ends: Ends) -> u32 {
+    pub(super) fn code(&mut self, value: &[u8], ends: ValueKey) -> u32 {
         let slot = ends.slot(self.recent.len());
         let length = value.len() as u32 + 1;
         let found = self.recent[slot];
@@ -72,7 +72,7 @@ impl<'a> Dictionary<'a> {
             return found.code;
         }
         let code = self.look_up(value);
-        self.recent[slot] = Slot { ends, length, code };
+        self.recent[slot] = DictionarySlot { ends, length, code };
         code
     }
 
@@ -152,10 +152,10 @@ mod tests {
         Domain::from_sorted(kind, missing, arena)
     }
 
-    fn code(dictionary: &mut Dictionary<'_>, cell: Option<&[u8]>) -> u32 {
+    fn code(dictionary: &mut PartDictionary<'_>, cell: Option<&[u8]>) -> u32 {
         match cell {
             None => dictionary.missing(),
-            Some(value) => dictionary.code(value, Ends::of(value)),
+            Some(value) => dictionary.code(value, ValueKey::of(value)),
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn values_of_the_domain_keep_their_codes() {
         let long = "a value of more than sixteen bytes";
         let domain = domain(AttributeType::Text, true, &["", "a", long, "ab", "abc", "abcdefgh", "b"]);
-        let mut dictionary = Dictionary::new(Some(&domain), None);
+        let mut dictionary = PartDictionary::new(Some(&domain), None);
         for _ in 0..2 {
             for code in 0..domain.len() as u32 {
                 assert_eq!(self::code(&mut dictionary, domain.value(code)), code);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn without_a_domain_the_type_is_inferred() {
-        let mut dictionary = Dictionary::new(None, None);
+        let mut dictionary = PartDictionary::new(None, None);
         let codes = [Some(&b"10"[..]), None, Some(b"9"), Some(b"-1"), None].map(|cell| code(&mut dictionary, cell));
         assert_eq!(codes, [0, 1, 2, 3, 1]);
         assert_eq!(dictionary.ranks(), Some(vec![3, 0, 2, 1]));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn long_values_are_told_apart_between_their_ends() {
-        let mut dictionary = Dictionary::new(None, None);
+        let mut dictionary = PartDictionary::new(None, None);
         let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
             .map(|v| code(&mut dictionary, Some(v.as_bytes())));
         assert_eq!(codes, [0, 1, 0]);

@@ -3,26 +3,26 @@
 
 use ahash::AHashMap;
 
-use super::given::{GivenPart, GivenTable};
+use super::given::{ExternalPart, ExternalTable};
 use super::groups::refine;
-use super::judge::{GivenFigures, Submission};
-use super::together::Together;
-use super::{CheckName, Findings, generalized};
+use super::judge::{ExternalTableFigures, Submission};
+use super::together::JointDecomposition;
+use super::{CheckLog, CheckName, generalized};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
 use crate::publication::RowMeaning;
 
 /// The label of each bucket, with how many rows have it.
-type Sizes<'a> = AHashMap<Option<&'a [u8]>, u64>;
+type BucketSizeMap<'a> = AHashMap<Option<&'a [u8]>, u64>;
 
 /// Checks the tables beside the rules, and counts their rows and buckets.
 pub(super) fn check(
     submission: &Submission<'_>,
-    together: Option<&Together<'_>>,
-    findings: &mut Findings,
+    together: Option<&JointDecomposition<'_>>,
+    findings: &mut CheckLog,
     remarks: &mut Vec<(&'static str, String)>,
     control: &Control,
-) -> Result<Vec<GivenFigures>, Cancelled> {
+) -> Result<Vec<ExternalTableFigures>, Cancelled> {
     let mut figures = Vec::new();
     for table in submission.tables {
         control.check()?;
@@ -44,7 +44,7 @@ pub(super) fn check(
     Ok(figures)
 }
 
-fn sizes(bucket: &Column) -> Sizes<'_> {
+fn sizes(bucket: &Column) -> BucketSizeMap<'_> {
     let counts = bucket.counts();
     (0..).zip(counts).map(|(code, count)| (bucket.domain.value(code), count)).collect()
 }
@@ -54,15 +54,15 @@ fn said(label: Option<&[u8]>) -> String {
 }
 
 /// The parts of a table have the same buckets. Where there may be noise, more values than rows are listed of one.
-fn buckets(table: &GivenTable, noise: bool, findings: &mut Findings) -> GivenFigures {
+fn buckets(table: &ExternalTable, noise: bool, findings: &mut CheckLog) -> ExternalTableFigures {
     let counted = table.parts.iter().filter(|part| part.meaning != RowMeaning::Values);
     let rows = counted.map(|part| part.rows as u64).next().unwrap_or(0);
-    let mut figures = GivenFigures { rows, ..GivenFigures::default() };
+    let mut figures = ExternalTableFigures { rows, ..ExternalTableFigures::default() };
     let name = &table.name;
     if table.parts.len() > 1 && table.parts.iter().any(|part| part.bucket.is_none()) {
         findings.fail(CheckName::Buckets, format!("table {name}: its parts are not tied by bucket"));
     }
-    let tied: Vec<(&GivenPart, Sizes<'_>)> =
+    let tied: Vec<(&ExternalPart, BucketSizeMap<'_>)> =
         table.parts.iter().filter_map(|part| Some((part, sizes(part.bucket.as_ref()?)))).collect();
     let first = tied.iter().find(|(part, _)| part.meaning != RowMeaning::Values);
     for (part, here) in &tied {
@@ -105,7 +105,7 @@ fn buckets(table: &GivenTable, noise: bool, findings: &mut Findings) -> GivenFig
 }
 
 /// Every table has every row: where some are missing in one alone, the difference tells of them.
-fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[GivenFigures], findings: &mut Findings) {
+fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[ExternalTableFigures], findings: &mut CheckLog) {
     let wanted = match submission.original {
         Some(original) => original.rows as u64,
         None => (0..figures.len()).find(|at| Some(*at) != joint).map_or(0, |at| figures[at].rows),
@@ -119,7 +119,7 @@ fn rows(submission: &Submission<'_>, joint: Option<usize>, figures: &[GivenFigur
 }
 
 /// Parts in which the cells of an attribute can be compared with those of other parts.
-fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<Item = (&'a GivenTable, &'a Column)> {
+fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<Item = (&'a ExternalTable, &'a Column)> {
     submission.tables.iter().filter_map(move |table| {
         let part = table.holder(attr)?;
         let exact = part.meaning == RowMeaning::Tuples && !part.cells.contains_key(&attr);
@@ -131,10 +131,10 @@ fn comparable<'a>(submission: &'a Submission<'_>, attr: Attr) -> impl Iterator<I
 fn shared(
     submission: &Submission<'_>,
     attr: Attr,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
     control: &Control,
 ) -> Result<(), Cancelled> {
-    let mut first: Option<(&GivenTable, Sizes<'_>)> = None;
+    let mut first: Option<(&ExternalTable, BucketSizeMap<'_>)> = None;
     for (table, column) in comparable(submission, attr) {
         control.check()?;
         let here = sizes(column);
@@ -155,7 +155,7 @@ fn shared(
 }
 
 /// Where cells are nodes and their taxonomy is stated, each is a node of it.
-fn nodes(submission: &Submission<'_>, table: &GivenTable, part: &GivenPart, findings: &mut Findings) {
+fn nodes(submission: &Submission<'_>, table: &ExternalTable, part: &ExternalPart, findings: &mut CheckLog) {
     for (attr, _) in part.cells.iter().filter(|(_, shape)| **shape == CellShape::Node) {
         let (Some(tree), Some(cells)) = (submission.tree(*attr), part.column(*attr)) else { continue };
         let strange = generalized::strangers(tree, cells.domain.iter());
@@ -171,8 +171,8 @@ fn nodes(submission: &Submission<'_>, table: &GivenTable, part: &GivenPart, find
 /// Each part is a projection of the original, row for row in any order.
 fn content(
     submission: &Submission<'_>,
-    original: &GivenPart,
-    findings: &mut Findings,
+    original: &ExternalPart,
+    findings: &mut CheckLog,
     control: &Control,
 ) -> Result<(), Cancelled> {
     for table in submission.tables {
@@ -196,7 +196,13 @@ fn content(
 }
 
 /// The rows of the original can be dealt to the cells of each attribute so that every cell covers the value of its row.
-fn covered(submission: &Submission<'_>, part: &GivenPart, original: &GivenPart, place: &str, findings: &mut Findings) {
+fn covered(
+    submission: &Submission<'_>,
+    part: &ExternalPart,
+    original: &ExternalPart,
+    place: &str,
+    findings: &mut CheckLog,
+) {
     for (attr, shape) in &part.cells {
         let (Some(cells), Some(of)) = (part.column(*attr), original.column(*attr)) else { continue };
         let name = submission.list(AttrSet::one(*attr));
@@ -215,7 +221,7 @@ fn covered(submission: &Submission<'_>, part: &GivenPart, original: &GivenPart, 
 }
 
 /// Whether the exact cells of a part are those of the original, row for row.
-fn is_projection(part: &GivenPart, original: &GivenPart, control: &Control) -> Result<bool, Cancelled> {
+fn is_projection(part: &ExternalPart, original: &ExternalPart, control: &Control) -> Result<bool, Cancelled> {
     if part.rows != original.rows {
         return Ok(false);
     }
@@ -292,7 +298,7 @@ fn remark(
 }
 
 /// Whether rows rise by label, then by values.
-fn in_order(part: &GivenPart) -> bool {
+fn in_order(part: &ExternalPart) -> bool {
     let columns: Vec<&Column> = part.bucket.iter().chain(part.columns.iter().map(|(_, column)| column)).collect();
     let compare = |row: usize| {
         let codes = columns.iter().map(|column| column.codes.get(row).cmp(&column.codes.get(row + 1)));

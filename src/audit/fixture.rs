@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use super::{Audit, Check, CheckName, Evidence, verify};
+use super::{Check, CheckName, Evidence, VerifierReport, verify};
 use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedBytes, PublishedColumn,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, StatedTaxonomy, SubmittedRule, TableName, TableWitness,
-    Uninformative, Witness,
+    CellContent, DeclaredTaxonomy, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, MethodDetails, Part, Protected,
+    Publication, PublishedBytes, PublishedColumn, PublishedTable, RowMeaning, RuleOrigin, SubmittedRule, TableGuard,
+    TableName, TableProtection, TableWitness, Witness,
 };
 
 pub(super) type Cell = Option<String>;
@@ -31,8 +31,8 @@ pub(super) struct World {
     pub(super) files: BTreeMap<String, Grid>,
     pub(super) witness: Vec<Option<Vec<u32>>>,
     pub(super) accounted: AttrSet,
-    pub(super) uninformative: Vec<Uninformative>,
-    pub(super) taxonomies: Vec<StatedTaxonomy>,
+    pub(super) uninformative: Vec<ExcludedValues>,
+    pub(super) taxonomies: Vec<DeclaredTaxonomy>,
     /// Per part, the box of each row, where the one table is of generalized columns.
     pub(super) boxes: Option<Vec<Vec<u32>>>,
 }
@@ -79,10 +79,10 @@ pub(super) fn rule(number: usize, known: &[u8], sensitive: u8, l: u64) -> Submit
 }
 
 /// The standing of a rule as its submission has it.
-pub(super) fn standing(rule: &SubmittedRule, held_by: HeldBy) -> RuleStanding {
-    RuleStanding {
+pub(super) fn standing(rule: &SubmittedRule, held_by: EnforcedBy) -> EnforcedRule {
+    EnforcedRule {
         pointer: Some(rule.pointer.clone()),
-        origin: Origin::Submitted,
+        origin: RuleOrigin::Submitted,
         because: None,
         known: rule.known,
         protects: rule.protects,
@@ -92,19 +92,23 @@ pub(super) fn standing(rule: &SubmittedRule, held_by: HeldBy) -> RuleStanding {
 }
 
 /// The guardian with the attributes `W`.
-pub(super) fn guardian(table: &str, known: &[u8]) -> HeldBy {
-    HeldBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
+pub(super) fn guardian(table: &str, known: &[u8]) -> EnforcedBy {
+    EnforcedBy::Guardian { table: TableName(table.to_owned()), known: known.iter().map(|&a| Attr(a)).collect() }
 }
 
 /// The seal of l-diversity from whoever knows `known`.
-pub(super) fn seal(known: &[u8], protects: Protected, l: u64) -> Seal {
-    Seal { known: known.iter().map(|&a| Attr(a)).collect(), protects, guarantees: vec![Guarantee::LDiversity { l }] }
+pub(super) fn seal(known: &[u8], protects: Protected, l: u64) -> TableGuard {
+    TableGuard {
+        known: known.iter().map(|&a| Attr(a)).collect(),
+        protects,
+        guarantees: vec![Guarantee::LDiversity { l }],
+    }
 }
 
 impl World {
     pub(super) fn new(names: &[&str], original: Vec<Vec<Cell>>) -> Self {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        let particulars = Particulars::None;
+        let particulars = MethodDetails::None;
         Self {
             accounted: AttrSet::first(names.len()),
             names,
@@ -121,7 +125,7 @@ impl World {
     }
 
     /// Adds a rule that holds by `held_by`.
-    pub(super) fn hold(&mut self, rule: SubmittedRule, held_by: HeldBy) {
+    pub(super) fn hold(&mut self, rule: SubmittedRule, held_by: EnforcedBy) {
         self.publication.rules.push(standing(&rule, held_by));
         self.submitted.push(rule);
     }
@@ -129,18 +133,18 @@ impl World {
     /// Publishes exact tuples.
     pub(super) fn plain(&mut self, attrs: &[u8]) {
         let part = self.part("rows", attrs, None);
-        self.push(vec![part], Standing::Plain, None);
+        self.push(vec![part], TableProtection::Plain, None);
     }
 
     /// Publishes a bucketized table: `known` in one part, `sensitive` in another.
     pub(super) fn sealed(&mut self, known: &[u8], sensitive: u8, l: u64, labels: Vec<u32>) {
         let parts = vec![self.part("qi", known, Some(&labels)), self.part("sa", &[sensitive], Some(&labels))];
-        let seal = Seal {
+        let seal = TableGuard {
             known: known.iter().map(|&a| Attr(a)).collect(),
             protects: Protected::Attribute(Attr(sensitive)),
             guarantees: vec![Guarantee::LDiversity { l }],
         };
-        self.push(parts, Standing::Sealed(vec![seal]), Some(labels));
+        self.push(parts, TableProtection::Sealed(vec![seal]), Some(labels));
     }
 
     /// Publishes two sensitive attributes tied by the same buckets.
@@ -151,13 +155,13 @@ impl World {
     }
 
     /// Publishes a bucketized table of any shape: `known` in one part, others as named.
-    pub(super) fn tied(&mut self, known: &[u8], sensitive: &[(&str, &[u8])], seals: Vec<Seal>, labels: Vec<u32>) {
+    pub(super) fn tied(&mut self, known: &[u8], sensitive: &[(&str, &[u8])], seals: Vec<TableGuard>, labels: Vec<u32>) {
         let mut parts = vec![self.part("qi", known, Some(&labels))];
         for (name, attrs) in sensitive {
             let part = self.part(name, attrs, Some(&labels));
             parts.push(part);
         }
-        self.push(parts, Standing::Sealed(seals), Some(labels));
+        self.push(parts, TableProtection::Sealed(seals), Some(labels));
     }
 
     /// Publishes a decomposition: `known` and the first of `sensitive` by bucket, of the others the values of each bucket and those
@@ -178,14 +182,14 @@ impl World {
             (part.rows, part.len) = (RowMeaning::Values, rows.len() as u64);
             parts.push(part);
         }
-        self.push(parts, Standing::Unsealed, Some(labels));
+        self.push(parts, TableProtection::Unsealed, Some(labels));
         let mut all = sensitive.to_vec();
         all.sort_unstable();
         let joint = self.part("rows", &all, None);
-        self.push(vec![joint], Standing::Unsealed, None);
+        self.push(vec![joint], TableProtection::Unsealed, None);
     }
 
-    fn push(&mut self, parts: Vec<Part>, standing: Standing, labels: Option<Vec<u32>>) {
+    fn push(&mut self, parts: Vec<Part>, standing: TableProtection, labels: Option<Vec<u32>>) {
         let name = TableName::at(self.publication.tables.len());
         self.publication.tables.push(PublishedTable { name, parts, standing });
         self.witness.push(labels);
@@ -213,7 +217,7 @@ impl World {
 
     /// What a column of the attribute claims.
     pub(super) fn published(&self, attr: u8) -> PublishedColumn {
-        PublishedColumn { attribute: Attr(attr), name: self.names[attr as usize].clone(), cells: Cells::Exact }
+        PublishedColumn { attribute: Attr(attr), name: self.names[attr as usize].clone(), cells: CellContent::Exact }
     }
 
     /// Brings the rows of a file, whose columns are `attrs`, into canonical order.
@@ -261,12 +265,12 @@ impl World {
     }
 
     /// The audit with all evidence.
-    pub(super) fn audit(&self) -> Audit {
+    pub(super) fn audit(&self) -> VerifierReport {
         self.audit_with(true, true)
     }
 
     /// The audit with or without the original and the witness.
-    pub(super) fn audit_with(&self, original: bool, witness: bool) -> Audit {
+    pub(super) fn audit_with(&self, original: bool, witness: bool) -> VerifierReport {
         let table = table(&self.names, &self.original);
         let assigned = self.witness.iter().map(|labels| match labels {
             None => TableWitness::Plain,
@@ -297,12 +301,12 @@ impl World {
 }
 
 /// The names of the checks that failed.
-pub(super) fn failed(audit: &Audit) -> Vec<CheckName> {
+pub(super) fn failed(audit: &VerifierReport) -> Vec<CheckName> {
     audit.checks.iter().filter(|check| !check.passed).map(|check| check.check).collect()
 }
 
 /// What a check says.
-pub(super) fn detail(audit: &Audit, name: CheckName) -> &str {
+pub(super) fn detail(audit: &VerifierReport, name: CheckName) -> &str {
     let found: Option<&Check> = audit.checks.iter().find(|check| check.check == name);
     found.and_then(|check| check.detail.as_deref()).unwrap_or("")
 }
@@ -324,7 +328,7 @@ pub(super) fn hospital() -> World {
     // buckets {asian, white}, {white, white}, {black, black}, as in Table 3
     world.sealed(&[0, 2, 4], 3, 2, vec![2, 3, 1, 3, 1, 2]);
     world.plain(&[1, 5]);
-    world.hold(rule(0, &[1, 5], 4, 2), HeldBy::Unreachable);
+    world.hold(rule(0, &[1, 5], 4, 2), EnforcedBy::Unreachable);
     world.hold(rule(1, &[2, 5], 3, 2), guardian("t1", &[2]));
     world.hold(rule(2, &[0, 4], 3, 2), guardian("t1", &[0, 4]));
     world

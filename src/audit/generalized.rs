@@ -8,22 +8,24 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use ahash::{AHashMap, AHashSet};
 
-use super::classes::Joint;
+use super::classes::JointColumn;
 use super::guarantee::at_least;
-use super::keys::Buckets;
-use super::part::{ReadColumn, ReadPart};
-use super::tree::Above;
-use super::{CheckName, Evidence, Findings};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Domain, SUPPRESSED, Span, Taxonomy, parse_set, write_set};
+use super::keys::BucketOffsets;
+use super::part::{ParsedColumn, ParsedPart};
+use super::tree::CellTree;
+use super::{CheckLog, CheckName, Evidence};
+use crate::microdata::{
+    Attr, AttrSet, CellInterval, CellShape, Column, Domain, SUPPRESSED, Taxonomy, parse_set, write_set,
+};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedColumn, PublishedTable, RuleStanding, Seal, Standing,
-    TableWitness,
+    CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedColumn, PublishedTable, TableGuard,
+    TableProtection, TableWitness,
 };
 
 /// The attributes of a table whose cells stand for several values.
 pub(super) fn shared(table: &PublishedTable) -> AttrSet {
     let columns = table.parts.iter().flat_map(|part| &part.columns);
-    columns.filter(|column| column.cells != Cells::Exact).map(|column| column.attribute).collect()
+    columns.filter(|column| column.cells != CellContent::Exact).map(|column| column.attribute).collect()
 }
 
 /// Whether the shape of a generalized table is one that this audit reads.
@@ -35,17 +37,17 @@ pub(super) fn claimed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result
         return Err("generalized cells do not stand in buckets".to_owned());
     }
     let bare = |column: &&PublishedColumn| {
-        matches!(column.cells, Cells::Node { .. })
+        matches!(column.cells, CellContent::Node { .. })
             && evidence.taxonomies.iter().all(|stated| stated.attribute != column.attribute)
     };
     if let Some(column) = part.columns.iter().find(bare) {
         return Err(format!("no taxonomy of {} is stated, whose nodes are published", evidence.name(column.attribute)));
     }
-    let (shared, attributes) = (shared(table), super::gnf::Node::of(table).attributes);
+    let (shared, attributes) = (shared(table), super::gnf::LiteralTable::of(table).attributes);
     match &table.standing {
-        Standing::Plain => return Err("a plain table holds exact values".to_owned()),
-        Standing::Unsealed => {}
-        Standing::Sealed(seals) => {
+        TableProtection::Plain => return Err("a plain table holds exact values".to_owned()),
+        TableProtection::Unsealed => {}
+        TableProtection::Sealed(seals) => {
             for seal in seals {
                 let Protected::Attribute(attr) = seal.protects else {
                     return Err("a generalized table seals single attributes".to_owned());
@@ -68,24 +70,26 @@ pub(super) fn claimed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result
     Ok(())
 }
 
-fn leans(rule: &RuleStanding, table: &PublishedTable) -> bool {
-    matches!(&rule.held_by, HeldBy::Table(name) if *name == table.name)
+fn leans(rule: &EnforcedRule, table: &PublishedTable) -> bool {
+    matches!(&rule.held_by, EnforcedBy::Table(name) if *name == table.name)
 }
 
 /// What every class is to keep: the seals, or, in an unsealed table, the rules that it holds.
-pub(super) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<Seal> {
-    if let Standing::Sealed(seals) = &table.standing {
+pub(super) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<TableGuard> {
+    if let TableProtection::Sealed(seals) = &table.standing {
         // all rows of a class agree in what is known
-        return seals.iter().map(|seal| Seal { known: AttrSet::EMPTY, ..seal.clone() }).collect();
+        return seals.iter().map(|seal| TableGuard { known: AttrSet::EMPTY, ..seal.clone() }).collect();
     }
-    let mut promised: Vec<Seal> = Vec::new();
+    let mut promised: Vec<TableGuard> = Vec::new();
     for rule in evidence.publication.rules.iter().filter(|rule| leans(rule, table) && rule.protects != Protected::Rows)
     {
         match promised.iter_mut().find(|seal| seal.protects == rule.protects) {
             Some(seal) => seal.guarantees.push(rule.guarantee),
-            None => {
-                promised.push(Seal { known: AttrSet::EMPTY, protects: rule.protects, guarantees: vec![rule.guarantee] })
-            }
+            None => promised.push(TableGuard {
+                known: AttrSet::EMPTY,
+                protects: rule.protects,
+                guarantees: vec![rule.guarantee],
+            }),
         }
     }
     promised
@@ -94,19 +98,21 @@ pub(super) fn promised(evidence: &Evidence<'_>, table: &PublishedTable) -> Vec<S
 /// Whether the publication is one unsealed table that lists such a rule as its own: its classes are held to it.
 pub(super) fn keeps_alone(evidence: &Evidence<'_>, known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> bool {
     let [table] = &evidence.publication.tables[..] else { return false };
-    let keeps = |rule: &RuleStanding| {
+    let keeps = |rule: &EnforcedRule| {
         leans(rule, table)
             && rule.protects == Protected::Attribute(sensitive)
             && known.is_subset(rule.known)
             && at_least(rule.guarantee, guarantee)
     };
-    table.standing == Standing::Unsealed && table.is_generalized() && evidence.publication.rules.iter().any(keeps)
+    table.standing == TableProtection::Unsealed
+        && table.is_generalized()
+        && evidence.publication.rules.iter().any(keeps)
 }
 
 /// Whether no table shows exact values of what is known: classes are then held to k-anonymity.
 pub(super) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Result<(), String> {
     for table in &evidence.publication.tables {
-        let exact = known.intersection(super::gnf::Node::of(table).attributes).minus(shared(table));
+        let exact = known.intersection(super::gnf::LiteralTable::of(table).attributes).minus(shared(table));
         if !exact.is_empty() {
             return Err(format!("table {} shows exact values of {}", table.name, evidence.list(exact)));
         }
@@ -115,15 +121,20 @@ pub(super) fn hides(evidence: &Evidence<'_>, known: AttrSet) -> Result<(), Strin
 }
 
 /// Labels the rows of a part by their class.
-pub(super) fn label(table: &PublishedTable, part: &mut ReadPart) {
-    let Some(joint) = Joint::of(part, shared(table)) else { return };
+pub(super) fn label(table: &PublishedTable, part: &mut ParsedPart) {
+    let Some(joint) = JointColumn::of(part, shared(table)) else { return };
     let labels: Vec<u32> = joint.codes.iter().map(|code| code + 1).collect();
-    part.buckets = Buckets::count(&labels);
+    part.buckets = BucketOffsets::count(&labels);
     part.labels = Some(labels);
 }
 
 /// Every class has as many rows as k-anonymity asks for, by the rules that were submitted or are listed.
-pub(super) fn anonymity(evidence: &Evidence<'_>, table: &PublishedTable, buckets: &Buckets, findings: &mut Findings) {
+pub(super) fn anonymity(
+    evidence: &Evidence<'_>,
+    table: &PublishedTable,
+    buckets: &BucketOffsets,
+    findings: &mut CheckLog,
+) {
     let submitted = evidence.submitted.iter().map(|rule| rule.guarantee);
     let listed = evidence.publication.rules.iter().map(|rule| rule.guarantee);
     let asked = submitted.chain(listed).filter_map(|guarantee| match guarantee {
@@ -138,17 +149,17 @@ pub(super) fn anonymity(evidence: &Evidence<'_>, table: &PublishedTable, buckets
 }
 
 /// What the cells of a column speak of: the values of the original, and the tree above them where cells are nodes.
-struct Ground<'a> {
+struct CellDomain<'a> {
     shape: CellShape,
     domain: &'a Domain,
-    above: Option<Above>,
+    above: Option<CellTree>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> CellDomain<'a> {
     /// `None` where cells are nodes and there is no tree above all values.
     fn of(shape: CellShape, tree: Option<&Taxonomy>, domain: &'a Domain) -> Option<Self> {
         let above = match shape {
-            CellShape::Node => Some(Above::of(tree?, Some(domain.kind()), domain.iter())?),
+            CellShape::Node => Some(CellTree::of(tree?, Some(domain.kind()), domain.iter())?),
             CellShape::Exact | CellShape::Interval | CellShape::Set | CellShape::Suppressed => None,
         };
         Some(Self { shape, domain, above })
@@ -156,7 +167,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What a cell says, in codes of the original's domain.
-enum Says {
+enum CellMeaning {
     /// The missing value alone.
     Missing,
     /// All values from the first to the last, and, where it begins there, the missing one.
@@ -167,16 +178,16 @@ enum Says {
     Below(u32),
 }
 
-impl Says {
+impl CellMeaning {
     /// What a cell says; `None` when it is no cell of its column.
-    fn read(ground: &Ground<'_>, cell: Option<&[u8]>) -> Option<Self> {
-        let Ground { shape, domain, above } = ground;
+    fn read(ground: &CellDomain<'_>, cell: Option<&[u8]>) -> Option<Self> {
+        let CellDomain { shape, domain, above } = ground;
         let smallest = u32::from(domain.has_missing());
         match (*shape, cell) {
             (CellShape::Node, label) => above.as_ref()?.find(label).map(Self::Below),
             (CellShape::Interval, None) => domain.has_missing().then_some(Self::Missing),
             (CellShape::Interval, Some(text)) => {
-                let span = Span::parse(text)?;
+                let span = CellInterval::parse(text)?;
                 let last = code_of(domain, &span.to)?;
                 let (missing, first) = match &span.from {
                     None => (domain.has_missing().then_some(true)?, smallest),
@@ -204,7 +215,7 @@ impl Says {
         }
     }
 
-    fn covers(&self, code: u32, ground: &Ground<'_>) -> bool {
+    fn covers(&self, code: u32, ground: &CellDomain<'_>) -> bool {
         let domain = ground.domain;
         let is_missing = domain.has_missing() && code == 0;
         match self {
@@ -217,7 +228,7 @@ impl Says {
     }
 
     /// Whether it says of rows with these codes, rising and each once, no more than what they are.
-    fn is_tight(&self, codes: &[u32], ground: &Ground<'_>) -> bool {
+    fn is_tight(&self, codes: &[u32], ground: &CellDomain<'_>) -> bool {
         let domain = ground.domain;
         let with_missing = domain.has_missing() && codes.first() == Some(&0);
         let values = &codes[usize::from(with_missing)..];
@@ -251,10 +262,10 @@ fn code_of(domain: &Domain, value: &[u8]) -> Option<u32> {
 pub(super) fn content(
     evidence: &Evidence<'_>,
     index: usize,
-    part: &ReadPart,
+    part: &ParsedPart,
     claimed: &Part,
     place: &str,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
 ) {
     for column in
         part.columns.iter().zip(&claimed.columns).filter(|(_, claimed)| claimed.cells.shape() == CellShape::Node)
@@ -275,14 +286,14 @@ pub(super) fn content(
         let detail = format!("{place}: it does not have a row for each row of the original");
         return findings.fail(CheckName::Content, detail);
     }
-    let mut meanings: Vec<Option<(Vec<Says>, Ground<'_>)>> = Vec::new();
+    let mut meanings: Vec<Option<(Vec<CellMeaning>, CellDomain<'_>)>> = Vec::new();
     for (column, claimed) in part.columns.iter().zip(&claimed.columns) {
         let domain = &original.column(column.attribute).domain;
         let says = column.cells.as_ref().map(|cells| {
             let stated = evidence.taxonomies.iter().find(|stated| stated.attribute == column.attribute);
-            let ground = Ground::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
-            let cells = cells.iter().map(|cell| Says::read(&ground, cell.as_deref()));
-            Some((cells.collect::<Option<Vec<Says>>>()?, ground))
+            let ground = CellDomain::of(claimed.cells.shape(), stated.map(|stated| stated.tree.as_ref()), domain)?;
+            let cells = cells.iter().map(|cell| CellMeaning::read(&ground, cell.as_deref()));
+            Some((cells.collect::<Option<Vec<CellMeaning>>>()?, ground))
         });
         if matches!(says, Some(None)) {
             let name = evidence.name(column.attribute);
@@ -292,7 +303,7 @@ pub(super) fn content(
         }
         meanings.push(says.flatten());
     }
-    let columns: Vec<(&ReadColumn, Option<Meaning<'_>>, &Column)> = part
+    let columns: Vec<(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)> = part
         .columns
         .iter()
         .zip(&meanings)
@@ -309,15 +320,15 @@ pub(super) fn content(
 }
 
 /// What each cell of a column says, and of what.
-type Meaning<'a> = (&'a [Says], &'a Ground<'a>);
+type ColumnMeaning<'a> = (&'a [CellMeaning], &'a CellDomain<'a>);
 
 fn linked(
     evidence: &Evidence<'_>,
     places: &[u32],
-    part: &ReadPart,
-    columns: &[(&ReadColumn, Option<Meaning<'_>>, &Column)],
+    part: &ParsedPart,
+    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
     place: &str,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
 ) {
     let mut taken = vec![false; part.rows];
     let fresh = |&at: &u32| taken.get_mut(at as usize).is_some_and(|taken| !std::mem::replace(taken, true));
@@ -365,9 +376,9 @@ fn linked(
 fn unlinked(
     evidence: &Evidence<'_>,
     rows: usize,
-    columns: &[(&ReadColumn, Option<Meaning<'_>>, &Column)],
+    columns: &[(&ParsedColumn, Option<ColumnMeaning<'_>>, &Column)],
     place: &str,
-    findings: &mut Findings,
+    findings: &mut CheckLog,
 ) {
     let mut numbers: [Vec<u32>; 2] = [vec![0; rows], vec![0; rows]];
     let mut exact: BTreeSet<u32> = BTreeSet::new();
@@ -407,17 +418,18 @@ pub(super) fn strangers<'c>(tree: &Taxonomy, cells: impl Iterator<Item = Option<
 
 /// How many rows of an original have a value that no cell of a column is left for; `None` where its cells are not made of values.
 pub(super) fn unplaced_of(shape: CellShape, tree: Option<&Taxonomy>, cells: &Column, original: &Column) -> Option<u64> {
-    let ground = Ground::of(shape, tree, &original.domain)?;
-    let says = cells.domain.iter().map(|cell| Says::read(&ground, cell)).collect::<Option<Vec<Says>>>()?;
+    let ground = CellDomain::of(shape, tree, &original.domain)?;
+    let says =
+        cells.domain.iter().map(|cell| CellMeaning::read(&ground, cell)).collect::<Option<Vec<CellMeaning>>>()?;
     Some(unplaced(&says, &ground, &cells.counts(), &original.counts()))
 }
 
 /// How many rows have a value that no cell is left for, however rows are dealt to cells: `held` says how many rows show a cell,
 /// `counts` how many have a value. Exact for intervals and nodes; for sets each value is looked at by itself.
-fn unplaced(says: &[Says], ground: &Ground<'_>, held: &[u64], counts: &[u64]) -> u64 {
+fn unplaced(says: &[CellMeaning], ground: &CellDomain<'_>, held: &[u64], counts: &[u64]) -> u64 {
     if let Some(above) = &ground.above {
         let nodes = says.iter().zip(held).filter_map(|(says, &held)| match says {
-            Says::Below(node) => Some((*node, held)),
+            CellMeaning::Below(node) => Some((*node, held)),
             _ => None,
         });
         return above.unplaced(nodes, counts);
@@ -426,11 +438,13 @@ fn unplaced(says: &[Says], ground: &Ground<'_>, held: &[u64], counts: &[u64]) ->
     let mut covers = vec![0; counts.len()];
     for (says, &held) in says.iter().zip(held) {
         match says {
-            Says::Missing => spans.push((0, 0, held)),
+            CellMeaning::Missing => spans.push((0, 0, held)),
             // the missing value comes just before the first
-            Says::Between { missing, first, last } => spans.push((if *missing { 0 } else { *first }, *last, held)),
-            Says::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += held),
-            Says::Below(_) => {}
+            CellMeaning::Between { missing, first, last } => {
+                spans.push((if *missing { 0 } else { *first }, *last, held))
+            }
+            CellMeaning::Among(codes) => codes.iter().for_each(|&code| covers[code as usize] += held),
+            CellMeaning::Below(_) => {}
         }
     }
     if spans.is_empty() {

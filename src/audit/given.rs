@@ -7,16 +7,16 @@ use crate::publication::RowMeaning;
 
 /// A table that somebody published.
 #[derive(Debug)]
-pub struct GivenTable {
+pub struct ExternalTable {
     /// Unique among them.
     pub name: String,
     /// At least one; several are tied by their labels.
-    pub parts: Vec<GivenPart>,
+    pub parts: Vec<ExternalPart>,
 }
 
 /// One file of a table, or an original.
 #[derive(Debug)]
-pub struct GivenPart {
+pub struct ExternalPart {
     /// Unique in the table.
     pub name: String,
     /// What a row stands for; counterfeits are refused before, but for the attack that looks for them.
@@ -31,7 +31,7 @@ pub struct GivenPart {
     pub cells: BTreeMap<Attr, CellShape>,
 }
 
-impl GivenPart {
+impl ExternalPart {
     /// The attributes.
     #[must_use]
     pub fn attributes(&self) -> AttrSet {
@@ -51,12 +51,12 @@ impl GivenPart {
     }
 
     /// What stands in a row.
-    pub(super) fn cell(column: &Column, row: usize) -> Cell {
-        Cell { kind: column.domain.kind(), value: column.value(row).map(<[u8]>::to_vec) }
+    pub(super) fn cell(column: &Column, row: usize) -> CellText {
+        CellText { kind: column.domain.kind(), value: column.value(row).map(<[u8]>::to_vec) }
     }
 }
 
-impl GivenTable {
+impl ExternalTable {
     /// The attributes of all parts.
     #[must_use]
     pub fn attributes(&self) -> AttrSet {
@@ -65,14 +65,14 @@ impl GivenTable {
 
     /// The part that holds an attribute.
     #[must_use]
-    pub fn holder(&self, attr: Attr) -> Option<&GivenPart> {
+    pub fn holder(&self, attr: Attr) -> Option<&ExternalPart> {
         self.parts.iter().find(|part| part.attributes().contains(attr))
     }
 }
 
 /// A value of a part, for whoever submitted it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cell {
+pub struct CellText {
     /// How it is to be read.
     pub kind: AttributeType,
     /// `None` when it is missing.

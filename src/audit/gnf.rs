@@ -2,19 +2,19 @@
 
 use super::guarantee::at_least;
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, Protected, PublishedTable, Seal, Standing};
+use crate::publication::{Guarantee, Protected, PublishedTable, TableGuard, TableProtection};
 
 /// A published table as the definitions see it: attributes, and what it protects by itself.
-pub(super) struct Node<'a> {
+pub(super) struct LiteralTable<'a> {
     pub(super) attributes: AttrSet,
-    pub(super) seals: &'a [Seal],
+    pub(super) seals: &'a [TableGuard],
 }
 
-impl<'a> Node<'a> {
+impl<'a> LiteralTable<'a> {
     pub(super) fn of(table: &'a PublishedTable) -> Self {
         let seals = match &table.standing {
-            Standing::Sealed(seals) => seals.as_slice(),
-            Standing::Plain | Standing::Unsealed => &[],
+            TableProtection::Sealed(seals) => seals.as_slice(),
+            TableProtection::Plain | TableProtection::Unsealed => &[],
         };
         let columns = table.parts.iter().flat_map(|part| &part.columns);
         Self { attributes: columns.map(|column| column.attribute).collect(), seals }
@@ -32,7 +32,7 @@ impl<'a> Node<'a> {
 
 /// How a rule stands in a set of tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Status {
+pub(super) enum LiteralStatus {
     /// No known attribute reaches the sensitive one.
     Unreachable,
     /// The guardian tables by index, each with the attributes `W` that must not tell the sensitive one.
@@ -42,25 +42,35 @@ pub(super) enum Status {
 }
 
 /// How the rule `known -> sensitive` stands.
-pub(super) fn status(tables: &[Node<'_>], known: AttrSet, sensitive: Attr, guarantee: Guarantee) -> Status {
+pub(super) fn status(
+    tables: &[LiteralTable<'_>],
+    known: AttrSet,
+    sensitive: Attr,
+    guarantee: Guarantee,
+) -> LiteralStatus {
     let all: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     let reaching = reaching(&all, known, sensitive);
     if reaching.is_empty() {
-        return Status::Unreachable;
+        return LiteralStatus::Unreachable;
     }
     let guardians: Vec<(usize, AttrSet)> = (0..tables.len())
         .filter_map(|table| guardian(tables, table, known, sensitive, guarantee).map(|entered| (table, entered)))
         .collect();
-    if guardians.is_empty() { Status::Violated(reaching) } else { Status::Guarded(guardians) }
+    if guardians.is_empty() { LiteralStatus::Violated(reaching) } else { LiteralStatus::Guarded(guardians) }
 }
 
 /// How a rule stands that protects the joint value of several attributes, which are one attribute to the definitions. Only one
 /// table may show any of them, and it must show all: otherwise nothing is known of what the tables tell together.
-pub(super) fn joint_status(tables: &[Node<'_>], known: AttrSet, joint: AttrSet, guarantee: Guarantee) -> Status {
+pub(super) fn joint_status(
+    tables: &[LiteralTable<'_>],
+    known: AttrSet,
+    joint: AttrSet,
+    guarantee: Guarantee,
+) -> LiteralStatus {
     let mut showing = tables.iter().enumerate().filter(|(_, table)| table.attributes.meets(joint));
-    let Some((index, table)) = showing.next() else { return Status::Unreachable };
+    let Some((index, table)) = showing.next() else { return LiteralStatus::Unreachable };
     if showing.next().is_some() || !joint.is_subset(table.attributes) {
-        return Status::Violated(known);
+        return LiteralStatus::Violated(known);
     }
     let beside = table.attributes.minus(joint);
     let mut rest: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
@@ -69,18 +79,18 @@ pub(super) fn joint_status(tables: &[Node<'_>], known: AttrSet, joint: AttrSet, 
     let enters = |attr: &Attr| known.contains(*attr) || known.iter().any(|from| connected(from, *attr, &rest));
     let entered: AttrSet = beside.iter().filter(enters).collect();
     if entered.is_empty() {
-        return Status::Unreachable;
+        return LiteralStatus::Unreachable;
     }
     if table.holds(entered, Protected::Joint(joint), guarantee) {
-        return Status::Guarded(vec![(index, entered)]);
+        return LiteralStatus::Guarded(vec![(index, entered)]);
     }
     let reaches = |attr: &Attr| beside.iter().any(|into| into == *attr || connected(*attr, into, &rest));
-    Status::Violated(known.iter().filter(reaches).collect())
+    LiteralStatus::Violated(known.iter().filter(reaches).collect())
 }
 
 /// Definition 4: the attributes `W` by which the adversary may enter the table, when the table is a guardian of the rule.
 fn guardian(
-    tables: &[Node<'_>],
+    tables: &[LiteralTable<'_>],
     index: usize,
     known: AttrSet,
     sensitive: Attr,
@@ -160,12 +170,12 @@ mod tests {
         let guarantee = Guarantee::LDiversity { l: 2 };
         let mut seen = [0; 3];
         for (number, case) in vectors["gnf"].as_array().expect("cases").iter().enumerate() {
-            let seals: Vec<(AttrSet, Vec<Seal>)> = case["tables"]
+            let seals: Vec<(AttrSet, Vec<TableGuard>)> = case["tables"]
                 .as_array()
                 .expect("tables")
                 .iter()
                 .map(|table| {
-                    let sealed = table["sa"].as_str().map(|name| Seal {
+                    let sealed = table["sa"].as_str().map(|name| TableGuard {
                         known: attributes(&table["x"]),
                         protects: Protected::Attribute(Attr(name.as_bytes()[0] - b'A')),
                         guarantees: vec![guarantee],
@@ -173,20 +183,20 @@ mod tests {
                     (attributes(&table["attrs"]), sealed.into_iter().collect())
                 })
                 .collect();
-            let tables: Vec<Node<'_>> =
-                seals.iter().map(|(attributes, seals)| Node { attributes: *attributes, seals }).collect();
+            let tables: Vec<LiteralTable<'_>> =
+                seals.iter().map(|(attributes, seals)| LiteralTable { attributes: *attributes, seals }).collect();
             for (rule, expected) in case["rules"].as_array().expect("rules").iter().enumerate() {
                 let (known, sensitive) = (attributes(&expected["lhs"]), only(&expected["rhs"]));
                 let found = status(&tables, known, sensitive, guarantee);
                 let (name, guardian) = match &found {
-                    Status::Unreachable => ("unreachable", None),
-                    Status::Guarded(guardians) => ("guardian", Some(guardians[0].0 as u64)),
-                    Status::Violated(_) => ("violated", None),
+                    LiteralStatus::Unreachable => ("unreachable", None),
+                    LiteralStatus::Guarded(guardians) => ("guardian", Some(guardians[0].0 as u64)),
+                    LiteralStatus::Violated(_) => ("violated", None),
                 };
                 seen[["unreachable", "guardian", "violated"].iter().position(|n| *n == name).expect("a name")] += 1;
                 assert_eq!(Some(name), case["status"][rule].as_str(), "case {number}, rule {rule}");
                 assert_eq!(guardian, case["guardian"][rule].as_u64(), "case {number}, rule {rule}");
-                if let Status::Guarded(guardians) = found {
+                if let LiteralStatus::Guarded(guardians) = found {
                     assert_eq!(guardians.len(), 1, "case {number}, rule {rule}: the guardian is unique");
                 }
             }
@@ -198,14 +208,14 @@ mod tests {
     fn a_weaker_seal_is_no_guardian() {
         let seal = |l| {
             let protects = Protected::Attribute(Attr(1));
-            vec![Seal { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
+            vec![TableGuard { known: AttrSet::one(Attr(0)), protects, guarantees: vec![Guarantee::LDiversity { l }] }]
         };
         for (l, holds) in [(2, false), (3, true), (4, true)] {
             let seals = seal(l);
-            let tables = [Node { attributes: AttrSet::first(2), seals: &seals }];
+            let tables = [LiteralTable { attributes: AttrSet::first(2), seals: &seals }];
             let found = status(&tables, AttrSet::one(Attr(0)), Attr(1), Guarantee::LDiversity { l: 3 });
-            assert_eq!(found == Status::Guarded(vec![(0, AttrSet::one(Attr(0)))]), holds, "l = {l}");
-            assert_eq!(found == Status::Violated(AttrSet::one(Attr(0))), !holds, "l = {l}");
+            assert_eq!(found == LiteralStatus::Guarded(vec![(0, AttrSet::one(Attr(0)))]), holds, "l = {l}");
+            assert_eq!(found == LiteralStatus::Violated(AttrSet::one(Attr(0))), !holds, "l = {l}");
         }
     }
 }

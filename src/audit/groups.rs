@@ -3,13 +3,13 @@
 
 use ahash::{AHashMap, AHashSet};
 
-use super::given::{Cell, GivenPart};
-use super::guarantee::Shares;
+use super::given::{CellText, ExternalPart};
+use super::guarantee::BucketShares;
 use super::judge::Submission;
-use super::tree::Stated;
+use super::tree::DeclaredValues;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes};
-use crate::publication::{Ground, Guarantee, RowMeaning};
+use crate::publication::{Guarantee, RowMeaning, ValueDistance};
 
 /// Distances compare every value of the column with every kind of class; beyond so many comparisons there are none.
 const MAX_COMPARISONS: u64 = 1 << 28;
@@ -20,7 +20,7 @@ const SHOWN: usize = 10;
 
 /// What the worst class shows. Of values without multiplicities only their number can be read.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Measured {
+pub struct ClassMeasures {
     /// How many classes there are.
     pub classes: u64,
     /// The size of the smallest class.
@@ -44,25 +44,25 @@ pub struct Measured {
 
 /// A class that breaks a guarantee.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Break {
+pub struct ViolatingClass {
     /// The table, by its index.
     pub table: usize,
     /// The label of its bucket, where there are buckets.
-    pub bucket: Option<Cell>,
+    pub bucket: Option<CellText>,
     /// What its rows have in common; nothing where a whole table breaks it.
-    pub class: Vec<(Attr, Cell)>,
+    pub class: Vec<(Attr, CellText)>,
 }
 
 /// How many classes break a guarantee, and some of them, the worst first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Breaks {
+pub struct ViolatingClasses {
     /// All of them.
     pub total: u64,
     /// At most ten.
-    pub first: Vec<Break>,
+    pub first: Vec<ViolatingClass>,
 }
 
-impl Breaks {
+impl ViolatingClasses {
     /// Adds those of another table.
     pub(super) fn extend(&mut self, more: Self) {
         self.total += more.total;
@@ -72,26 +72,26 @@ impl Breaks {
 }
 
 /// The rows of a class.
-struct Class {
+struct RowClass {
     /// One of them.
     first: usize,
     size: u64,
-    /// Where its values stand in [`Classes::counts`].
+    /// Where its values stand in [`ExternalClasses::counts`].
     values: std::ops::Range<usize>,
 }
 
 /// The classes of a part, by its labels and by some of its attributes.
-pub(super) struct Classes<'a> {
-    part: &'a GivenPart,
+pub(super) struct ExternalClasses<'a> {
+    part: &'a ExternalPart,
     by: AttrSet,
     by_bucket: bool,
-    classes: Vec<Class>,
+    classes: Vec<RowClass>,
     /// Class after class: values in their order, with how often they occur in the class.
     counts: Vec<(u32, u64)>,
     /// How often each value occurs in the whole part.
     overall: Vec<u64>,
     /// What is stated of the values.
-    stated: Stated,
+    stated: DeclaredValues,
 }
 
 /// Refines an id per row by a column; ids rise in the order of rows.
@@ -107,11 +107,11 @@ pub(super) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Resul
     Ok(known.len() as u32)
 }
 
-impl<'a> Classes<'a> {
+impl<'a> ExternalClasses<'a> {
     /// The classes of `part` by its labels, when `by_bucket`, and by the attributes of `by` that it holds; `target` is what stays
     /// protected, all of it in this part.
     pub(super) fn of(
-        part: &'a GivenPart,
+        part: &'a ExternalPart,
         by: AttrSet,
         by_bucket: bool,
         target: AttrSet,
@@ -141,11 +141,11 @@ impl<'a> Classes<'a> {
         let mut overall = vec![0_u64; domain];
         value.iter().for_each(|&code| overall[code as usize] += 1);
         let number = class.iter().max().map_or(0, |&last| last as usize + 1);
-        let mut classes: Vec<Class> = Vec::with_capacity(number);
+        let mut classes: Vec<RowClass> = Vec::with_capacity(number);
         for (row, &id) in class.iter().enumerate() {
             // ids rise in the order of rows
             if id as usize == classes.len() {
-                classes.push(Class { first: row, size: 0, values: 0..0 });
+                classes.push(RowClass { first: row, size: 0, values: 0..0 });
             }
         }
         let mut pairs: Vec<u64> = class.iter().zip(&value).map(|(&c, &v)| u64::from(c) << 32 | u64::from(v)).collect();
@@ -162,7 +162,7 @@ impl<'a> Classes<'a> {
             class.values.end = counts.len();
             class.size += run.len() as u64;
         }
-        Ok(Self { part, by, by_bucket, classes, counts, overall, stated: Stated::default() })
+        Ok(Self { part, by, by_bucket, classes, counts, overall, stated: DeclaredValues::default() })
     }
 
     /// The same classes, with the taxonomy of what is protected in them, where one is stated.
@@ -174,7 +174,7 @@ impl<'a> Classes<'a> {
         self
     }
 
-    fn values(&self, class: &Class) -> &[(u32, u64)] {
+    fn values(&self, class: &RowClass) -> &[(u32, u64)] {
         &self.counts[class.values.clone()]
     }
 
@@ -188,10 +188,11 @@ impl<'a> Classes<'a> {
     }
 
     /// What the worst class shows.
-    pub(super) fn measure(&self, control: &Control) -> Result<Measured, Cancelled> {
+    pub(super) fn measure(&self, control: &Control) -> Result<ClassMeasures, Cancelled> {
         let kinds = self.kinds();
         let compared = kinds.len() as u64 * self.overall.len() as u64 <= MAX_COMPARISONS;
-        let mut seen = Measured { classes: self.classes.len() as u64, distinct_l: u64::MAX, ..Measured::default() };
+        let mut seen =
+            ClassMeasures { classes: self.classes.len() as u64, distinct_l: u64::MAX, ..ClassMeasures::default() };
         let mut recursive: Vec<Option<f64>> = (2..=MAX_RECURSIVE_L).map(|_| Some(0.0)).collect();
         let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.min(b)));
         let most = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.max(b)));
@@ -201,7 +202,7 @@ impl<'a> Classes<'a> {
             if self.listed_only() {
                 continue;
             }
-            let alone = Shares::alone(kind);
+            let alone = BucketShares::alone(kind);
             let here = alone.posterior();
             seen.k = Some(seen.k.map_or(here.1, |k| k.min(here.1)));
             seen.worst = Some(seen.worst.map_or(here, |worst| worse(worst, here)));
@@ -210,15 +211,15 @@ impl<'a> Classes<'a> {
                 *worst = worst.zip(alone.recursive(l)).map(|(worst, (top, tail))| worst.max(top as f64 / tail as f64));
             }
             if compared {
-                let shares = Shares::of(kind, &self.overall, &self.stated);
-                let farther = |seen: &mut Option<f64>, ground: Ground| {
+                let shares = BucketShares::of(kind, &self.overall, &self.stated);
+                let farther = |seen: &mut Option<f64>, ground: ValueDistance| {
                     if let Some((work, unit)) = shares.distance(ground) {
                         *seen = most(*seen, work as f64 / unit as f64);
                     }
                 };
-                farther(&mut seen.t_equal, Ground::Equal);
-                farther(&mut seen.t_ordered, Ground::Ordered);
-                farther(&mut seen.t_hierarchical, Ground::Hierarchical);
+                farther(&mut seen.t_equal, ValueDistance::Equal);
+                farther(&mut seen.t_ordered, ValueDistance::Ordered);
+                farther(&mut seen.t_hierarchical, ValueDistance::Hierarchical);
             }
         }
         if kinds.is_empty() {
@@ -236,26 +237,31 @@ impl<'a> Classes<'a> {
 
     /// The classes that break a guarantee. Of values without multiplicities only their number is known: whatever asks for more
     /// is broken.
-    pub(super) fn broken(&self, table: usize, guarantee: Guarantee, control: &Control) -> Result<Breaks, Cancelled> {
+    pub(super) fn broken(
+        &self,
+        table: usize,
+        guarantee: Guarantee,
+        control: &Control,
+    ) -> Result<ViolatingClasses, Cancelled> {
         let mut kept: AHashMap<&[(u32, u64)], bool> = AHashMap::new();
         for kind in self.kinds() {
             control.check()?;
             let keeps = match guarantee {
                 Guarantee::DistinctLDiversity { l } => kind.len() as u64 >= l,
                 _ if self.listed_only() => false,
-                _ if needs_column(guarantee) => Shares::of(kind, &self.overall, &self.stated).keep(guarantee),
-                _ => Shares::alone(kind).keep(guarantee),
+                _ if needs_column(guarantee) => BucketShares::of(kind, &self.overall, &self.stated).keep(guarantee),
+                _ => BucketShares::alone(kind).keep(guarantee),
             };
             kept.insert(kind, keeps);
         }
-        let mut broken: Vec<&Class> =
+        let mut broken: Vec<&RowClass> =
             self.classes.iter().filter(|class| !kept.get(self.values(class)).copied().unwrap_or(false)).collect();
         let total = broken.len() as u64;
-        let share = |class: &Class| {
+        let share = |class: &RowClass| {
             let top = self.values(class).iter().map(|(_, count)| *count).max().unwrap_or(0);
             (top, class.size)
         };
-        let place = |class: &Class| -> Vec<u32> {
+        let place = |class: &RowClass| -> Vec<u32> {
             let bucket = self.part.bucket.iter().filter(|_| self.by_bucket);
             bucket.chain(self.key_columns().map(|(_, column)| column)).map(|c| c.codes.get(class.first)).collect()
         };
@@ -264,17 +270,17 @@ impl<'a> Classes<'a> {
             // as a whole number: falling share, rising size, then the order of values
             (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, place(class))
         });
-        let shown = broken.into_iter().take(SHOWN).map(|class| Break {
+        let shown = broken.into_iter().take(SHOWN).map(|class| ViolatingClass {
             table,
             bucket: self
                 .part
                 .bucket
                 .as_ref()
                 .filter(|_| self.by_bucket)
-                .map(|column| GivenPart::cell(column, class.first)),
-            class: self.key_columns().map(|(attr, column)| (*attr, GivenPart::cell(column, class.first))).collect(),
+                .map(|column| ExternalPart::cell(column, class.first)),
+            class: self.key_columns().map(|(attr, column)| (*attr, ExternalPart::cell(column, class.first))).collect(),
         });
-        Ok(Breaks { total, first: shown.collect() })
+        Ok(ViolatingClasses { total, first: shown.collect() })
     }
 
     fn key_columns(&self) -> impl Iterator<Item = &'a (Attr, crate::microdata::Column)> {

@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use super::thresholds::Bound;
-use super::tree::{Stated, Ways};
-use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode, ThresholdsName};
+use super::thresholds::ThresholdBounds;
+use super::tree::{DeclaredValues, TaxonomyPaths};
+use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
 
 /// Rounding of computed logarithms, which is no breach.
 const ROUNDING: f64 = 1e-9;
 
 /// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
-pub(super) struct Shares {
+pub(super) struct BucketShares {
     values: Vec<(u64, u64)>,
     /// Which of the values an insider can rule out.
     ruled_out: Vec<bool>,
     /// The code of each value, and where it stands in a tree.
     codes: Vec<u32>,
-    ways: Option<Arc<Ways>>,
-    bounds: Vec<Arc<Bound>>,
+    ways: Option<Arc<TaxonomyPaths>>,
+    bounds: Vec<Arc<ThresholdBounds>>,
     size: u64,
     rows: u64,
 }
 
-impl Shares {
+impl BucketShares {
     /// A bucket with `counts` of each code, in a column that has `overall` of it.
-    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64], stated: &Stated) -> Self {
+    pub(super) fn of(counts: &[(u32, u64)], overall: &[u64], stated: &DeclaredValues) -> Self {
         let mut values: Vec<(u64, u64)> = overall.iter().map(|&rows| (0, rows)).collect();
         for &(code, count) in counts {
             values[code as usize].0 = count;
@@ -139,12 +139,12 @@ impl Shares {
     }
 
     /// Earth mover's distance from the column, as a fraction; `None` along a taxonomy where there is none.
-    pub(super) fn distance(&self, ground: Ground) -> Option<(u128, u128)> {
+    pub(super) fn distance(&self, ground: ValueDistance) -> Option<(u128, u128)> {
         let unit = u128::from(self.size) * u128::from(self.rows);
         match ground {
-            Ground::Equal => Some(self.apart()),
-            Ground::Ordered => Some(self.ordered()),
-            Ground::Hierarchical => {
+            ValueDistance::Equal => Some(self.apart()),
+            ValueDistance::Ordered => Some(self.ordered()),
+            ValueDistance::Hierarchical => {
                 let (work, height) = self.ways.as_ref()?.distance(self.codes.iter().copied().zip(self.gaps()))?;
                 Some((work, unit.checked_mul(height)?))
             }
@@ -236,7 +236,7 @@ impl Shares {
     }
 
     /// The codes whose values take more of the bucket than the thresholds of that name allow: all that occur where none are stated.
-    pub(super) fn beyond(&self, name: ThresholdsName) -> Vec<u32> {
+    pub(super) fn beyond(&self, name: ThresholdsDigest) -> Vec<u32> {
         let bound = self.bounds.iter().find(|bound| bound.name() == name);
         let admits = |code: u32, count: u64, rows: u64| {
             bound.is_some_and(|bound| bound.admits(code, (count, self.size), (rows, self.rows)))

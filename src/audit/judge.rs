@@ -10,23 +10,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fit;
-use super::given::{GivenPart, GivenTable};
-use super::groups::{Breaks, Classes, Measured};
-use super::overlapping::{self, Told};
+use super::given::{ExternalPart, ExternalTable};
+use super::groups::{ClassMeasures, ExternalClasses, ViolatingClasses};
+use super::overlapping::{self, BucketDisclosure};
 use super::rules::followed;
-use super::thresholds::Bound;
-use super::together::Together;
-use super::tree::{Stated, Ways};
-use super::{Check, CheckName, Findings, gnf};
+use super::thresholds::ThresholdBounds;
+use super::together::JointDecomposition;
+use super::tree::{DeclaredValues, TaxonomyPaths};
+use super::{Check, CheckLog, CheckName, gnf};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
-use crate::publication::{Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, RowMeaning, SubmittedRule};
 
 /// What is to be judged.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// The tables, as they were read.
-    pub tables: &'a [GivenTable],
+    pub tables: &'a [ExternalTable],
     /// The names of the attributes, also of those that are in no table.
     pub names: &'a [String],
     /// What must hold.
@@ -34,11 +34,11 @@ pub struct Submission<'a> {
     /// What the adversary knows to determine something.
     pub dependencies: &'a [(AttrSet, AttrSet)],
     /// What the tables are said to have been made from.
-    pub original: Option<&'a GivenPart>,
+    pub original: Option<&'a ExternalPart>,
     /// The taxonomies of attributes.
-    pub taxonomies: &'a [StatedTaxonomy],
+    pub taxonomies: &'a [DeclaredTaxonomy],
     /// The thresholds that rules put on values.
-    pub thresholds: &'a [StatedThresholds],
+    pub thresholds: &'a [DeclaredThresholds],
     /// The attributes of which, where buckets list values without their numbers, each is some row's, as whoever made the tables states.
     pub exact: AttrSet,
 }
@@ -50,11 +50,12 @@ impl Submission<'_> {
         attr: Attr,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>> + Clone,
-    ) -> Stated {
-        let ways = self.tree(attr).and_then(|tree| Ways::of(tree, kind, values.clone())).map(Arc::new);
+    ) -> DeclaredValues {
+        let ways = self.tree(attr).and_then(|tree| TaxonomyPaths::of(tree, kind, values.clone())).map(Arc::new);
         let thresholds = self.thresholds.iter().filter(|stated| stated.attribute == attr);
-        let bound = |stated: &StatedThresholds| Arc::new(Bound::of(&stated.thresholds, kind, values.clone()));
-        Stated { ruled_out: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
+        let bound =
+            |stated: &DeclaredThresholds| Arc::new(ThresholdBounds::of(&stated.thresholds, kind, values.clone()));
+        DeclaredValues { ruled_out: Vec::new(), ways, bounds: thresholds.map(bound).collect() }
     }
 
     /// The taxonomy of an attribute, where one is stated.
@@ -70,18 +71,18 @@ impl Submission<'_> {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct EvaluationReport {
     /// Each rule, as they were given.
-    pub rules: Vec<Judged>,
+    pub rules: Vec<RuleOutcome>,
     /// Each table, as they were given.
-    pub tables: Vec<GivenFigures>,
+    pub tables: Vec<ExternalTableFigures>,
     /// What was checked beside the rules.
     pub checks: Vec<Check>,
     /// What a reader should know: a stable name, and what it is.
     pub remarks: Vec<(&'static str, String)>,
 }
 
-impl Verdict {
+impl EvaluationReport {
     /// Whether all rules hold and nothing else was found.
     #[must_use]
     pub fn verified(&self) -> bool {
@@ -91,7 +92,7 @@ impl Verdict {
 
 /// Why a rule holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
+pub enum ExternalEnforcement {
     /// Nothing known reaches what is sensitive.
     Unreachable,
     /// A table, by its index, stands between; these of its attributes the adversary may know.
@@ -100,44 +101,44 @@ pub enum Held {
 
 /// A rule and how it stands.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct RuleOutcome {
     /// Why it holds; `None` when it does not.
-    pub held: Option<Held>,
+    pub held: Option<ExternalEnforcement>,
     /// The known attributes that reach what is sensitive, when it does not hold.
     pub violated_by: AttrSet,
     /// What the classes of the table that holds it, or comes nearest to it, show.
-    pub achieved: Option<Measured>,
+    pub achieved: Option<ClassMeasures>,
     /// The classes that break it.
-    pub breaks: Breaks,
+    pub breaks: ViolatingClasses,
     /// Why it does not hold, in words.
     pub detail: Option<String>,
 }
 
 /// What a table shows.
 #[derive(Debug, Default)]
-pub struct GivenFigures {
+pub struct ExternalTableFigures {
     /// How many rows it has.
     pub rows: u64,
     /// How many buckets; 0 without.
     pub buckets: u64,
     /// What its classes show: per protected attributes, and per attributes whose equal values make a class.
-    pub measures: Vec<(AttrSet, AttrSet, Measured)>,
+    pub measures: Vec<(AttrSet, AttrSet, ClassMeasures)>,
 }
 
 /// Judges tables. Fails closed: what cannot be read from them does not hold.
 ///
 /// # Errors
 /// When cancelled.
-pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<Verdict, Cancelled> {
-    let mut findings = Findings::default();
+pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<EvaluationReport, Cancelled> {
+    let mut findings = CheckLog::default();
     let mut remarks = Vec::new();
-    let together = Together::of(submission, &mut findings, &mut remarks, control)?;
+    let together = JointDecomposition::of(submission, &mut findings, &mut remarks, control)?;
     let mut tables = fit::check(submission, together.as_ref(), &mut findings, &mut remarks, control)?;
-    let unlike = |table: &GivenTable| if table.overlaps() { overlapping::agree(table).err() } else { None };
-    let mut bench = Bench {
+    let unlike = |table: &ExternalTable| if table.overlaps() { overlapping::agree(table).err() } else { None };
+    let mut bench = Evaluator {
         submission,
         together,
-        schemas: submission.tables.iter().map(GivenTable::attributes).collect(),
+        schemas: submission.tables.iter().map(ExternalTable::attributes).collect(),
         unlike: submission.tables.iter().map(unlike).collect(),
         seen: BTreeMap::new(),
         control,
@@ -183,34 +184,34 @@ pub fn judge(submission: &Submission<'_>, control: &Control) -> Result<Verdict, 
         checks.insert(0, CheckName::Content);
     }
     let checks = checks.into_iter().map(|check| findings.report(check)).collect();
-    Ok(Verdict { rules, tables, checks, remarks })
+    Ok(EvaluationReport { rules, tables, checks, remarks })
 }
 
 /// A table, the attributes whose equal values make its classes, and what is protected in them.
-type Place = (usize, AttrSet, AttrSet);
+type ClassKey = (usize, AttrSet, AttrSet);
 
-struct Bench<'a> {
+struct Evaluator<'a> {
     submission: &'a Submission<'a>,
     /// Tables that are judged together.
-    together: Option<Together<'a>>,
+    together: Option<JointDecomposition<'a>>,
     /// The attributes of each table.
     schemas: Vec<AttrSet>,
     /// Why the parts of a table that share attributes cannot be put together.
     unlike: Vec<Option<String>>,
     /// What the classes showed that were looked at.
-    seen: BTreeMap<Place, Measured>,
+    seen: BTreeMap<ClassKey, ClassMeasures>,
     control: &'a Control,
 }
 
-impl Bench<'_> {
+impl Evaluator<'_> {
     /// A rule holds, and so does what follows from it.
-    fn rule(&mut self, rule: &SubmittedRule) -> Result<Judged, Cancelled> {
+    fn rule(&mut self, rule: &SubmittedRule) -> Result<RuleOutcome, Cancelled> {
         let mut judged = self.protected(rule.known, rule.protects, rule.guarantee)?;
         let follows = match followed(rule, self.submission.dependencies) {
             Ok(follows) => follows,
             Err(detail) => {
                 let (held, detail) = (None, Some(detail.to_owned()));
-                return Ok(Judged { held, detail, violated_by: rule.known, ..judged });
+                return Ok(RuleOutcome { held, detail, violated_by: rule.known, ..judged });
             }
         };
         for follows in follows {
@@ -221,16 +222,16 @@ impl Bench<'_> {
             if more.held.is_none() {
                 let fault = more.detail.unwrap_or_default();
                 let detail = format!("by a dependency {} must stay protected: {fault}", self.submission.list(follows));
-                judged = Judged { detail: Some(detail), ..more };
+                judged = RuleOutcome { detail: Some(detail), ..more };
             }
         }
         Ok(judged)
     }
 
     /// Any one attribute of a combination that is protected protects it; else the combination may be protected by itself.
-    fn protected(&mut self, known: AttrSet, protects: Protected, g: Guarantee) -> Result<Judged, Cancelled> {
+    fn protected(&mut self, known: AttrSet, protects: Protected, g: Guarantee) -> Result<RuleOutcome, Cancelled> {
         let sensitive = protects.attributes();
-        let mut last = Judged::default();
+        let mut last = RuleOutcome::default();
         for attr in sensitive.iter() {
             last = self.single(known, attr, AttrSet::one(attr), g)?;
             if last.held.is_some() {
@@ -256,7 +257,7 @@ impl Bench<'_> {
     }
 
     /// `target` is `attr`, or a combination with it that stands in one part.
-    fn single(&mut self, known: AttrSet, attr: Attr, target: AttrSet, g: Guarantee) -> Result<Judged, Cancelled> {
+    fn single(&mut self, known: AttrSet, attr: Attr, target: AttrSet, g: Guarantee) -> Result<RuleOutcome, Cancelled> {
         if let Some(together) = self.together.as_ref().filter(|together| together.bear_on(known, target)) {
             let entered = together.entered(known);
             return self.in_both((together.buckets, together.primary), (entered, attr), g);
@@ -264,9 +265,10 @@ impl Bench<'_> {
         let tables = self.submission.tables;
         let holders: Vec<usize> = (0..tables.len()).filter(|&at| self.schemas[at].contains(attr)).collect();
         let name = self.submission.list(target);
-        let mut judged = Judged { violated_by: gnf::reaching(&self.schemas, known, attr), ..Judged::default() };
+        let mut judged =
+            RuleOutcome { violated_by: gnf::reaching(&self.schemas, known, attr), ..RuleOutcome::default() };
         // by itself, before anything is known
-        let (mut whole, mut why_whole) = (Breaks::default(), None);
+        let (mut whole, mut why_whole) = (ViolatingClasses::default(), None);
         for &table in &holders {
             if let Err((breaks, why)) = self.kept(table, AttrSet::EMPTY, false, attr, target, g)? {
                 whole.extend(breaks);
@@ -277,8 +279,8 @@ impl Bench<'_> {
         }
         if judged.violated_by.is_empty() {
             return Ok(match why_whole {
-                None => Judged { held: Some(Held::Unreachable), ..judged },
-                detail => Judged { breaks: whole, detail, ..judged },
+                None => RuleOutcome { held: Some(ExternalEnforcement::Unreachable), ..judged },
+                detail => RuleOutcome { breaks: whole, detail, ..judged },
             });
         }
         let mut looked = Vec::new();
@@ -294,8 +296,8 @@ impl Bench<'_> {
             match kept {
                 Ok(()) if why_whole.is_none() => {
                     let achieved = self.nearest(&[(table, entered)], attr, target);
-                    let (held, violated_by) = (Some(Held::Guardian(table, entered)), AttrSet::EMPTY);
-                    return Ok(Judged { held, violated_by, achieved, ..Judged::default() });
+                    let (held, violated_by) = (Some(ExternalEnforcement::Guardian(table, entered)), AttrSet::EMPTY);
+                    return Ok(RuleOutcome { held, violated_by, achieved, ..RuleOutcome::default() });
                 }
                 Ok(()) => {}
                 Err((breaks, why)) => {
@@ -317,7 +319,7 @@ impl Bench<'_> {
         }
         judged.achieved = self.nearest(&looked, attr, target);
         if judged.breaks.total == 0 && why_whole.is_some() {
-            judged = Judged { breaks: whole, detail: why_whole, ..judged };
+            judged = RuleOutcome { breaks: whole, detail: why_whole, ..judged };
         }
         if judged.detail.is_none() {
             let reaching = self.submission.list(judged.violated_by);
@@ -335,7 +337,7 @@ impl Bench<'_> {
         (table, primary): (usize, Attr),
         (entered, attr): (AttrSet, Attr),
         g: Guarantee,
-    ) -> Result<Judged, Cancelled> {
+    ) -> Result<RuleOutcome, Cancelled> {
         let name = self.submission.list(AttrSet::one(attr));
         let (breaks, why, achieved) = if attr == primary {
             let kept = self.kept(table, entered, true, attr, AttrSet::one(attr), g)?;
@@ -344,19 +346,23 @@ impl Bench<'_> {
         } else {
             match self.together.as_ref().map(|together| together.kept(attr, g, &name)) {
                 Some(Ok((breaks, measured))) => (Some(breaks).filter(|breaks| breaks.total > 0), None, Some(measured)),
-                Some(Err(why)) => (Some(Breaks::default()), Some(why), None),
-                None => (Some(Breaks::default()), None, None),
+                Some(Err(why)) => (Some(ViolatingClasses::default()), Some(why), None),
+                None => (Some(ViolatingClasses::default()), None, None),
             }
         };
         let Some(breaks) = breaks else {
-            return Ok(Judged { held: Some(Held::Guardian(table, entered)), achieved, ..Judged::default() });
+            return Ok(RuleOutcome {
+                held: Some(ExternalEnforcement::Guardian(table, entered)),
+                achieved,
+                ..RuleOutcome::default()
+            });
         };
         let detail = why.unwrap_or_else(|| {
             let (table, what) =
                 (&self.submission.tables[table].name, if breaks.total == 1 { "bucket does" } else { "buckets do" });
             format!("table {table}: {} {what} not keep {} of {name}", breaks.total, word(g))
         });
-        Ok(Judged { held: None, violated_by: entered, achieved, breaks, detail: Some(detail) })
+        Ok(RuleOutcome { held: None, violated_by: entered, achieved, breaks, detail: Some(detail) })
     }
 
     /// Whether the classes of a table keep a guarantee; else those that do not, and why where they are not the reason.
@@ -368,13 +374,13 @@ impl Bench<'_> {
         attr: Attr,
         target: AttrSet,
         g: Guarantee,
-    ) -> Result<Result<(), (Breaks, Option<String>)>, Cancelled> {
+    ) -> Result<Result<(), (ViolatingClasses, Option<String>)>, Cancelled> {
         let Some(part) = self.submission.tables[table].holder(attr) else { return Ok(Ok(())) };
         if by_bucket && self.submission.tables[table].overlaps() {
             match self.told(table, entered, target, g)? {
-                Told::InPart => {}
-                Told::Unknown(why) => return Ok(Err((Breaks::default(), Some(why)))),
-                Told::Together(measured, breaks) => {
+                BucketDisclosure::InPart => {}
+                BucketDisclosure::Unknown(why) => return Ok(Err((ViolatingClasses::default(), Some(why)))),
+                BucketDisclosure::Together(measured, breaks) => {
                     self.seen.entry((table, entered.minus(target), target)).or_insert(measured);
                     return Ok(if breaks.total == 0 { Ok(()) } else { Err((breaks, None)) });
                 }
@@ -385,7 +391,7 @@ impl Bench<'_> {
             // how frequent they are over all is not published
             return Ok(Ok(()));
         }
-        let classes = Classes::of(part, entered, by_bucket, target, self.control)?;
+        let classes = ExternalClasses::of(part, entered, by_bucket, target, self.control)?;
         let classes = classes.on(self.submission, target);
         let place = (table, entered.intersection(part.attributes()).minus(target), target);
         if by_bucket && !self.seen.contains_key(&place) {
@@ -397,7 +403,7 @@ impl Bench<'_> {
                 self.submission.tables[table].name,
                 word(g)
             );
-            return Ok(Err((Breaks::default(), Some(detail))));
+            return Ok(Err((ViolatingClasses::default(), Some(detail))));
         }
         let breaks = classes.broken(table, g, self.control)?;
         if breaks.total == 0 {
@@ -412,15 +418,21 @@ impl Bench<'_> {
     }
 
     /// What a table whose parts share attributes tells by bucket.
-    fn told(&self, table: usize, entered: AttrSet, target: AttrSet, g: Guarantee) -> Result<Told, Cancelled> {
+    fn told(
+        &self,
+        table: usize,
+        entered: AttrSet,
+        target: AttrSet,
+        g: Guarantee,
+    ) -> Result<BucketDisclosure, Cancelled> {
         match &self.unlike[table] {
-            Some(why) => Ok(Told::Unknown(why.clone())),
+            Some(why) => Ok(BucketDisclosure::Unknown(why.clone())),
             None => overlapping::told(self.submission, table, (entered, target), g, self.control),
         }
     }
 
     /// What the classes of the tables that were looked at show at worst.
-    fn nearest(&self, looked: &[(usize, AttrSet)], attr: Attr, target: AttrSet) -> Option<Measured> {
+    fn nearest(&self, looked: &[(usize, AttrSet)], attr: Attr, target: AttrSet) -> Option<ClassMeasures> {
         let measured = looked.iter().filter_map(|&(table, entered)| {
             let part = self.submission.tables[table].holder(attr)?;
             let of_part = (table, entered.intersection(part.attributes()).minus(target), target);
@@ -431,7 +443,7 @@ impl Bench<'_> {
     }
 }
 
-fn share(measured: &Measured) -> f64 {
+fn share(measured: &ClassMeasures) -> f64 {
     measured.worst.map_or(0.0, |(count, of)| count as f64 / of as f64)
 }
 

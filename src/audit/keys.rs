@@ -24,12 +24,12 @@ macro_rules! with_rows {
 }
 
 /// Where each column's code stands in a key.
-pub(super) struct Layout {
+pub(super) struct KeyLayout {
     words: usize,
     places: Vec<(usize, u32)>,
 }
 
-impl Layout {
+impl KeyLayout {
     /// The layout of tuples whose columns have `sizes` codes, the first column most significant.
     pub(super) fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
         let (mut word, mut free) = (0_usize, u32::BITS);
@@ -50,15 +50,15 @@ impl Layout {
 
 /// One key per row.
 #[derive(PartialEq, Eq)]
-pub(super) struct Keys {
+pub(super) struct RowKeys {
     words: usize,
     data: Vec<u32>,
 }
 
-impl Keys {
+impl RowKeys {
     /// Keys of tuples: per column its codes and, where codes are not ranks, the rank of each.
     pub(super) fn pack<'c>(
-        layout: &Layout,
+        layout: &KeyLayout,
         rows: usize,
         columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
     ) -> Self {
@@ -103,7 +103,7 @@ impl Keys {
     }
 
     /// The rows put together by bucket, for labels that `buckets` counted.
-    pub(super) fn grouped(self, labels: &[u32], buckets: &Buckets) -> Self {
+    pub(super) fn grouped(self, labels: &[u32], buckets: &BucketOffsets) -> Self {
         let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
         let mut next = buckets.offsets.clone();
         if self.words == 1 {
@@ -123,7 +123,7 @@ impl Keys {
     }
 
     /// Sorts the rows inside each bucket.
-    pub(super) fn sort_within(&mut self, buckets: &Buckets) {
+    pub(super) fn sort_within(&mut self, buckets: &BucketOffsets) {
         with_rows!(self, as_chunks_mut, rows => for range in buckets.ranges() {
             rows[range].sort_unstable();
         });
@@ -151,11 +151,11 @@ fn place<'k, C: Copy + Into<u32>>(
 /// How many rows each bucket holds, as running sums: bucket `b` takes the rows `offsets[b - 1]..offsets[b]` of rows put
 /// together by bucket.
 #[derive(PartialEq, Eq)]
-pub(super) struct Buckets {
+pub(super) struct BucketOffsets {
     offsets: Vec<usize>,
 }
 
-impl Buckets {
+impl BucketOffsets {
     /// Counts labels, which are at least 1. `None` when a label exceeds the number of rows, so that labels cannot be
     /// without gaps.
     pub(super) fn count(labels: &[u32]) -> Option<Self> {
@@ -205,16 +205,16 @@ mod tests {
                 |row: usize| (0..columns).map(|c| ((row * 7919 + c * 104_729) % size) as u32).collect::<Vec<_>>();
             let codes: Vec<Codes> =
                 (0..columns).map(|c| Codes::collect(size, (0..50).map(|row| tuple(row)[c]))).collect();
-            let layout = Layout::new(vec![size; columns]);
-            let keys = Keys::pack(&layout, 50, codes.iter().map(|c| (c, None)));
+            let layout = KeyLayout::new(vec![size; columns]);
+            let keys = RowKeys::pack(&layout, 50, codes.iter().map(|c| (c, None)));
             for a in 0..50 {
                 for b in 0..50 {
                     assert_eq!(keys.get(a).cmp(keys.get(b)), tuple(a).cmp(&tuple(b)), "{columns} columns");
                 }
             }
             let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
-            let buckets = Buckets::count(&labels).expect("three buckets");
-            let copy = Keys { words: keys.words, data: keys.data.clone() };
+            let buckets = BucketOffsets::count(&labels).expect("three buckets");
+            let copy = RowKeys { words: keys.words, data: keys.data.clone() };
             let mut grouped = copy.grouped(&labels, &buckets);
             grouped.sort_within(&buckets);
             for (bucket, range) in buckets.ranges().enumerate() {
@@ -227,9 +227,9 @@ mod tests {
 
     #[test]
     fn labels_above_the_rows_are_refused() {
-        assert!(Buckets::count(&[1, 4, 2]).is_none());
-        assert_eq!(Buckets::count(&[]).map(|b| b.len()), Some(0));
-        let gap = Buckets::count(&[1, 3, 3]).expect("counted");
+        assert!(BucketOffsets::count(&[1, 4, 2]).is_none());
+        assert_eq!(BucketOffsets::count(&[]).map(|b| b.len()), Some(0));
+        let gap = BucketOffsets::count(&[1, 3, 3]).expect("counted");
         assert_eq!(gap.ranges().map(|r| r.len()).collect::<Vec<_>>(), [1, 0, 2]);
     }
 }

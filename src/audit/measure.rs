@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guarantee::Shares;
+use super::guarantee::BucketShares;
 use crate::publication::Guarantee;
 
 /// The worst bucket in the terms of a guarantee; computed values are rounded.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Measure {
+#[schema(as = Measure)]
+pub enum BucketMeasure {
     /// The fewest values of a bucket.
     DistinctValues(u64),
     /// The least number of equally frequent values that have a bucket's entropy.
@@ -21,7 +22,7 @@ pub enum Measure {
     Gain(f64),
 }
 
-impl Measure {
+impl BucketMeasure {
     /// Whether buckets are measured for this guarantee by more than their posteriors and sizes.
     pub(super) const fn is_of(guarantee: Guarantee) -> bool {
         !matches!(
@@ -34,7 +35,7 @@ impl Measure {
     }
 
     /// A bucket in the terms of a guarantee, values that an insider can rule out left aside; `None` where it has no such value.
-    pub(super) fn of(guarantee: Guarantee, bucket: &Shares) -> Option<Self> {
+    pub(super) fn of(guarantee: Guarantee, bucket: &BucketShares) -> Option<Self> {
         let left = || bucket.left();
         Some(match guarantee {
             Guarantee::KAnonymity { .. }

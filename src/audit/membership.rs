@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 
-use self::joined::{Joined, Part, drawn, in_turn};
-use super::given::{GivenPart, GivenTable};
+use self::joined::{PartJoin, PartTuples, drawn, in_turn};
+use super::given::{ExternalPart, ExternalTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column};
 
@@ -21,7 +21,7 @@ const MOST_WORDS: u64 = 1 << 25;
 
 /// Why tuples were not looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unlisted {
+pub enum MembershipError {
     /// It was told to stop.
     Cancelled,
     /// The table has too many rows in too many buckets.
@@ -35,7 +35,7 @@ pub enum Unlisted {
     Circle,
 }
 
-impl From<Cancelled> for Unlisted {
+impl From<Cancelled> for MembershipError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
@@ -43,7 +43,7 @@ impl From<Cancelled> for Unlisted {
 
 /// A number of tuples, or an estimate of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tuples {
+pub struct TupleEstimate {
     /// How many.
     pub value: f64,
     /// The standard error of an estimate; 0 of a count.
@@ -54,48 +54,48 @@ pub struct Tuples {
 
 /// Tuples by how many buckets match them: at most 10, at most 20, and more.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Members {
+pub struct MembershipReport {
     /// Tuples of all attributes that some bucket matches and no row is.
-    pub fake_full: Tuples,
+    pub fake_full: TupleEstimate,
     /// The same of the attributes that are not protected.
-    pub fake_qi: Tuples,
+    pub fake_qi: TupleEstimate,
     /// Rows of the original, by buckets that match all of their attributes.
     pub rows: [u64; 3],
     /// Different rows of the original.
     pub originals: [u64; 3],
     /// Tuples that no row is.
-    pub fakes: [Tuples; 3],
+    pub fakes: [TupleEstimate; 3],
 }
 
 /// Tuples of some attributes.
-struct Found {
+struct TupleSearch {
     rows: [u64; 3],
     originals: [u64; 3],
     /// All that match.
-    tuples: [Tuples; 3],
-    fake: Tuples,
+    tuples: [TupleEstimate; 3],
+    fake: TupleEstimate,
 }
 
 /// Looks for the tuples of a table whose parts are all tied by bucket; `None` when a part lacks its labels, or a row of the
 /// original is in no bucket, so that the table is not made from it.
 ///
 /// # Errors
-/// [`Unlisted`]
+/// [`MembershipError`]
 pub fn members(
-    table: &GivenTable,
+    table: &ExternalTable,
     original: &[(Attr, &Column)],
     protected: AttrSet,
     control: &Control,
-) -> Result<Option<Members>, Unlisted> {
+) -> Result<Option<MembershipReport>, MembershipError> {
     let buckets = table.parts.iter().filter_map(|part| part.bucket.as_ref()).map(|bucket| bucket.domain.len() as u64);
     let rows: u64 = table.parts.iter().map(|part| part.rows as u64).sum();
     let words = rows.saturating_mul(buckets.max().unwrap_or(0).div_ceil(64));
     if words > MOST_WORDS {
-        return Err(Unlisted::TooMany { limit: MOST_WORDS, found: words });
+        return Err(MembershipError::TooMany { limit: MOST_WORDS, found: words });
     }
     let Some(full) = found(table, original, (table.attributes(), AttrSet::EMPTY), control)? else { return Ok(None) };
     let beside = table.attributes().minus(protected);
-    let none = Tuples { value: 0.0, standard_error: 0.0, exact: true };
+    let none = TupleEstimate { value: 0.0, standard_error: 0.0, exact: true };
     // of what is protected throughout nothing is known
     let fake_qi = match beside.is_empty() {
         true => none,
@@ -105,7 +105,7 @@ pub fn members(
         },
     };
     let fakes = [0, 1, 2].map(|class| less(full.tuples[class], full.originals[class]));
-    Ok(Some(Members { fake_full: full.fake, fake_qi, rows: full.rows, originals: full.originals, fakes }))
+    Ok(Some(MembershipReport { fake_full: full.fake, fake_qi, rows: full.rows, originals: full.originals, fakes }))
 }
 
 fn class(buckets: u32) -> usize {
@@ -117,12 +117,12 @@ fn class(buckets: u32) -> usize {
 }
 
 /// A number of tuples of which `originals` are rows.
-fn less(tuples: Tuples, originals: u64) -> Tuples {
-    Tuples { value: (tuples.value - originals as f64).max(0.0), ..tuples }
+fn less(tuples: TupleEstimate, originals: u64) -> TupleEstimate {
+    TupleEstimate { value: (tuples.value - originals as f64).max(0.0), ..tuples }
 }
 
 /// The attributes that stand in several parts.
-fn repeated(table: &GivenTable) -> AttrSet {
+fn repeated(table: &ExternalTable) -> AttrSet {
     let (mut once, mut more) = (AttrSet::EMPTY, AttrSet::EMPTY);
     for part in &table.parts {
         more = more.union(once.intersection(part.attributes()));
@@ -133,23 +133,23 @@ fn repeated(table: &GivenTable) -> AttrSet {
 
 /// Looks for tuples of `shown` attributes; they agree, in some bucket, on values of `hidden` ones, too.
 fn found(
-    table: &GivenTable,
+    table: &ExternalTable,
     original: &[(Attr, &Column)],
     (shown, hidden): (AttrSet, AttrSet),
     control: &Control,
-) -> Result<Option<Found>, Unlisted> {
+) -> Result<Option<TupleSearch>, MembershipError> {
     let attributes = shown.union(hidden);
-    let used: Vec<&GivenPart> = table.parts.iter().filter(|part| part.attributes().meets(attributes)).collect();
+    let used: Vec<&ExternalPart> = table.parts.iter().filter(|part| part.attributes().meets(attributes)).collect();
     let Some(first) = used.first().and_then(|part| part.bucket.as_ref()) else { return Ok(None) };
     let labels: AHashMap<Option<&[u8]>, u32> = first.domain.iter().zip(0..).collect();
     let words = labels.len().div_ceil(64).max(1);
     let mut parts = Vec::with_capacity(used.len());
     for part in used {
         control.check()?;
-        let Some(read) = Part::of(part, original, attributes, &labels, words) else { return Ok(None) };
+        let Some(read) = PartTuples::of(part, original, attributes, &labels, words) else { return Ok(None) };
         parts.push(read);
     }
-    let joined = Joined::of(in_turn(parts), hidden, words);
+    let joined = PartJoin::of(in_turn(parts), hidden, words);
     let rows = original.first().map_or(0, |(_, column)| column.codes.len());
     let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
     let (mut of_rows, mut originals) = ([0; 3], [0; 3]);
@@ -167,15 +167,15 @@ fn found(
         }
     }
     let tuples = match joined.counted(MOST_STEPS, control)? {
-        Some(found) => found.map(|found| Tuples { value: found as f64, standard_error: 0.0, exact: true }),
+        Some(found) => found.map(|found| TupleEstimate { value: found as f64, standard_error: 0.0, exact: true }),
         None => drawn(&joined, labels.len(), control)?,
     };
     let exact = tuples.iter().all(|tuples| tuples.exact);
     // classes of one sample: their deviations add up to no less than that of the whole
     let value: f64 = tuples.iter().map(|tuples| tuples.value).sum();
     let standard_error = tuples.iter().map(|tuples| tuples.standard_error.powi(2)).sum::<f64>().sqrt();
-    let fake = less(Tuples { value, standard_error, exact }, seen.len() as u64);
-    Ok(Some(Found { rows: of_rows, originals, tuples, fake }))
+    let fake = less(TupleEstimate { value, standard_error, exact }, seen.len() as u64);
+    Ok(Some(TupleSearch { rows: of_rows, originals, tuples, fake }))
 }
 
 #[cfg(test)]

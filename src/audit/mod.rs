@@ -55,16 +55,16 @@ mod sliced;
 #[cfg(test)]
 mod tests;
 
-pub use concluding::{Conclusion, Conclusions, GivenDecomposition, Question, conclude};
-pub use crossing::{Crossed, Crossing, cross_out};
-pub use given::{Cell, GivenPart, GivenTable};
-pub use groups::{Break, Breaks, Measured};
-pub use judge::{GivenFigures, Held, Judged, Submission, Verdict, judge};
-pub use measure::Measure;
-pub use membership::{Members, Tuples, Unlisted, members};
-pub use proxy::{Telling, tell};
-pub use sequential::{Join, Joined, Shown, Unjoined};
-pub use worlds::{Exposed, Exposure, Uncounted, expose};
+pub use concluding::{DecompositionView, InferenceQuestion, InferenceReport, InferredValue, conclude};
+pub use crossing::{NegativeAssociationFinding, NegativeAssociationReport, cross_out};
+pub use given::{CellText, ExternalPart, ExternalTable};
+pub use groups::{ClassMeasures, ViolatingClass, ViolatingClasses};
+pub use judge::{EvaluationReport, ExternalEnforcement, ExternalTableFigures, RuleOutcome, Submission, judge};
+pub use measure::BucketMeasure;
+pub use membership::{MembershipError, MembershipReport, TupleEstimate, members};
+pub use proxy::{ProxyFinding, tell};
+pub use sequential::{JoinError, JoinMeasures, ObservedRelease, ReleaseJoin};
+pub use worlds::{AttackError, PossibleWorldsReport, PosteriorFinding, expose};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -75,11 +75,11 @@ use serde::{Deserialize, Serialize};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
-    Beside, NamedThresholds, Publication, PublishedBytes, StatedTaxonomy, StatedThresholds, SubmittedRule,
-    Uninformative, Witness,
+    DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EarlierReleases, ExcludedValues, Publication,
+    PublishedBytes, SubmittedRule, Witness,
 };
-use thresholds::Bound;
-use tree::{Stated, Ways};
+use thresholds::ThresholdBounds;
+use tree::{DeclaredValues, TaxonomyPaths};
 
 /// What an audit is given.
 #[derive(Clone, Copy)]
@@ -105,13 +105,13 @@ pub struct Evidence<'a> {
     /// The attributes that may be published at all.
     pub accounted: AttrSet,
     /// Values that an insider can rule out, as the caller stated them.
-    pub uninformative: &'a [Uninformative],
+    pub uninformative: &'a [ExcludedValues],
     /// The taxonomies of attributes, as the caller stated them.
-    pub taxonomies: &'a [StatedTaxonomy],
+    pub taxonomies: &'a [DeclaredTaxonomy],
     /// Earlier releases, where the release is made beside some and they are at hand.
-    pub beside: Option<&'a Beside>,
+    pub beside: Option<&'a EarlierReleases>,
     /// The thresholds that rules put on values of attributes, as the caller stated them.
-    pub thresholds: &'a [StatedThresholds],
+    pub thresholds: &'a [DeclaredThresholds],
 }
 
 impl Evidence<'_> {
@@ -128,12 +128,14 @@ impl Evidence<'_> {
     }
 
     /// What is stated of an attribute with these values in the order of their codes.
-    fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> Stated {
+    fn stated<'v>(&self, attr: Attr, values: impl Iterator<Item = Option<&'v [u8]>> + Clone) -> DeclaredValues {
         let tree = self.taxonomies.iter().find(|stated| stated.attribute == attr).map(|stated| &stated.tree);
-        let ways = tree.and_then(|tree| Ways::of(tree, self.kind(attr), values.clone())).map(Arc::new);
-        let bound = |thresholds: &NamedThresholds| Arc::new(Bound::of(thresholds, self.kind(attr), values.clone()));
+        let ways = tree.and_then(|tree| TaxonomyPaths::of(tree, self.kind(attr), values.clone())).map(Arc::new);
+        let bound = |thresholds: &DigestedThresholds| {
+            Arc::new(ThresholdBounds::of(thresholds, self.kind(attr), values.clone()))
+        };
         let bounds = thresholds::of(self, attr).iter().map(bound).collect();
-        Stated { ruled_out: self.ruled_out(attr, values), ways, bounds }
+        DeclaredValues { ruled_out: self.ruled_out(attr, values), ways, bounds }
     }
 
     /// The codes of values that an insider can rule out.
@@ -174,7 +176,7 @@ impl Evidence<'_> {
 
 /// Why an audit came to no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AuditStopped {
+pub enum VerifierError {
     /// It was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -250,7 +252,7 @@ pub enum Linkage {
 
 /// What an audit found.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Audit {
+pub struct VerifierReport {
     /// The checks that were made.
     pub checks: Vec<Check>,
     /// Whether the assignment was checked.
@@ -259,7 +261,7 @@ pub struct Audit {
     pub tables: Vec<TableFigures>,
 }
 
-impl Audit {
+impl VerifierReport {
     /// Whether every check passed.
     #[must_use]
     pub fn verified(&self) -> bool {
@@ -277,19 +279,19 @@ pub struct TableFigures {
     /// Per size of a bucket, how many have it.
     pub sizes: BTreeMap<u64, u64>,
     /// Per attribute that a seal protects: the posteriors of its buckets.
-    pub posteriors: BTreeMap<Attr, Posteriors>,
+    pub posteriors: BTreeMap<Attr, PosteriorSummary>,
     /// The same per combination.
-    pub combined: BTreeMap<AttrSet, Posteriors>,
+    pub combined: BTreeMap<AttrSet, PosteriorSummary>,
     /// Per rule (by its index in the publication) that leans on this table and asks for more than l-diversity: what its worst
     /// bucket shows.
-    pub measures: BTreeMap<usize, Measure>,
+    pub measures: BTreeMap<usize, BucketMeasure>,
 }
 
 /// The largest share that a value takes of a bucket, over the buckets of a table; where something is known beside it in the
 /// same part, of the rows of a bucket that agree in that. Where an insider can rule values out, such a value is counted of all these
 /// rows, and any other of those that are left. Shares are `(count, of)`, not reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Posteriors {
+pub struct PosteriorSummary {
     /// Of the worst bucket; of equal ones the smallest.
     pub worst: (u64, u64),
     /// Of the middle bucket in rising order, the stricter of two.
@@ -301,10 +303,10 @@ pub struct Posteriors {
 /// Checks a publication. Advances `control` by one step per row read, so by the sum of the parts' lengths.
 ///
 /// # Errors
-/// [`AuditStopped`] when cancelled or when a part cannot be read; then nothing is known of the publication.
-pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, AuditStopped> {
+/// [`VerifierError`] when cancelled or when a part cannot be read; then nothing is known of the publication.
+pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<VerifierReport, VerifierError> {
     control.check()?;
-    let mut findings = Findings::default();
+    let mut findings = CheckLog::default();
     claims::check(evidence, &mut findings);
     let tables = tables::check(evidence, control, &mut findings)?;
     if evidence.original.is_some() && evidence.witness.is_some() {
@@ -319,7 +321,7 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
     let unchecked = |check| match check {
         CheckName::Content => true,
         CheckName::Guarantee => {
-            let of_rows = slicing::Claim::of(evidence).is_some_and(|claim| claim.needs_rows());
+            let of_rows = slicing::SlicingClaim::of(evidence).is_some_and(|claim| claim.needs_rows());
             of_rows && !findings.0.contains_key(&check)
         }
         _ => false,
@@ -338,14 +340,14 @@ pub fn verify(evidence: &Evidence<'_>, control: &Control) -> Result<Audit, Audit
         (Some(_), Some(_)) => Linkage::Checked,
         _ => Linkage::NotChecked,
     };
-    Ok(Audit { checks: checks.map(|check| findings.report(check)).collect(), linkage, tables: tables.figures })
+    Ok(VerifierReport { checks: checks.map(|check| findings.report(check)).collect(), linkage, tables: tables.figures })
 }
 
 /// The first fault of each check.
 #[derive(Default)]
-struct Findings(BTreeMap<CheckName, String>);
+struct CheckLog(BTreeMap<CheckName, String>);
 
-impl Findings {
+impl CheckLog {
     /// Notes that a check failed.
     fn fail(&mut self, check: CheckName, detail: impl Into<String>) {
         self.0.entry(check).or_insert_with(|| detail.into());

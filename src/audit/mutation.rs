@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::CheckName::{self, Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals};
 use super::fixture::{Cell, World, failed, guardian, rule};
 use crate::microdata::Attr;
-use crate::publication::{Guarantee, HeldBy, Standing, TableName, Uninformative};
+use crate::publication::{EnforcedBy, ExcludedValues, Guarantee, TableName, TableProtection};
 
 const ROWS: usize = 60;
 
@@ -79,7 +79,7 @@ fn world(seed: u64) -> World {
         world.plain(&[2, 5]);
         world.hold(rule(0, &[0, 1], 3, 2), guardian("t1", &[0, 1]));
         world.hold(rule(1, &[0, 2], 4, 2), guardian("t2", &[2]));
-        world.hold(rule(2, &[2, 5], 3, 2), HeldBy::Unreachable);
+        world.hold(rule(2, &[2, 5], 3, 2), EnforcedBy::Unreachable);
         return world;
     }
 }
@@ -227,9 +227,9 @@ fn marker_to_value(world: &mut World) {
     world.settle("t3.rows.csv", &[5]);
 }
 
-fn seal(world: &mut World, table: usize) -> &mut crate::publication::Seal {
+fn seal(world: &mut World, table: usize) -> &mut crate::publication::TableGuard {
     match &mut world.publication.tables[table].standing {
-        Standing::Sealed(seals) => &mut seals[0],
+        TableProtection::Sealed(seals) => &mut seals[0],
         _ => panic!("the table is sealed"),
     }
 }
@@ -300,11 +300,11 @@ const FAULTS: &[Fault] = &[
     ("a forgotten rule", |w| w.publication.rules.truncate(2), &[Gnf]),
     ("a guardian that is none", |w| w.publication.rules[1].held_by = guardian("t1", &[2]), &[Gnf, Seals]),
     ("a guardian with other known attributes", |w| w.publication.rules[1].held_by = guardian("t2", &[]), &[Gnf]),
-    ("unreachable where there is a guardian", |w| w.publication.rules[0].held_by = HeldBy::Unreachable, &[Gnf]),
+    ("unreachable where there is a guardian", |w| w.publication.rules[0].held_by = EnforcedBy::Unreachable, &[Gnf]),
     (
         "a table that does not exist",
         |w| {
-            w.publication.rules[0].held_by = HeldBy::Table(TableName::at(9));
+            w.publication.rules[0].held_by = EnforcedBy::Table(TableName::at(9));
         },
         &[Gnf, Seals],
     ),
@@ -350,7 +350,7 @@ const FAULTS: &[Fault] = &[
     (
         "buckets in which nobody thought of what can be ruled out",
         |w| {
-            w.uninformative.push(Uninformative { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
+            w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("s0".to_owned())] });
         },
         &[Kept],
     ),

@@ -12,9 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use super::cover::{Covered, Known, Numbered, Numbers, tree, weights};
-use super::given::{Cell, GivenPart, GivenTable};
-use super::groups::{Break, Breaks, Measured, worse};
+use super::cover::{InternedColumns, KnownValues, LabelInterner, OverlappingColumns, tree, weights};
+use super::given::{CellText, ExternalPart, ExternalTable};
+use super::groups::{ClassMeasures, ViolatingClass, ViolatingClasses, worse};
 use super::judge::Submission;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Column};
@@ -28,16 +28,16 @@ const SHOWN: usize = 10;
 const NEAR: f64 = 1e-9;
 
 /// What was found of a table.
-pub(super) enum Told {
+pub(super) enum BucketDisclosure {
     /// One part tells of what is protected as if no other shared an attribute.
     InPart,
     /// What its classes show, and those that break the guarantee.
-    Together(Measured, Breaks),
+    Together(ClassMeasures, ViolatingClasses),
     /// Why it cannot be judged.
     Unknown(String),
 }
 
-impl GivenTable {
+impl ExternalTable {
     /// Whether parts share attributes.
     pub(crate) fn overlaps(&self) -> bool {
         !self.repeated().is_empty()
@@ -55,14 +55,14 @@ impl GivenTable {
 }
 
 /// Whether the parts of a table have the same rows of what they share, bucket by bucket; what they share is exact. Else why not.
-pub(super) fn agree(table: &GivenTable) -> Result<(), String> {
+pub(super) fn agree(table: &ExternalTable) -> Result<(), String> {
     let (name, repeated) = (&table.name, table.repeated());
     let sharing = || table.parts.iter().filter(|part| part.attributes().meets(repeated));
     if sharing().any(|part| part.meaning != RowMeaning::Tuples || part.opaque().meets(repeated)) {
         return Err(format!("table {name}: attributes that its parts share have cells that cannot be compared"));
     }
     let attr = repeated.iter().next().unwrap_or(Attr(0));
-    match read(table, AttrSet::one(attr), [&mut Numbers::default(), &mut Numbers::default()]) {
+    match read(table, AttrSet::one(attr), [&mut LabelInterner::default(), &mut LabelInterner::default()]) {
         Some(covered) if covered.buckets.values().all(|bucket| covered.agree(bucket)) => Ok(()),
         Some(_) => Err(format!("table {name}: its parts do not agree on the attributes that they share")),
         None => Err(format!("table {name}: its parts are not tied by bucket")),
@@ -70,13 +70,17 @@ pub(super) fn agree(table: &GivenTable) -> Result<(), String> {
 }
 
 /// The parts as columns; what is protected is one value, that of the first of its attributes. Values and labels are numbered.
-fn read(table: &GivenTable, target: AttrSet, [numbers, labels]: [&mut Numbers; 2]) -> Option<Covered> {
+fn read(
+    table: &ExternalTable,
+    target: AttrSet,
+    [numbers, labels]: [&mut LabelInterner; 2],
+) -> Option<OverlappingColumns> {
     let first = target.iter().next()?;
-    let mut columns: Vec<(Numbered, Vec<u32>)> = Vec::new();
+    let mut columns: Vec<(InternedColumns, Vec<u32>)> = Vec::new();
     for part in &table.parts {
         let bucket = part.bucket.as_ref()?;
         let of_code: Vec<u32> = bucket.domain.iter().map(|label| labels.of(first, label)).collect();
-        let mut numbered = Numbered::new();
+        let mut numbered = InternedColumns::new();
         let mut protected: Vec<Vec<u32>> = Vec::new();
         for (attr, column) in &part.columns {
             let known: Vec<u32> = column.domain.iter().map(|value| numbers.of(*attr, value)).collect();
@@ -91,7 +95,7 @@ fn read(table: &GivenTable, target: AttrSet, [numbers, labels]: [&mut Numbers; 2
         }
         columns.push((numbered, bucket.codes.iter().map(|code| of_code[code as usize]).collect()));
     }
-    Some(Covered::of_columns(&columns, first))
+    Some(OverlappingColumns::of_columns(&columns, first))
 }
 
 /// Several values of each row as one; those of a single attribute as they are.
@@ -108,7 +112,7 @@ fn as_one(mut values: Vec<Vec<u32>>) -> Option<Vec<u32>> {
 }
 
 /// Parts that are put together.
-struct Choice {
+struct JoinedParts {
     /// Them, each with what it shares with those before.
     order: Vec<(usize, AttrSet)>,
     /// What is known of them.
@@ -124,18 +128,18 @@ pub(super) fn told(
     (known, target): (AttrSet, AttrSet),
     guarantee: Guarantee,
     control: &Control,
-) -> Result<Told, Cancelled> {
+) -> Result<BucketDisclosure, Cancelled> {
     let given = &submission.tables[table];
     let name = &given.name;
-    let unknown = |why: &str| Ok(Told::Unknown(format!("table {name}: {why}")));
-    let attributes: Vec<AttrSet> = given.parts.iter().map(GivenPart::attributes).collect();
+    let unknown = |why: &str| Ok(BucketDisclosure::Unknown(format!("table {name}: {why}")));
+    let attributes: Vec<AttrSet> = given.parts.iter().map(ExternalPart::attributes).collect();
     let with: Vec<usize> = (0..attributes.len()).filter(|&part| attributes[part].meets(target)).collect();
     let known = known.minus(target);
     if with.len() > PROTECTED {
         return unknown(&format!("{} parts have what is protected, and {PROTECTED} may", with.len()));
     }
     let tied = tied(submission, table);
-    let mut choices: Vec<Choice> = Vec::new();
+    let mut choices: Vec<JoinedParts> = Vec::new();
     for mask in 1_u32..1 << with.len() {
         let chosen: Vec<usize> =
             with.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1).map(|(_, part)| *part).collect();
@@ -150,15 +154,15 @@ pub(super) fn told(
         let independent = !tied && tree(&sets(&mut others.into_iter())).is_some();
         let order = tree(&sets(&mut used.iter().copied())).filter(|_| independent);
         let choice = match (order, &with[..]) {
-            (_, [_]) if used.len() == 1 => return Ok(Told::InPart),
+            (_, [_]) if used.len() == 1 => return Ok(BucketDisclosure::InPart),
             (Some(order), _) => {
                 let all = used.iter().fold(AttrSet::EMPTY, |all, &part| all.union(attributes[part])).minus(target);
                 let order = order.into_iter().map(|(at, shared)| (used[at], shared)).collect();
-                Choice { order, known: known.intersection(all), fully: all.is_subset(known) }
+                JoinedParts { order, known: known.intersection(all), fully: all.is_subset(known) }
             }
             (None, [alone]) => {
                 let known = attributes[*alone].minus(target);
-                Choice { order: vec![(*alone, AttrSet::EMPTY)], known, fully: true }
+                JoinedParts { order: vec![(*alone, AttrSet::EMPTY)], known, fully: true }
             }
             (None, _) if tied => {
                 return unknown(
@@ -171,17 +175,17 @@ pub(super) fn told(
         };
         choices.push(choice);
     }
-    let (mut numbers, mut labels) = (Numbers::default(), Numbers::default());
+    let (mut numbers, mut labels) = (LabelInterner::default(), LabelInterner::default());
     let Some(covered) = read(given, target, [&mut numbers, &mut labels]) else {
         return unknown("its parts are not tied by bucket");
     };
-    let (mut seen, mut broken) = (Seen::default(), Vec::new());
+    let (mut seen, mut broken) = (WorstClass::default(), Vec::new());
     let bound = match guarantee {
-        Guarantee::LDiversity { l } => Ratio::new(l, 1).ok().map(Bound::Share),
+        Guarantee::LDiversity { l } => Ratio::new(l, 1).ok().map(ClassBound::Share),
         Guarantee::AlphaK { alpha, k: 0 | 1 } => {
-            Ratio::new(alpha.denominator(), alpha.numerator()).ok().map(Bound::Share)
+            Ratio::new(alpha.denominator(), alpha.numerator()).ok().map(ClassBound::Share)
         }
-        Guarantee::DistinctLDiversity { l } => Some(Bound::Values(l)),
+        Guarantee::DistinctLDiversity { l } => Some(ClassBound::Values(l)),
         _ => None,
     };
     for (&label, bucket) in &covered.buckets {
@@ -205,7 +209,7 @@ pub(super) fn told(
     broken.dedup_by(|a, b| (a.1, &a.2, &a.3) == (b.1, &b.2, &b.3));
     let total = broken.len() as u64;
     let shown = shown(given, table, [&numbers, &labels], broken);
-    Ok(Told::Together(seen.measured, Breaks { total, first: shown }))
+    Ok(BucketDisclosure::Together(seen.measured, ViolatingClasses { total, first: shown }))
 }
 
 /// Whether other tables share attributes with a table, or known dependencies reach from one of its parts to another: rows that are
@@ -260,7 +264,7 @@ fn without_ends(attributes: &[AttrSet], mut used: Vec<usize>, asked: AttrSet) ->
 
 /// What a class must keep.
 #[derive(Clone, Copy)]
-enum Bound {
+enum ClassBound {
     /// No value has more than 1/l.
     Share(Ratio),
     /// So many values are possible.
@@ -269,19 +273,19 @@ enum Bound {
 
 /// What classes show at worst.
 #[derive(Default)]
-struct Seen {
-    measured: Measured,
+struct WorstClass {
+    measured: ClassMeasures,
     about: f64,
 }
 
-impl Seen {
+impl WorstClass {
     /// Looks at the classes of a bucket, weighed in some ways: as expected rows, or as combinations. Those that break the bound, each with
     /// the largest share.
     fn see(
         &mut self,
-        covered: &Covered,
-        (classes, ways): (&Known, &[bool]),
-        bound: Option<Bound>,
+        covered: &OverlappingColumns,
+        (classes, ways): (&KnownValues, &[bool]),
+        bound: Option<ClassBound>,
         control: &Control,
     ) -> Result<Vec<(f64, Vec<u32>)>, Cancelled> {
         let mut broken = Vec::new();
@@ -307,9 +311,9 @@ impl Seen {
                 worst = worst.max(share);
                 kept &= match bound {
                     // clear by far, or exactly
-                    Some(Bound::Share(l)) if l.to_f64() * share < 1.0 - NEAR => true,
-                    Some(Bound::Share(l)) => covered.keeps(l, &weights(weighed, divided)),
-                    Some(Bound::Values(l)) => values >= l,
+                    Some(ClassBound::Share(l)) if l.to_f64() * share < 1.0 - NEAR => true,
+                    Some(ClassBound::Share(l)) => covered.keeps(l, &weights(weighed, divided)),
+                    Some(ClassBound::Values(l)) => values >= l,
                     None => true,
                 };
             }
@@ -326,19 +330,19 @@ impl Seen {
 
 /// Some of the classes that break a guarantee, with their values as they stand in the parts.
 fn shown(
-    given: &GivenTable,
+    given: &ExternalTable,
     table: usize,
-    [numbers, labels]: [&Numbers; 2],
+    [numbers, labels]: [&LabelInterner; 2],
     broken: Vec<(f64, u32, Vec<Attr>, Vec<u32>)>,
-) -> Vec<Break> {
+) -> Vec<ViolatingClass> {
     let (values, labels) = (numbers.values(), labels.values());
-    let cell = |column: Option<&Column>, value: Option<&Option<&[u8]>>| Cell {
+    let cell = |column: Option<&Column>, value: Option<&Option<&[u8]>>| CellText {
         kind: column.map_or(AttributeType::Text, |column| column.domain.kind()),
         value: value.copied().flatten().map(<[u8]>::to_vec),
     };
     let bucket = || given.parts.iter().find_map(|part| part.bucket.as_ref());
     let shown = broken.into_iter().take(SHOWN).map(|(_, label, attrs, class)| {
-        let mut cells: Vec<(Attr, Cell)> = attrs
+        let mut cells: Vec<(Attr, CellText)> = attrs
             .into_iter()
             .zip(class)
             .map(|(attr, number)| {
@@ -347,7 +351,7 @@ fn shown(
             })
             .collect();
         cells.sort_by_key(|(attr, _)| *attr);
-        Break { table, bucket: Some(cell(bucket(), labels.get(label as usize))), class: cells }
+        ViolatingClass { table, bucket: Some(cell(bucket(), labels.get(label as usize))), class: cells }
     });
     shown.collect()
 }

@@ -1,33 +1,33 @@
 //! A part as its bytes say it is: labels and codes, read once.
 
-use super::dictionary::Dictionary;
-use super::keys::{Buckets, Keys, Layout};
-use super::reading::{PartReader, ReadError};
-use super::tree::Stated;
-use super::{AuditStopped, CheckName, Evidence, Findings};
+use super::dictionary::PartDictionary;
+use super::keys::{BucketOffsets, KeyLayout, RowKeys};
+use super::reading::{PartRecords, ReadError};
+use super::tree::DeclaredValues;
+use super::{CheckLog, CheckName, Evidence, VerifierError};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
-use crate::microdata::{Attr, AttributeType, Codes, Ends};
-use crate::publication::{Cells, Part, PublishedTable};
+use crate::microdata::{Attr, AttributeType, Codes, ValueKey};
+use crate::publication::{CellContent, Part, PublishedTable};
 use crate::with_codes;
 
 /// The name of the column of labels.
 pub(super) const BUCKET: &str = "bucket";
 
 /// The rows of a part.
-pub(super) struct ReadPart {
+pub(super) struct ParsedPart {
     pub(super) rows: usize,
     /// The label of each row, in a bucketed part.
     pub(super) labels: Option<Vec<u32>>,
     /// The rows of each label; none either when a label exceeds the number of rows.
-    pub(super) buckets: Option<Buckets>,
-    pub(super) columns: Vec<ReadColumn>,
+    pub(super) buckets: Option<BucketOffsets>,
+    pub(super) columns: Vec<ParsedColumn>,
     /// How many rows of each bucket are said to be of nobody.
     pub(super) counterfeits: u64,
 }
 
 /// One attribute of a part.
-pub(super) struct ReadColumn {
+pub(super) struct ParsedColumn {
     pub(super) attribute: Attr,
     /// A code per row. Values of the original have the codes of the original.
     pub(super) codes: Codes,
@@ -36,27 +36,27 @@ pub(super) struct ReadColumn {
     /// The canonical place of each code, where it is not the code.
     pub(super) ranks: Option<Vec<u32>>,
     /// What is stated of its values.
-    pub(super) stated: Stated,
+    pub(super) stated: DeclaredValues,
     /// The text of each code, where cells stand for several values, of which codes are then those of the cells alone, in a
     /// decomposition, whose tables are read together, and in columns that share attributes.
     pub(super) cells: Option<Vec<Option<Vec<u8>>>>,
 }
 
-impl ReadPart {
+impl ParsedPart {
     /// The rows as keys, in canonical order of tuples.
-    pub(super) fn keys(&self) -> Keys {
+    pub(super) fn keys(&self) -> RowKeys {
         let columns = self.columns.iter().map(|column| (&column.codes, column.ranks.as_deref()));
-        Keys::pack(&self.layout(), self.rows, columns)
+        RowKeys::pack(&self.layout(), self.rows, columns)
     }
 
     /// The layout of the part's keys.
-    pub(super) fn layout(&self) -> Layout {
-        Layout::new(self.columns.iter().map(|column| column.size))
+    pub(super) fn layout(&self) -> KeyLayout {
+        KeyLayout::new(self.columns.iter().map(|column| column.size))
     }
 }
 
 /// A part that is not what a part can be; its rows are then unknown to every check.
-struct Unreadable(CheckName, String);
+struct UnreadablePart(CheckName, String);
 
 /// Reads a part and checks its header, its length, the order of its rows and its values. `None` when the rows could not
 /// be told.
@@ -65,14 +65,14 @@ pub(super) fn read(
     control: &Control,
     table: &PublishedTable,
     part: &Part,
-    findings: &mut Findings,
-) -> Result<Option<(ReadPart, Keys)>, AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<Option<(ParsedPart, RowKeys)>, VerifierError> {
     let place = format!("table {}, part {}", table.name, part.name);
     let known = part.columns.iter().all(|column| super::claims::readable(evidence, column.attribute));
     let result = if known {
         rows(evidence, control, table, part, &place, findings)?
     } else {
-        Err(Unreadable(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
+        Err(UnreadablePart(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
     };
     match result {
         Ok(read) => {
@@ -80,7 +80,7 @@ pub(super) fn read(
             order(&read, &keys, &place, findings);
             Ok(Some((read, keys)))
         }
-        Err(Unreadable(check, detail)) => {
+        Err(UnreadablePart(check, detail)) => {
             findings.fail(check, format!("{place}: {detail}"));
             let dependent = [CheckName::Columns, CheckName::Order, CheckName::Dictionary, CheckName::Content];
             let bucketed = [CheckName::Buckets, CheckName::Guarantee];
@@ -96,13 +96,13 @@ pub(super) fn read(
 const BATCH: usize = 1 << 10;
 
 /// A column while it is read.
-struct Growing<'a> {
-    dictionary: Dictionary<'a>,
+struct ColumnParser<'a> {
+    dictionary: PartDictionary<'a>,
     codes: Codes,
     batch: Vec<u32>,
 }
 
-impl Growing<'_> {
+impl ColumnParser<'_> {
     /// Moves the batch to the codes, which widen as the dictionary grows.
     fn flush(&mut self) {
         let size = self.dictionary.len();
@@ -128,26 +128,26 @@ fn rows(
     table: &PublishedTable,
     part: &Part,
     place: &str,
-    findings: &mut Findings,
-) -> Result<Result<ReadPart, Unreadable>, AuditStopped> {
-    let mut reader = PartReader::new(evidence.parts.open(&part.file(&table.name))?);
-    let malformed = |row: usize| Unreadable(CheckName::Columns, format!("row {row} is malformed"));
+    findings: &mut CheckLog,
+) -> Result<Result<ParsedPart, UnreadablePart>, VerifierError> {
+    let mut reader = PartRecords::new(evidence.parts.open(&part.file(&table.name))?);
+    let malformed = |row: usize| UnreadablePart(CheckName::Columns, format!("row {row} is malformed"));
     let width = usize::from(part.bucketed) + part.columns.len();
     match next(&mut reader)? {
         Some(Some(record)) if record.len() == width => header(record, part, place, findings),
-        Some(Some(_)) => return Ok(Err(Unreadable(CheckName::Columns, "the header has other columns".to_owned()))),
-        _ => return Ok(Err(Unreadable(CheckName::Columns, "there is no header".to_owned()))),
+        Some(Some(_)) => return Ok(Err(UnreadablePart(CheckName::Columns, "the header has other columns".to_owned()))),
+        _ => return Ok(Err(UnreadablePart(CheckName::Columns, "there is no header".to_owned()))),
     }
     // of a part that claims more rows than it has, no more than a first guess is reserved
     let expected = (part.len.min(1 << 24)) as usize;
     let mut labels = part.bucketed.then(|| Vec::with_capacity(expected));
-    let mut columns: Vec<Growing<'_>> = part
+    let mut columns: Vec<ColumnParser<'_>> = part
         .columns
         .iter()
         .map(|column| {
-            if column.cells != Cells::Exact {
-                let dictionary = Dictionary::new(None, Some(AttributeType::Text));
-                return Growing {
+            if column.cells != CellContent::Exact {
+                let dictionary = PartDictionary::new(None, Some(AttributeType::Text));
+                return ColumnParser {
                     dictionary,
                     codes: Codes::with_capacity(0, expected),
                     batch: Vec::with_capacity(BATCH),
@@ -156,11 +156,11 @@ fn rows(
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
             let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            Growing { dictionary: Dictionary::new(domain, kind), codes, batch: Vec::with_capacity(BATCH) }
+            ColumnParser { dictionary: PartDictionary::new(domain, kind), codes, batch: Vec::with_capacity(BATCH) }
         })
         .collect();
     let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));
-    let (mut before, mut last) = ((Ends::of(b""), 0, false), None);
+    let (mut before, mut last) = ((ValueKey::of(b""), 0, false), None);
     let mut rows = 0_usize;
     loop {
         let record = match next(&mut reader)? {
@@ -170,7 +170,7 @@ fn rows(
         };
         rows += 1;
         if rows as u64 > part.len {
-            return Ok(Err(Unreadable(CheckName::Columns, "there are more rows than claimed".to_owned())));
+            return Ok(Err(UnreadablePart(CheckName::Columns, "there are more rows than claimed".to_owned())));
         }
         let mut fields = record.iter_with_ends();
         if let Some(labels) = &mut labels {
@@ -183,7 +183,7 @@ fn rows(
                 last
             }) else {
                 let detail = format!("row {rows} has a label that is no number from 1");
-                return Ok(Err(Unreadable(CheckName::Order, detail)));
+                return Ok(Err(UnreadablePart(CheckName::Order, detail)));
             };
             labels.push(label);
         }
@@ -197,38 +197,39 @@ fn rows(
             column.batch.push(code);
         }
         if rows.is_multiple_of(BATCH) {
-            columns.iter_mut().for_each(Growing::flush);
+            columns.iter_mut().for_each(ColumnParser::flush);
         }
         if rows.is_multiple_of(Control::STRIDE) {
             control.advance(Control::STRIDE as u64)?;
         }
     }
-    columns.iter_mut().for_each(Growing::flush);
+    columns.iter_mut().for_each(ColumnParser::flush);
     control.advance((rows % Control::STRIDE) as u64)?;
     if rows as u64 != part.len {
         findings.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
     dictionary(evidence, part, &columns, place, findings);
-    let together = super::decomposed::Claim::of(evidence).is_some() || super::slicing::Claim::repeats(evidence);
-    let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ReadColumn {
+    let together = super::decomposed::DecompositionClaim::of(evidence).is_some()
+        || super::slicing::SlicingClaim::repeats(evidence);
+    let columns = columns.into_iter().zip(&part.columns).map(|(column, claimed)| ParsedColumn {
         attribute: claimed.attribute,
         size: column.dictionary.len(),
         ranks: column.dictionary.ranks(),
         stated: evidence
             .stated(claimed.attribute, (0..column.dictionary.len() as u32).map(|code| column.dictionary.value(code))),
-        cells: (claimed.cells != Cells::Exact || together).then(|| {
+        cells: (claimed.cells != CellContent::Exact || together).then(|| {
             let codes = 0..column.dictionary.len() as u32;
             codes.map(|code| column.dictionary.value(code).map(<[u8]>::to_vec)).collect()
         }),
         codes: column.codes,
     });
-    let buckets = labels.as_deref().and_then(Buckets::count);
+    let buckets = labels.as_deref().and_then(BucketOffsets::count);
     let counterfeits = super::thresholds::counterfeits(part.rows);
-    Ok(Ok(ReadPart { rows, labels, buckets, columns: columns.collect(), counterfeits }))
+    Ok(Ok(ParsedPart { rows, labels, buckets, columns: columns.collect(), counterfeits }))
 }
 
 /// The next record, if there is one; `None` when the bytes are malformed.
-fn next<'r>(reader: &'r mut PartReader<'_>) -> Result<Option<Option<Record<'r>>>, AuditStopped> {
+fn next<'r>(reader: &'r mut PartRecords<'_>) -> Result<Option<Option<Record<'r>>>, VerifierError> {
     match reader.next() {
         Ok(record) => Ok(Some(record)),
         Err(ReadError::Malformed) => Ok(None),
@@ -237,7 +238,7 @@ fn next<'r>(reader: &'r mut PartReader<'_>) -> Result<Option<Option<Record<'r>>>
 }
 
 /// The header says exactly the claimed names, behind `bucket` in a bucketed part.
-fn header(record: Record<'_>, part: &Part, place: &str, findings: &mut Findings) {
+fn header(record: Record<'_>, part: &Part, place: &str, findings: &mut CheckLog) {
     let bucket = part.bucketed.then_some(BUCKET);
     let claimed = bucket.into_iter().chain(part.columns.iter().map(|column| column.name.as_str()));
     if !record.iter().map(|(name, _)| name).eq(claimed.map(str::as_bytes)) {
@@ -257,7 +258,13 @@ fn label(text: &[u8], quoted: bool) -> Option<u32> {
 }
 
 /// Each column holds exactly the values of the original's column, and its null marker is none of them.
-fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], place: &str, findings: &mut Findings) {
+fn dictionary(
+    evidence: &Evidence<'_>,
+    part: &Part,
+    columns: &[ColumnParser<'_>],
+    place: &str,
+    findings: &mut CheckLog,
+) {
     for (column, claimed) in columns.iter().zip(&part.columns) {
         let name = evidence.name(claimed.attribute);
         let values = &column.dictionary;
@@ -267,7 +274,7 @@ fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], pla
             findings.fail(CheckName::Dictionary, format!("{place}: the null marker is a value of {name}"));
         }
         // what cells are made of is asked of their classes
-        let Some(original) = evidence.original.filter(|_| claimed.cells == Cells::Exact) else { continue };
+        let Some(original) = evidence.original.filter(|_| claimed.cells == CellContent::Exact) else { continue };
         let mut wanted = occurring(&original.column(claimed.attribute).codes, values.known());
         wanted.resize(values.len(), false);
         let seen = occurring(&column.codes, values.len());
@@ -278,8 +285,8 @@ fn dictionary(evidence: &Evidence<'_>, part: &Part, columns: &[Growing<'_>], pla
             findings.fail(CheckName::Dictionary, detail);
         }
         // of values that no published row has, which rows there are decides, and that is asked of the content
-        let lacking =
-            super::decomposed::Claim::of(evidence).is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
+        let lacking = super::decomposed::DecompositionClaim::of(evidence)
+            .is_some_and(|claim| claim.is_joint(part) && claim.leaves_out());
         if absent > 0 && evidence.publication.suppressed == 0 && !lacking {
             findings.fail(CheckName::Dictionary, format!("{place}: {absent} values of {name} are missing"));
         }
@@ -296,7 +303,7 @@ fn occurring(codes: &Codes, size: usize) -> Vec<bool> {
 }
 
 /// Rows rise by label, then by value; labels run from 1 without gaps.
-fn order(part: &ReadPart, keys: &Keys, place: &str, findings: &mut Findings) {
+fn order(part: &ParsedPart, keys: &RowKeys, place: &str, findings: &mut CheckLog) {
     let gaps = part.buckets.as_ref().is_none_or(|buckets| buckets.ranges().any(|range| range.is_empty()));
     if part.labels.is_some() && gaps {
         findings.fail(CheckName::Order, format!("{place}: labels have gaps"));

@@ -17,7 +17,7 @@ const MOST_COVERED: u64 = 1 << 20;
 
 /// What the two tables show, values as numbers that are the same in both.
 #[derive(Clone, Default)]
-pub(super) struct Shown {
+pub(super) struct ObservedDecomposition {
     /// Per bucket, the primary value of each row.
     pub(super) primary: Vec<Vec<u32>>,
     /// Per bucket and further attribute, the values that are published.
@@ -30,21 +30,21 @@ pub(super) struct Shown {
 
 /// Places of a bucket that have the same primary value.
 #[derive(Clone, Default)]
-struct Places {
+struct SlotGroup {
     count: u64,
     /// Per further attribute the values that are possible there.
     values: Vec<BTreeSet<u32>>,
 }
 
 /// What is possible, per bucket and primary value.
-pub(super) struct Possible {
-    places: Vec<BTreeMap<u32, Places>>,
+pub(super) struct PossibleValues {
+    places: Vec<BTreeMap<u32, SlotGroup>>,
     rows: Vec<u64>,
 }
 
 /// Why nothing can be concluded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Impossible {
+pub(super) enum InferenceError {
     /// It was told to stop.
     Cancelled,
     /// No world has these tables.
@@ -58,7 +58,7 @@ pub(super) enum Impossible {
     },
 }
 
-impl From<Cancelled> for Impossible {
+impl From<Cancelled> for InferenceError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
@@ -66,7 +66,7 @@ impl From<Cancelled> for Impossible {
 
 /// A value that can be concluded, or so few that one is taken to be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Concluded {
+pub(super) struct InferableValue {
     /// The bucket, counted from 0.
     pub(super) bucket: usize,
     /// The further attribute, by index.
@@ -81,9 +81,9 @@ pub(super) struct Concluded {
     pub(super) share: (u64, u64),
 }
 
-impl Shown {
+impl ObservedDecomposition {
     /// What is possible.
-    pub(super) fn possible(&self, control: &Control) -> Result<Possible, Impossible> {
+    pub(super) fn possible(&self, control: &Control) -> Result<PossibleValues, InferenceError> {
         let others = self.exact.len();
         let mut kinds: BTreeMap<u32, BTreeMap<&[u32], u64>> = BTreeMap::new();
         for (primary, values) in &self.joint {
@@ -94,21 +94,21 @@ impl Shown {
             rows.iter().for_each(|value| *buckets.entry(*value).or_default().entry(bucket).or_default() += 1);
         }
         if kinds.keys().any(|value| !buckets.contains_key(value)) || self.sets.len() != self.primary.len() {
-            return Err(Impossible::Contradiction);
+            return Err(InferenceError::Contradiction);
         }
         let pairs = buckets.iter().map(|(value, of)| of.len() as u64 * kinds.get(value).map_or(0, |k| k.len() as u64));
         let found = pairs.fold(0, u64::saturating_add);
         if found > MOST_PAIRS {
-            return Err(Impossible::TooMany { limit: MOST_PAIRS, found });
+            return Err(InferenceError::TooMany { limit: MOST_PAIRS, found });
         }
         let rows = self.primary.iter().map(|rows| rows.len() as u64).collect();
-        let mut possible = Possible { places: vec![BTreeMap::new(); self.primary.len()], rows };
+        let mut possible = PossibleValues { places: vec![BTreeMap::new(); self.primary.len()], rows };
         for (&value, of) in &buckets {
             control.check()?;
             let Some(kinds) = kinds.get(&value) else {
                 // the joint table says nothing of it: whatever the bucket publishes
                 for (&bucket, &count) in of {
-                    possible.places[bucket].insert(value, Places { count, values: self.sets[bucket].clone() });
+                    possible.places[bucket].insert(value, SlotGroup { count, values: self.sets[bucket].clone() });
                 }
                 continue;
             };
@@ -120,17 +120,17 @@ impl Shown {
                 let admitted = (0..kinds.len()).filter(|&kind| fits(kinds[kind].0)).collect();
                 types.entry(admitted).or_default().push((bucket, count));
             }
-            let network = Network {
+            let network = AssignmentNetwork {
                 supply: kinds.iter().map(|(_, count)| *count).collect(),
                 demand: types.values().map(|of| of.iter().map(|(_, count)| count).sum()).collect(),
                 admitted: types.keys().cloned().collect(),
             };
-            let flow = network.filled(control)?.ok_or(Impossible::Contradiction)?;
+            let flow = network.filled(control)?.ok_or(InferenceError::Contradiction)?;
             for (of_type, of) in network.exchangeable(&flow).into_iter().zip(types.values()) {
                 let value_of = |at: usize| of_type.iter().map(|&kind| kinds[kind].0[at]).collect::<BTreeSet<u32>>();
                 let values: Vec<BTreeSet<u32>> = (0..others).map(value_of).collect();
                 for &(bucket, count) in of {
-                    possible.places[bucket].insert(value, Places { count, values: values.clone() });
+                    possible.places[bucket].insert(value, SlotGroup { count, values: values.clone() });
                 }
             }
         }
@@ -139,7 +139,7 @@ impl Shown {
             for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
                 let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
                 if steps <= MOST_COVERED && !lacking(places, set, attribute) {
-                    return Err(Impossible::Contradiction);
+                    return Err(InferenceError::Contradiction);
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Shown {
     }
 
     /// How many rows of a bucket can have the same value of an attribute.
-    pub(super) fn alike(&self, possible: &Possible, bucket: usize, attribute: usize) -> u64 {
+    pub(super) fn alike(&self, possible: &PossibleValues, bucket: usize, attribute: usize) -> u64 {
         let mut alike: BTreeMap<u32, u64> = BTreeMap::new();
         for places in possible.places[bucket].values() {
             places.values[attribute].iter().for_each(|value| *alike.entry(*value).or_default() += places.count);
@@ -159,7 +159,7 @@ impl Shown {
     }
 
     /// Published values that no world has in their bucket: bucket, attribute, value.
-    pub(super) fn excludable(&self, possible: &Possible) -> Vec<(usize, usize, u32)> {
+    pub(super) fn excludable(&self, possible: &PossibleValues) -> Vec<(usize, usize, u32)> {
         let mut found = Vec::new();
         for (bucket, sets) in self.sets.iter().enumerate() {
             for (attribute, set) in sets.iter().enumerate() {
@@ -174,9 +174,9 @@ impl Shown {
 
 /// Each listed value is some row's: takes away what a place cannot have because one of the others would have no row. False where all
 /// values together have none.
-fn lacking(places: &mut BTreeMap<u32, Places>, set: &BTreeSet<u32>, attribute: usize) -> bool {
-    let of: Vec<&mut Places> = places.values_mut().collect();
-    let mut rows = Rows {
+fn lacking(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, attribute: usize) -> bool {
+    let of: Vec<&mut SlotGroup> = places.values_mut().collect();
+    let mut rows = JointRows {
         room: of.iter().map(|places| places.count).collect(),
         may: set
             .iter()
@@ -197,7 +197,7 @@ fn lacking(places: &mut BTreeMap<u32, Places>, set: &BTreeSet<u32>, attribute: u
 
 /// A row for each listed value of a bucket.
 #[derive(Clone)]
-struct Rows {
+struct JointRows {
     /// Per primary value, the rows that have no value yet.
     room: Vec<u64>,
     /// Per value, the primary values whose rows may have it.
@@ -206,7 +206,7 @@ struct Rows {
     at: Vec<Option<usize>>,
 }
 
-impl Rows {
+impl JointRows {
     /// Finds a row for a value, where others may take other rows for it.
     fn place(&mut self, value: usize, tried: &mut [bool]) -> bool {
         for at in self.may[value].clone() {
@@ -241,14 +241,14 @@ impl Rows {
     }
 }
 
-impl Possible {
+impl PossibleValues {
     /// What is possible at the places of a bucket, of one primary value after the other.
     pub(super) fn of_bucket(&self, bucket: usize) -> impl Iterator<Item = &Vec<BTreeSet<u32>>> {
         self.places[bucket].values().map(|places| &places.values)
     }
 
     /// What is concluded by whoever knows the primary value of somebody: fewer than `fewest` values.
-    pub(super) fn chains(&self, attributes: usize, fewest: usize) -> Vec<Concluded> {
+    pub(super) fn chains(&self, attributes: usize, fewest: usize) -> Vec<InferableValue> {
         let mut found = Vec::new();
         for (bucket, places) in self.places.iter().enumerate() {
             for attribute in 0..attributes {
@@ -270,7 +270,7 @@ impl Possible {
         excluded: usize,
         most: u64,
         control: &Control,
-    ) -> Result<Option<Vec<Concluded>>, Cancelled> {
+    ) -> Result<Option<Vec<InferableValue>>, Cancelled> {
         let (mut found, mut work) = (Vec::new(), 0_u64);
         for (bucket, places) in self.places.iter().enumerate() {
             let values: Vec<u32> = places.keys().copied().collect();
@@ -308,7 +308,7 @@ impl Possible {
     }
 
     /// Values that more of a bucket's rows than 1/l have in every world; `l` is that of each attribute.
-    pub(super) fn forced(&self, l: &[u64]) -> Vec<Concluded> {
+    pub(super) fn forced(&self, l: &[u64]) -> Vec<InferableValue> {
         let mut found = Vec::new();
         for (bucket, places) in self.places.iter().enumerate() {
             for (attribute, &l) in l.iter().enumerate() {
@@ -338,15 +338,15 @@ impl Possible {
         known: Vec<u32>,
         values: BTreeSet<u32>,
         count: u64,
-    ) -> Concluded {
+    ) -> InferableValue {
         // of a single value all rows are certain; of several, no more than that one of them is
         let certain = if values.len() <= 1 { count } else { 0 };
-        Concluded { bucket, attribute, kind, known, values, share: (certain, count) }
+        InferableValue { bucket, attribute, kind, known, values, share: (certain, count) }
     }
 }
 
 /// Kinds of rows on one side, types of places on the other.
-struct Network {
+struct AssignmentNetwork {
     /// Rows of each kind.
     supply: Vec<u64>,
     /// Places of each type.
@@ -355,7 +355,7 @@ struct Network {
     admitted: Vec<Vec<usize>>,
 }
 
-impl Network {
+impl AssignmentNetwork {
     /// How many rows of each admitted kind stand at each type when all places are filled; `None` when they cannot be.
     fn filled(&self, control: &Control) -> Result<Option<Vec<Vec<u64>>>, Cancelled> {
         if self.supply.iter().sum::<u64>() != self.demand.iter().sum::<u64>() {

@@ -11,10 +11,10 @@ mod agreeing;
 
 use ahash::AHashMap;
 
-use self::agreeing::Agreeing;
-use super::given::{GivenPart, GivenTable};
+use self::agreeing::AgreeingParts;
+use super::given::{ExternalPart, ExternalTable};
 use super::judge::Submission;
-use super::worlds::Uncounted;
+use super::worlds::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, Protected};
@@ -35,7 +35,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// How far an attribute gives a sensitive one away.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Telling {
+pub struct ProxyFinding {
     /// The rule, by its index.
     pub rule: usize,
     /// The attribute that tells.
@@ -54,13 +54,13 @@ pub struct Telling {
 /// of each row of the original which half it is in.
 ///
 /// # Errors
-/// [`Uncounted`]; `NotExact` also without an original.
+/// [`AttackError`]; `NotExact` also without an original.
 pub fn tell(
     submission: &Submission<'_>,
     hash: &dyn Fn(usize) -> u64,
     control: &Control,
-) -> Result<Vec<Telling>, Uncounted> {
-    let Some(original) = submission.original else { return Err(Uncounted::NotExact) };
+) -> Result<Vec<ProxyFinding>, AttackError> {
+    let Some(original) = submission.original else { return Err(AttackError::NotExact) };
     let mut hashes: Vec<u64> = Vec::with_capacity(original.rows);
     for row in 0..original.rows {
         if row % Control::STRIDE == 0 {
@@ -78,15 +78,16 @@ pub fn tell(
     for (rule, asked) in submission.rules.iter().enumerate() {
         let Protected::Attribute(sensitive) = asked.protects else { continue };
         let Some(true_values) = original.column(sensitive) else { continue };
-        let holds = |attr: Attr| move |table: &&GivenTable| exact(table).contains(attr);
+        let holds = |attr: Attr| move |table: &&ExternalTable| exact(table).contains(attr);
         let shows = |attr: Attr| {
             // the table in which most of what is known locates the target
             let tables = submission.tables.iter().enumerate().filter(move |(_, table)| holds(attr)(table));
-            let located = move |table: &GivenTable| exact(table).intersection(asked.known).without(attr).len();
+            let located = move |table: &ExternalTable| exact(table).intersection(asked.known).without(attr).len();
             tables.map(|(at, table)| (located(table), at)).max_by_key(|&(known, at)| (known, usize::MAX - at))
         };
         let Some((_, table)) = shows(sensitive) else { continue };
-        let of_sensitive = Left::of(&submission.tables[table], sensitive, asked.known, original, control)?;
+        let of_sensitive =
+            RemainingDistribution::of(&submission.tables[table], sensitive, asked.known, original, control)?;
         let published = submission.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(exact(table)));
         for attribute in published.minus(asked.known).without(sensitive).iter() {
             let (Some(column), Some((known, table))) = (original.column(attribute), shows(attribute)) else { continue };
@@ -94,8 +95,9 @@ pub fn tell(
                 // of whom nothing is known in the table, the table tells nothing
                 continue;
             }
-            let of_attribute = Left::of(&submission.tables[table], attribute, asked.known, original, control)?;
-            let together = Together::of(true_values, column, &hashes, control)?;
+            let of_attribute =
+                RemainingDistribution::of(&submission.tables[table], attribute, asked.known, original, control)?;
+            let together = CoOccurrence::of(true_values, column, &hashes, control)?;
             let (mut sum, mut alone) = (0.0, 0.0);
             for (looked, &target) in targets.iter().enumerate() {
                 if looked % 64 == 0 {
@@ -108,7 +110,7 @@ pub fn tell(
                 alone += sensitive.iter().map(|&(_, share)| share).fold(0.0, f64::max);
                 steps += work;
                 if steps > MAX_STEPS {
-                    return Err(Uncounted::TooMany { what: "pairs of values", limit: MAX_STEPS, found: steps });
+                    return Err(AttackError::TooMany { what: "pairs of values", limit: MAX_STEPS, found: steps });
                 }
             }
             let count = targets.len() as f64;
@@ -119,19 +121,19 @@ pub fn tell(
                 _ => alone,
             };
             let breach = sum > DEVIATIONS.mul_add(allowed.sqrt(), allowed);
-            found.push(Telling { rule, attribute, table, sum, targets: targets.len() as u64, breach });
+            found.push(ProxyFinding { rule, attribute, table, sum, targets: targets.len() as u64, breach });
         }
     }
     Ok(found)
 }
 
 /// The attributes whose cells are values.
-fn exact(table: &GivenTable) -> AttrSet {
+fn exact(table: &ExternalTable) -> AttrSet {
     table.parts.iter().fold(AttrSet::EMPTY, |all, part| all.union(part.attributes().minus(part.opaque())))
 }
 
 /// How often values go together in the half that is known.
-struct Together {
+struct CoOccurrence {
     /// Per value of the attribute: the sensitive values that occur with it, rising, each with how often.
     beside: Vec<Vec<(u32, u32)>>,
     sensitive: Vec<f64>,
@@ -139,8 +141,8 @@ struct Together {
     rows: f64,
 }
 
-impl Together {
-    fn of(sensitive: &Column, attribute: &Column, hashes: &[u64], control: &Control) -> Result<Self, Uncounted> {
+impl CoOccurrence {
+    fn of(sensitive: &Column, attribute: &Column, hashes: &[u64], control: &Control) -> Result<Self, AttackError> {
         let (mut of_sensitive, mut of_attribute) =
             (vec![0.0; sensitive.domain.len()], vec![0.0; attribute.domain.len()]);
         let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -209,24 +211,24 @@ impl Together {
 }
 
 /// What a table leaves possible of an attribute.
-enum Left<'a> {
+enum RemainingDistribution<'a> {
     /// Its parts are independent within a bucket.
-    Apart(Distributions),
+    Apart(RowDistributions),
     /// They share attributes.
-    Agreeing(Agreeing<'a>),
+    Agreeing(AgreeingParts<'a>),
 }
 
-impl<'a> Left<'a> {
+impl<'a> RemainingDistribution<'a> {
     fn of(
-        table: &GivenTable,
+        table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
-        original: &'a GivenPart,
+        original: &'a ExternalPart,
         control: &Control,
-    ) -> Result<Self, Uncounted> {
+    ) -> Result<Self, AttackError> {
         match table.overlaps() {
-            true => Agreeing::of(table, attribute, known, original, control).map(Self::Agreeing),
-            false => Distributions::of(table, attribute, known, original, control).map(Self::Apart),
+            true => AgreeingParts::of(table, attribute, known, original, control).map(Self::Agreeing),
+            false => RowDistributions::of(table, attribute, known, original, control).map(Self::Apart),
         }
     }
 
@@ -239,13 +241,13 @@ impl<'a> Left<'a> {
 }
 
 /// Of each tuple the buckets, rising, each with how many of its rows have the tuple.
-type Counted = AHashMap<u32, Vec<(u32, u32)>>;
+type TupleBucketCounts = AHashMap<u32, Vec<(u32, u32)>>;
 
 /// What a table leaves possible of an attribute, for each row of the original.
-struct Distributions {
+struct RowDistributions {
     /// Per part that shows something known, but for the attribute's own: for each row of the original its tuple, and of each
     /// tuple the buckets, with how many rows of each have it.
-    located: Vec<(Vec<u32>, Counted)>,
+    located: Vec<(Vec<u32>, TupleBucketCounts)>,
     /// For each row of the original its tuple in the attribute's own part.
     own: Vec<u32>,
     /// Per bucket and tuple: the values, as the original numbers them, with how often they occur. Where no other part locates
@@ -254,18 +256,18 @@ struct Distributions {
     sizes: Vec<f64>,
 }
 
-impl Distributions {
+impl RowDistributions {
     fn of(
-        table: &GivenTable,
+        table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
-        original: &GivenPart,
+        original: &ExternalPart,
         control: &Control,
-    ) -> Result<Self, Uncounted> {
+    ) -> Result<Self, AttackError> {
         let known = known.without(attribute).intersection(original.attributes());
         let mut labels: AHashMap<Option<Vec<u8>>, u32> = AHashMap::new();
         let mut sizes: Vec<f64> = Vec::new();
-        let mut located: Vec<(Vec<u32>, Counted)> = Vec::new();
+        let mut located: Vec<(Vec<u32>, TupleBucketCounts)> = Vec::new();
         let mut own = None;
         for (index, part) in table.parts.iter().enumerate() {
             control.check()?;
@@ -296,7 +298,7 @@ impl Distributions {
                 None => {
                     let mut places: Vec<(u32, u32)> = of_rows.into_iter().zip(buckets).collect();
                     places.sort_unstable();
-                    let mut of_tuple = Counted::new();
+                    let mut of_tuple = TupleBucketCounts::new();
                     for run in places.chunk_by(|a, b| a == b) {
                         of_tuple.entry(run[0].0).or_default().push((run[0].1, run.len() as u32));
                     }
@@ -304,7 +306,7 @@ impl Distributions {
                 }
             }
         }
-        let Some((of_rows, own, column, buckets)) = own else { return Err(Uncounted::NotExact) };
+        let Some((of_rows, own, column, buckets)) = own else { return Err(AttackError::NotExact) };
         let codes = translated(column, original.column(attribute));
         let mut places: Vec<(u32, u32, u32)> = Vec::with_capacity(buckets.len());
         for (row, (tuple, bucket)) in of_rows.into_iter().zip(buckets).enumerate() {
@@ -359,7 +361,7 @@ fn translated(column: &Column, original: Option<&Column>) -> Vec<u32> {
 }
 
 /// The rows of a part and those of the original by their values of some attributes: equal numbers for equal values.
-fn tuples(part: &GivenPart, attributes: AttrSet, original: &GivenPart) -> (Vec<u32>, Vec<u32>) {
+fn tuples(part: &ExternalPart, attributes: AttrSet, original: &ExternalPart) -> (Vec<u32>, Vec<u32>) {
     let (mut of_rows, mut of_original) = (vec![0_u32; part.rows], vec![0_u32; original.rows]);
     for attr in attributes.iter() {
         let (Some(column), Some(known)) = (part.column(attr), original.column(attr)) else { continue };
@@ -385,13 +387,13 @@ fn wide(code: impl Into<u32>) -> u32 {
 mod tests {
     use super::*;
     use crate::microdata::ColumnBuilder;
-    use crate::microdata::formats::Limits;
+    use crate::microdata::formats::IngestLimits;
     use crate::microdata::formats::csv::{CsvOptions, CsvReader};
     use crate::publication::{RowMeaning, SubmittedRule};
 
     /// A part of the attributes a, b, s and p, from its CSV.
-    fn part(csv: &str) -> GivenPart {
-        let limits = Limits::default();
+    fn part(csv: &str) -> ExternalPart {
+        let limits = IngestLimits::default();
         let mut reader = CsvReader::open(csv.as_bytes(), CsvOptions::default(), &limits).unwrap();
         let names = reader.names().to_vec();
         let mut builders: Vec<ColumnBuilder> = names.iter().map(|_| ColumnBuilder::new(&limits)).collect();
@@ -408,7 +410,7 @@ mod tests {
             }
         }
         let rows = csv.lines().count() - 1;
-        GivenPart {
+        ExternalPart {
             name: "p".into(),
             meaning: RowMeaning::Tuples,
             rows,
@@ -418,8 +420,8 @@ mod tests {
         }
     }
 
-    fn table(parts: &[&str]) -> GivenTable {
-        GivenTable { name: "t".into(), parts: parts.iter().map(|csv| part(csv)).collect() }
+    fn table(parts: &[&str]) -> ExternalTable {
+        ExternalTable { name: "t".into(), parts: parts.iter().map(|csv| part(csv)).collect() }
     }
 
     fn set(attrs: &[u8]) -> AttrSet {
@@ -431,8 +433,8 @@ mod tests {
         let original = part("a,b,s,p\n1,x,u,0\n1,y,v,0\n2,x,w,0\n2,y,u,0\n");
         // a=1 stands twice in the first bucket of three and once in the second of two
         let tied = table(&["bucket,a\n7,1\n7,1\n7,2\n8,1\n8,2\n", "bucket,s\n7,u\n7,v\n7,v\n8,u\n8,w\n"]);
-        let of = |table: &GivenTable, known: &[u8], row: usize| {
-            let found = Distributions::of(table, Attr(2), set(known), &original, &Control::default()).unwrap();
+        let of = |table: &ExternalTable, known: &[u8], row: usize| {
+            let found = RowDistributions::of(table, Attr(2), set(known), &original, &Control::default()).unwrap();
             found.of_row(row).iter().map(|&(code, share)| (code, (share * 30.0).round() as u32)).collect::<Vec<_>>()
         };
         // u: 2/3 * 1/3 + 1/3 * 1/2; v: 2/3 * 2/3; w: 1/3 * 1/2
@@ -453,7 +455,7 @@ mod tests {
     }
 
     /// People who differ in a, two to a bucket; p goes with s, or has nothing to do with it.
-    fn attacked(tells: bool, l: u64) -> Vec<Telling> {
+    fn attacked(tells: bool, l: u64) -> Vec<ProxyFinding> {
         let mut original = "a,b,s,p\n".to_owned();
         let (mut qi, mut sa, mut others) = ("bucket,a\n".to_owned(), "bucket,s\n".to_owned(), "bucket,p\n".to_owned());
         let mut second = "bucket,a\n".to_owned();
@@ -495,7 +497,7 @@ mod tests {
     fn an_attribute_that_goes_with_the_sensitive_one_gives_it_away() {
         let found = attacked(true, 2);
         assert_eq!(found.len(), 1);
-        let Telling { rule, attribute, table, sum, targets, breach } = found[0];
+        let ProxyFinding { rule, attribute, table, sum, targets, breach } = found[0];
         assert_eq!((rule, attribute, table, breach), (0, Attr(3), 1, true));
         // of two candidates the other table's bucket has one
         assert!(sum > 0.95 * targets as f64 && (150..250).contains(&targets), "{sum} of {targets}");
@@ -515,6 +517,6 @@ mod tests {
             thresholds: &[],
             exact: AttrSet::EMPTY,
         };
-        assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(Uncounted::NotExact)));
+        assert!(matches!(tell(&submission, &|_| 0, &Control::default()), Err(AttackError::NotExact)));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use crate::microdata::Limits;
+use crate::microdata::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
 
 /// Why reading a part ended early.
@@ -19,7 +19,9 @@ pub(super) enum ReadError {
 impl From<ScanError> for ReadError {
     fn from(error: ScanError) -> Self {
         match error {
-            ScanError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<NotAPart>()) => Self::Malformed,
+            ScanError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<PartFormatError>()) => {
+                Self::Malformed
+            }
             ScanError::Io(error) => Self::Io(error),
             ScanError::Malformed { .. } | ScanError::TooLarge { .. } => Self::Malformed,
         }
@@ -27,13 +29,13 @@ impl From<ScanError> for ReadError {
 }
 
 /// Streams the records of a part.
-pub(super) struct PartReader<'a>(Scanner<Whole<'a>>);
+pub(super) struct PartRecords<'a>(Scanner<EndChecker<'a>>);
 
-impl<'a> PartReader<'a> {
+impl<'a> PartRecords<'a> {
     pub(super) fn new(source: Box<dyn Read + 'a>) -> Self {
         // a label makes a record longer than it was in the upload, which has kept the limits
-        let limits = Limits::of_own_parts();
-        Self(Scanner::new(Whole { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
+        let limits = IngestLimits::of_own_parts();
+        Self(Scanner::new(EndChecker { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
     }
 
     /// The next record; `None` at the end.
@@ -46,17 +48,17 @@ impl<'a> PartReader<'a> {
 /// What the scanner would let pass at either end of an upload.
 #[derive(Debug, thiserror::Error)]
 #[error("a byte order mark, or no line feed at the end")]
-struct NotAPart;
+struct PartFormatError;
 
 /// Looks at both ends of a part.
-struct Whole<'a> {
+struct EndChecker<'a> {
     source: Box<dyn Read + 'a>,
     read: usize,
     first: [u8; 3],
     last: u8,
 }
 
-impl Read for Whole<'_> {
+impl Read for EndChecker<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(into)?;
         let found = &into[..read];
@@ -67,7 +69,7 @@ impl Read for Whole<'_> {
         self.last = found.last().copied().unwrap_or(self.last);
         let ended = read == 0 && !into.is_empty();
         if self.first == *b"\xEF\xBB\xBF" || ended && self.last != b'\n' {
-            return Err(io::Error::other(NotAPart));
+            return Err(io::Error::other(PartFormatError));
         }
         Ok(read)
     }
@@ -91,7 +93,7 @@ mod tests {
 
     fn records(text: &str) -> Option<Vec<Vec<(String, bool)>>> {
         let read = |source| {
-            let mut reader = PartReader::new(source);
+            let mut reader = PartRecords::new(source);
             let mut records = Vec::new();
             while let Some(record) = reader.next().ok()? {
                 records.push(record.iter().map(|(f, q)| (String::from_utf8_lossy(f).into_owned(), q)).collect());
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_record_may_be_longer_than_an_uploaded_one() {
-        let long = "x".repeat(Limits::default().max_record_bytes as usize + 1);
+        let long = "x".repeat(IngestLimits::default().max_record_bytes as usize + 1);
         assert_eq!(records(&format!("{long}\n")), Some(vec![record(&[(&long, false)])]));
     }
 }

@@ -3,23 +3,25 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::classes::Joint;
-use super::gnf::{self, Node, Status};
-use super::guarantee::{Shares, at_least};
-use super::tree::Stated;
-use super::{CheckName, Evidence, Findings, decomposed, generalized, slicing};
+use super::classes::JointColumn;
+use super::gnf::{self, LiteralStatus, LiteralTable};
+use super::guarantee::{BucketShares, at_least};
+use super::tree::DeclaredValues;
+use super::{CheckLog, CheckName, Evidence, decomposed, generalized, slicing};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
-use crate::publication::{Because, Guarantee, HeldBy, Origin, Protected, PublishedTable, RuleStanding, SubmittedRule};
+use crate::publication::{
+    EnforcedBy, EnforcedRule, Guarantee, Protected, PublishedTable, RuleDerivation, RuleOrigin, SubmittedRule,
+};
 
 /// So many combinations are looked at for one rule.
 const MAX_FOLLOWED: usize = 10_000;
 
 /// How often each value of a column occurs.
-pub(super) type Counts = Vec<u64>;
+pub(super) type ValueCounts = Vec<u64>;
 
 /// The combinations that rules and seals speak of.
 pub(super) fn combinations(evidence: &Evidence<'_>) -> BTreeSet<AttrSet> {
-    let seals = evidence.publication.tables.iter().flat_map(|table| gnf::Node::of(table).seals);
+    let seals = evidence.publication.tables.iter().flat_map(|table| gnf::LiteralTable::of(table).seals);
     let listed = evidence.publication.rules.iter().map(|rule| rule.protects);
     let submitted = evidence.submitted.iter().map(|rule| rule.protects);
     let all = seals.map(|seal| seal.protects).chain(listed).chain(submitted);
@@ -40,14 +42,14 @@ pub(super) fn protections(evidence: &Evidence<'_>, protects: Protected) -> impl 
 /// of each combination.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    (counts, stated): (Vec<Option<Counts>>, Vec<Stated>),
-    combined: BTreeMap<AttrSet, Counts>,
-    findings: &mut Findings,
+    (counts, stated): (Vec<Option<ValueCounts>>, Vec<DeclaredValues>),
+    combined: BTreeMap<AttrSet, ValueCounts>,
+    findings: &mut CheckLog,
 ) {
     let publication = evidence.publication;
-    let search = Search {
+    let search = RuleSearch {
         evidence,
-        nodes: publication.tables.iter().map(Node::of).collect(),
+        nodes: publication.tables.iter().map(LiteralTable::of).collect(),
         stated: stated
             .into_iter()
             .enumerate()
@@ -85,17 +87,17 @@ pub(super) fn check(
     }
 }
 
-struct Search<'a> {
+struct RuleSearch<'a> {
     evidence: &'a Evidence<'a>,
-    nodes: Vec<Node<'a>>,
-    counts: Vec<Option<Counts>>,
+    nodes: Vec<LiteralTable<'a>>,
+    counts: Vec<Option<ValueCounts>>,
     /// What is stated of the values behind the counts.
-    stated: Vec<Stated>,
+    stated: Vec<DeclaredValues>,
     /// Of combinations, as far as they were asked for.
-    combined: RefCell<BTreeMap<AttrSet, Counts>>,
+    combined: RefCell<BTreeMap<AttrSet, ValueCounts>>,
 }
 
-impl Search<'_> {
+impl RuleSearch<'_> {
     /// A submitted rule holds and is listed.
     fn submitted(&self, rule: &SubmittedRule) -> Result<(), String> {
         self.insiders(rule.protects.attributes())?;
@@ -105,7 +107,8 @@ impl Search<'_> {
             self.holds(rule.known, rule.protects, rule.guarantee)?;
             let followed = self.followed(rule)?;
             // what sensitive attributes of a decomposition tell of each other, nothing ties to a row
-            let followed = if decomposed::Claim::of(self.evidence).is_some() { Vec::new() } else { followed };
+            let followed =
+                if decomposed::DecompositionClaim::of(self.evidence).is_some() { Vec::new() } else { followed };
             for follows in followed {
                 self.insiders(follows)?;
                 let because =
@@ -166,50 +169,51 @@ impl Search<'_> {
         for part in protections(self.evidence, protects) {
             let names = self.evidence.list(part.attributes());
             fault = match self.status(known, part, guarantee) {
-                Status::Violated(reaching) => {
+                LiteralStatus::Violated(reaching) => {
                     format!("{} reach {names} and no table guards it", self.evidence.list(reaching))
                 }
                 _ if !self.eligible(part, guarantee) => {
                     format!("{names} has a value too frequent for the guarantee")
                 }
-                Status::Unreachable | Status::Guarded(_) => return Ok(()),
+                LiteralStatus::Unreachable | LiteralStatus::Guarded(_) => return Ok(()),
             };
         }
         Err(fault)
     }
 
-    fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> Status {
+    fn status(&self, known: AttrSet, sensitive: Protected, guarantee: Guarantee) -> LiteralStatus {
         match sensitive {
             Protected::Attribute(attr) if generalized::keeps_alone(self.evidence, known, attr, guarantee) => {
-                Status::Guarded(vec![(0, known)])
+                LiteralStatus::Guarded(vec![(0, known)])
             }
             Protected::Attribute(attr)
-                if decomposed::Claim::of(self.evidence).is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
+                if decomposed::DecompositionClaim::of(self.evidence)
+                    .is_some_and(|claim| claim.covers(known, attr, guarantee)) =>
             {
-                Status::Guarded(vec![(0, known)])
+                LiteralStatus::Guarded(vec![(0, known)])
             }
-            Protected::Attribute(attr) => match slicing::Claim::of(self.evidence) {
+            Protected::Attribute(attr) => match slicing::SlicingClaim::of(self.evidence) {
                 // the one table there is
                 Some(claim) if claim.covers(known, attr, guarantee) => {
-                    Status::Guarded(vec![(0, known.intersection(claim.attributes()))])
+                    LiteralStatus::Guarded(vec![(0, known.intersection(claim.attributes()))])
                 }
                 _ => gnf::status(&self.nodes, known, attr, guarantee),
             },
             Protected::Joint(attrs) => gnf::joint_status(&self.nodes, known, attrs, guarantee),
-            Protected::Rows => Status::Violated(known),
+            Protected::Rows => LiteralStatus::Violated(known),
         }
     }
 
     /// Whether the attribute or combination by itself keeps the guarantee. What is neither in the original nor in a part that
     /// could be read is published nowhere only if no table claims any of it.
     fn eligible(&self, sensitive: Protected, guarantee: Guarantee) -> bool {
-        let keeps = |counts: &Counts, stated: &Stated| {
+        let keeps = |counts: &ValueCounts, stated: &DeclaredValues| {
             let whole: Vec<(u32, u64)> = (0..).zip(counts.iter().copied()).collect();
-            Shares::of(&whole, counts, stated).keep(guarantee)
+            BucketShares::of(&whole, counts, stated).keep(guarantee)
         };
         let attributes = sensitive.attributes();
         // how often values occur is not told of what lacks rows
-        let claim = decomposed::Claim::of(self.evidence).filter(|_| self.evidence.original.is_none());
+        let claim = decomposed::DecompositionClaim::of(self.evidence).filter(|_| self.evidence.original.is_none());
         if claim.is_some_and(|claim| claim.leaves_out() && !self.shown(attributes)) {
             return true;
         }
@@ -225,7 +229,7 @@ impl Search<'_> {
                 {
                     combined.insert(attrs, joint_counts(original, attrs));
                 }
-                combined.get(&attrs).map(|counts| keeps(counts, &Stated::default()))
+                combined.get(&attrs).map(|counts| keeps(counts, &DeclaredValues::default()))
             }
             Protected::Rows => None,
         };
@@ -243,14 +247,14 @@ impl Search<'_> {
     }
 
     /// A listed rule was submitted or says why it was added, and is held by what it says.
-    fn listed(&self, standing: &RuleStanding) -> Result<(), String> {
+    fn listed(&self, standing: &EnforcedRule) -> Result<(), String> {
         match (&standing.pointer, standing.origin) {
-            (Some(pointer), Origin::Submitted | Origin::ImpliedBy) => {
+            (Some(pointer), RuleOrigin::Submitted | RuleOrigin::ImpliedBy) => {
                 if !self.at(pointer).any(|rule| same(rule, standing)) {
                     return Err("it is listed and was not submitted".to_owned());
                 }
             }
-            (None, Origin::FromDependency) => {
+            (None, RuleOrigin::FromDependency) => {
                 let follows = |rule: &SubmittedRule| {
                     let protects = standing.protects.attributes();
                     rule.known == standing.known
@@ -263,7 +267,7 @@ impl Search<'_> {
             }
             _ => return Err("its origin and its pointer disagree".to_owned()),
         }
-        if let Some(Because::Rule(pointer)) = &standing.because {
+        if let Some(RuleDerivation::Rule(pointer)) = &standing.because {
             let implies = |rule: &SubmittedRule| {
                 standing.known.is_subset(rule.known)
                     && rule.protects.attributes().is_subset(standing.protects.attributes())
@@ -274,7 +278,7 @@ impl Search<'_> {
             }
         }
         if let Guarantee::KAnonymity { .. } = standing.guarantee {
-            let held = |table: &PublishedTable| standing.held_by == HeldBy::Table(table.name.clone());
+            let held = |table: &PublishedTable| standing.held_by == EnforcedBy::Table(table.name.clone());
             let listed = self.evidence.publication.tables.iter().any(|table| table.is_generalized() && held(table));
             return if listed { Ok(()) } else { Err("it is not held by what it says".to_owned()) };
         }
@@ -286,14 +290,14 @@ impl Search<'_> {
         if confirmed { Ok(()) } else { Err("it is not held by what it says".to_owned()) }
     }
 
-    fn confirms(&self, status: &Status, held_by: &HeldBy) -> bool {
+    fn confirms(&self, status: &LiteralStatus, held_by: &EnforcedBy) -> bool {
         let name = |index: usize| &self.evidence.publication.tables[index].name;
         match (status, held_by) {
-            (Status::Unreachable, HeldBy::Unreachable) => true,
-            (Status::Guarded(guardians), HeldBy::Guardian { table, known }) => {
+            (LiteralStatus::Unreachable, EnforcedBy::Unreachable) => true,
+            (LiteralStatus::Guarded(guardians), EnforcedBy::Guardian { table, known }) => {
                 guardians.iter().any(|(index, entered)| name(*index) == table && entered == known)
             }
-            (Status::Guarded(guardians), HeldBy::Table(table)) => {
+            (LiteralStatus::Guarded(guardians), EnforcedBy::Table(table)) => {
                 guardians.iter().any(|(index, _)| name(*index) == table)
             }
             _ => false,
@@ -302,11 +306,13 @@ impl Search<'_> {
 }
 
 /// How often each combination of values occurs in the original.
-fn joint_counts(original: &Table, attributes: AttrSet) -> Counts {
+fn joint_counts(original: &Table, attributes: AttrSet) -> ValueCounts {
     let mut codes: Option<Codes> = None;
     for attr in attributes.iter() {
         let column = &original.column(attr).codes;
-        codes = Some(codes.map_or_else(|| column.clone(), |before| Joint::beside(&before, column).codes.into_owned()));
+        codes = Some(
+            codes.map_or_else(|| column.clone(), |before| JointColumn::beside(&before, column).codes.into_owned()),
+        );
     }
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     codes.iter().flat_map(Codes::iter).for_each(|code| *counts.entry(code).or_default() += 1);
@@ -346,7 +352,7 @@ pub(super) fn followed(
     Ok(all.split_off(1))
 }
 
-fn same(rule: &SubmittedRule, standing: &RuleStanding) -> bool {
+fn same(rule: &SubmittedRule, standing: &EnforcedRule) -> bool {
     standing.pointer.as_ref() == Some(&rule.pointer)
         && standing.known == rule.known
         && standing.protects == rule.protects

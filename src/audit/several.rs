@@ -4,7 +4,9 @@
 use super::CheckName::{self, Buckets, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Seals};
 use super::fixture::{Cell, World, failed, guardian, rule, seal};
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{Guarantee, HeldBy, Protected, Seal, Standing, SubmittedRule, Uninformative};
+use crate::publication::{
+    EnforcedBy, ExcludedValues, Guarantee, Protected, SubmittedRule, TableGuard, TableProtection,
+};
 
 const LABELS: [u32; 4] = [3, 1, 4, 2];
 
@@ -29,7 +31,7 @@ fn joint() -> World {
     world.tied(&[0], &[("sa", &[1, 2])], vec![seal(&[0], Protected::Joint(set(&[1, 2])), 3)], labels);
     world.plain(&[3]);
     world.hold(combination(0, &[0], &[1, 2], 3), guardian("t1", &[0]));
-    world.hold(combination(1, &[3], &[1, 2], 3), HeldBy::Unreachable);
+    world.hold(combination(1, &[3], &[1, 2], 3), EnforcedBy::Unreachable);
     world
 }
 
@@ -57,9 +59,9 @@ fn corners() -> World {
     world
 }
 
-fn seals(world: &mut World) -> &mut Vec<Seal> {
+fn seals(world: &mut World) -> &mut Vec<TableGuard> {
     match &mut world.publication.tables[0].standing {
-        Standing::Sealed(seals) => seals,
+        TableProtection::Sealed(seals) => seals,
         _ => panic!("the table is sealed"),
     }
 }
@@ -200,7 +202,7 @@ fn who_rules_values_out_rules_out_what_determines_them() {
         world.dependencies.push((set(&[2]), set(&[1])));
         for &(attr, values) in stated {
             let values = values.iter().map(|&value| Some(value.to_owned())).collect();
-            world.uninformative.push(Uninformative { attribute: Attr(attr), values });
+            world.uninformative.push(ExcludedValues { attribute: Attr(attr), values });
         }
         failed(&world.audit())
     };

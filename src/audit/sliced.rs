@@ -4,8 +4,8 @@ use super::CheckName::{self, Buckets, Columns, Content, Gnf, Guarantee as Kept, 
 use super::fixture::{Cell, World, failed, guardian, rule, seal};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Particulars, Protected, Ratio, SlicedDiversity, Standing, SubmittedRule, TableName,
-    Uninformative,
+    CellContent, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, SlicedDiversity,
+    SubmittedRule, TableName, TableProtection,
 };
 
 fn set(attrs: &[u8]) -> AttrSet {
@@ -20,12 +20,12 @@ fn method(known: &[u8], sensitive: u8, guarantee: Guarantee) -> SubmittedRule {
     SubmittedRule { pointer: "/method".to_owned(), guarantee, ..rule(0, known, sensitive, 2) }
 }
 
-fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> Particulars {
-    Particulars::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity, column_k: None }
+fn particulars(columns: &[&[u8]], diversity: SlicedDiversity) -> MethodDetails {
+    MethodDetails::Slicing { columns: columns.iter().map(|column| set(column)).collect(), diversity, column_k: None }
 }
 
-fn held() -> HeldBy {
-    HeldBy::Table(TableName::at(0))
+fn held() -> EnforcedBy {
+    EnforcedBy::Table(TableName::at(0))
 }
 
 /// Table 1 of slicing: {age, sex} and {zip, disease}, two buckets of four rows.
@@ -65,7 +65,7 @@ fn mixture(l: &str, diversity: SlicedDiversity) -> World {
         ]),
     );
     world.tied(&[0], &[("c2", &[1, 2, 3])], Vec::new(), vec![2, 2, 1, 1, 1, 1]);
-    world.publication.tables[0].standing = Standing::Unsealed;
+    world.publication.tables[0].standing = TableProtection::Unsealed;
     world.publication.particulars = particulars(&[&[0], &[1, 2, 3]], diversity);
     let l: Ratio = l.parse().expect("a number");
     let guarantee = match l.denominator() {
@@ -124,7 +124,7 @@ const FAULTS: &[Fault] = &[
         "a seal of more than the buckets hold",
         bucket,
         |w| match &mut w.publication.tables[0].standing {
-            Standing::Sealed(seals) => seals[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
+            TableProtection::Sealed(seals) => seals[0].guarantees[0] = Guarantee::LDiversity { l: 3 },
             _ => panic!("sealed"),
         },
         &[Kept],
@@ -133,7 +133,7 @@ const FAULTS: &[Fault] = &[
         "a seal of which less is known",
         bucket,
         |w| match &mut w.publication.tables[0].standing {
-            Standing::Sealed(seals) => seals[0].known = set(&[0, 1]),
+            TableProtection::Sealed(seals) => seals[0].known = set(&[0, 1]),
             _ => panic!("sealed"),
         },
         &[Gnf, Seals],
@@ -160,11 +160,11 @@ const FAULTS: &[Fault] = &[
         &[Seals],
     ),
     ("a second table beside the columns", bucket, |w| w.plain(&[2, 3]), &[Columns, Gnf]),
-    ("no particulars and one part", bucket, |w| w.publication.particulars = Particulars::None, &[]),
+    ("no particulars and one part", bucket, |w| w.publication.particulars = MethodDetails::None, &[]),
     (
         "columns nobody thought of what can be ruled out",
         bucket,
-        |w| w.uninformative.push(Uninformative { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
+        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("flu".to_owned())] }),
         &[Kept],
     ),
     ("a mixture of more than it holds", shares, |w| asked(w, Guarantee::LDiversity { l: 3 }), &[Kept]),
@@ -179,7 +179,7 @@ const FAULTS: &[Fault] = &[
         shares,
         |w| {
             let seal = seal(&[0, 1, 2], Protected::Attribute(Attr(3)), 2);
-            w.publication.tables[0].standing = Standing::Sealed(vec![seal]);
+            w.publication.tables[0].standing = TableProtection::Sealed(vec![seal]);
         },
         &[Kept, Seals],
     ),
@@ -195,7 +195,7 @@ const FAULTS: &[Fault] = &[
     (
         "a mixture in which a value can be ruled out",
         || mixture("5/2", SlicedDiversity::Mixture),
-        |w| w.uninformative.push(Uninformative { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
+        |w| w.uninformative.push(ExcludedValues { attribute: Attr(3), values: vec![Some("0".to_owned())] }),
         &[Kept],
     ),
 ];
@@ -223,7 +223,7 @@ fn every_fault_planted_in_columns_is_caught() {
 /// Table 1 once more, with a box of the first and one of the last four rows in either column.
 fn boxed() -> World {
     let mut world = bucket();
-    world.publication.particulars = Particulars::Slicing {
+    world.publication.particulars = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(4),
@@ -232,7 +232,7 @@ fn boxed() -> World {
     world.boxes = Some(vec![boxes.clone(), boxes]);
     for part in &mut world.publication.tables[0].parts {
         let shared = part.columns.iter_mut().filter(|column| column.attribute != Attr(3));
-        shared.for_each(|column| column.cells = Cells::Interval);
+        shared.for_each(|column| column.cells = CellContent::Interval);
     }
     for (file, at, texts) in [
         ("t1.qi.csv", 0, ["54..64", "22..52"]),
@@ -253,7 +253,7 @@ fn boxes_of(world: &mut World, file: &str, at: usize, texts: &[&str; 2]) {
     rows.sort();
 }
 
-fn cells_of(world: &mut World, part: usize, column: usize, cells: Cells) {
+fn cells_of(world: &mut World, part: usize, column: usize, cells: CellContent) {
     world.publication.tables[0].parts[part].columns[column].cells = cells;
 }
 
@@ -268,7 +268,7 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     (
         "fewer rows in a box than is said",
         |w| match &mut w.publication.particulars {
-            Particulars::Slicing { column_k, .. } => *column_k = Some(5),
+            MethodDetails::Slicing { column_k, .. } => *column_k = Some(5),
             _ => panic!("sliced"),
         },
         Kept,
@@ -276,7 +276,7 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     (
         "nothing said of boxes",
         |w| match &mut w.publication.particulars {
-            Particulars::Slicing { column_k, .. } => *column_k = None,
+            MethodDetails::Slicing { column_k, .. } => *column_k = None,
             _ => panic!("sliced"),
         },
         Seals,
@@ -284,15 +284,15 @@ const FAULTS_OF_BOXES: &[FaultOfBoxes] = &[
     (
         "a mixture of boxes",
         |w| match &mut w.publication.particulars {
-            Particulars::Slicing { diversity, .. } => *diversity = SlicedDiversity::Mixture,
+            MethodDetails::Slicing { diversity, .. } => *diversity = SlicedDiversity::Mixture,
             _ => panic!("sliced"),
         },
         Seals,
     ),
-    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, Cells::Set), Seals),
-    ("exact values beside boxes", |w| cells_of(w, 0, 1, Cells::Exact), Seals),
-    ("boxes of what is protected", |w| cells_of(w, 1, 1, Cells::Interval), Seals),
-    ("an unsealed table of boxes", |w| w.publication.tables[0].standing = Standing::Unsealed, Seals),
+    ("boxes that are said to be sets", |w| cells_of(w, 0, 1, CellContent::Set), Seals),
+    ("exact values beside boxes", |w| cells_of(w, 0, 1, CellContent::Exact), Seals),
+    ("boxes of what is protected", |w| cells_of(w, 1, 1, CellContent::Interval), Seals),
+    ("an unsealed table of boxes", |w| w.publication.tables[0].standing = TableProtection::Unsealed, Seals),
     ("nothing told of who shares a box", |w| w.boxes = None, Content),
     ("boxes of fewer rows", |w| w.boxes.as_mut().expect("boxes")[0].truncate(7), Content),
     ("another row in a box", |w| w.boxes.as_mut().expect("boxes")[1].swap(0, 7), Content),
@@ -341,7 +341,7 @@ fn every_fault_planted_in_boxes_is_caught() {
     assert!(failed(&narrow.audit_with(true, false)).contains(&Content));
     // columns as they are, which are said to be generalized
     let mut exact = bucket();
-    exact.publication.particulars = Particulars::Slicing {
+    exact.publication.particulars = MethodDetails::Slicing {
         columns: vec![set(&[0, 1]), set(&[2, 3])],
         diversity: SlicedDiversity::Bucket,
         column_k: Some(2),

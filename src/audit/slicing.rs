@@ -8,19 +8,20 @@
 use ahash::AHashMap;
 use num_bigint::BigUint;
 
-use super::classes::Joint;
+use super::classes::JointColumn;
 use super::guarantee::at_least;
-use super::part::{ReadColumn, ReadPart};
-use super::{AuditStopped, CheckName, Evidence, Findings, gnf};
+use super::part::{ParsedColumn, ParsedPart};
+use super::{CheckLog, CheckName, Evidence, VerifierError, gnf};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Particulars, Protected, PublishedTable, Ratio, Seal, SlicedDiversity, Standing,
+    CellContent, EnforcedBy, Guarantee, MethodDetails, Protected, PublishedTable, Ratio, SlicedDiversity, TableGuard,
+    TableProtection,
 };
 
 /// A table that claims its guarantee without a seal: over all buckets together, or in columns that share attributes.
 #[derive(Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct SlicingClaim {
     /// All its attributes.
     attributes: AttrSet,
     pub(super) sensitive: Attr,
@@ -31,11 +32,11 @@ pub(super) struct Claim {
     pub(super) shared: bool,
 }
 
-impl Claim {
+impl SlicingClaim {
     /// The claim, where the publication is one sliced table with one rule, and makes it.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let publication = evidence.publication;
-        let Particulars::Slicing { diversity, .. } = &publication.particulars else { return None };
+        let MethodDetails::Slicing { diversity, .. } = &publication.particulars else { return None };
         let ([table], [rule]) = (&publication.tables[..], &publication.rules[..]) else { return None };
         let Protected::Attribute(sensitive) = rule.protects else { return None };
         let l = match rule.guarantee {
@@ -43,11 +44,11 @@ impl Claim {
             Guarantee::AlphaK { alpha, k: 0 | 1 } => Ratio::new(alpha.denominator(), alpha.numerator()).ok()?,
             _ => return None,
         };
-        let attributes = gnf::Node::of(table).attributes;
+        let attributes = gnf::LiteralTable::of(table).attributes;
         let shared = parts(table).map(|part| part.len()).sum::<usize>() > attributes.len();
         let fits = (shared || *diversity != SlicedDiversity::Bucket)
-            && table.standing == Standing::Unsealed
-            && rule.held_by == HeldBy::Table(table.name.clone())
+            && table.standing == TableProtection::Unsealed
+            && rule.held_by == EnforcedBy::Table(table.name.clone())
             && attributes.contains(sensitive)
             && rule.known == attributes.without(sensitive);
         fits.then_some(Self { attributes, sensitive, guarantee: rule.guarantee, l, diversity: *diversity, shared })
@@ -74,8 +75,8 @@ impl Claim {
     }
 
     /// What its buckets are looked at for: figures of each by itself, which promise nothing.
-    pub(super) fn looked_at(&self) -> Seal {
-        Seal {
+    pub(super) fn looked_at(&self) -> TableGuard {
+        TableGuard {
             known: self.attributes.without(self.sensitive),
             protects: Protected::Attribute(self.sensitive),
             guarantees: Vec::new(),
@@ -91,17 +92,17 @@ pub(super) fn is_boxed(table: &PublishedTable) -> bool {
 /// Whether what a table of generalized columns says of them can be checked: all but what is protected is intervals, and it is said how
 /// many rows each box holds.
 pub(super) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(), String> {
-    let Particulars::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
+    let MethodDetails::Slicing { diversity: SlicedDiversity::Bucket, column_k: Some(_), .. } =
         &evidence.publication.particulars
     else {
         return Err("its buckets hold cells of several values, and nothing says of how many rows".to_owned());
     };
-    let Standing::Sealed(seals) = &table.standing else {
+    let TableProtection::Sealed(seals) = &table.standing else {
         return Err("columns that are generalized are sealed".to_owned());
     };
     let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
     for column in table.parts.iter().flat_map(|part| &part.columns) {
-        let wanted = if protected.contains(column.attribute) { Cells::Exact } else { Cells::Interval };
+        let wanted = if protected.contains(column.attribute) { CellContent::Exact } else { CellContent::Interval };
         if column.cells != wanted {
             return Err(format!("{} is not published as a column of boxes has it", evidence.name(column.attribute)));
         }
@@ -110,10 +111,10 @@ pub(super) fn boxed(evidence: &Evidence<'_>, table: &PublishedTable) -> Result<(
 }
 
 /// Every box of a part holds as many rows as is said.
-pub(super) fn frequent(evidence: &Evidence<'_>, part: &ReadPart, place: &str, findings: &mut Findings) {
-    let Particulars::Slicing { column_k: Some(k), .. } = &evidence.publication.particulars else { return };
+pub(super) fn frequent(evidence: &Evidence<'_>, part: &ParsedPart, place: &str, findings: &mut CheckLog) {
+    let MethodDetails::Slicing { column_k: Some(k), .. } = &evidence.publication.particulars else { return };
     let boxed = part.columns.iter().filter(|column| column.cells.is_some()).map(|column| column.attribute).collect();
-    let rare = Joint::of(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
+    let rare = JointColumn::of(part, boxed).map_or(0, |joint| joint.counts().iter().filter(|rows| *rows < k).count());
     if rare > 0 {
         findings.fail(CheckName::Guarantee, format!("{place}: {rare} boxes hold fewer than {k} rows"));
     }
@@ -121,7 +122,7 @@ pub(super) fn frequent(evidence: &Evidence<'_>, part: &ReadPart, place: &str, fi
 
 /// The code, among the cells of a part, of the interval that each row of the original has by its box: from the smallest to the largest
 /// value that rows of the box have, open where one has none. `None` where the part does not have these cells.
-pub(super) fn intervals(column: &ReadColumn, original: &Column, box_of: &[u32]) -> Option<Codes> {
+pub(super) fn intervals(column: &ParsedColumn, original: &Column, box_of: &[u32]) -> Option<Codes> {
     let domain = &original.domain;
     let mut ends: AHashMap<u32, (bool, Option<(u32, u32)>)> = AHashMap::new();
     for (&of, code) in box_of.iter().zip(original.codes.iter()) {
@@ -151,8 +152,8 @@ pub(super) fn intervals(column: &ReadColumn, original: &Column, box_of: &[u32]) 
 }
 
 /// Checks what a publication claims of its columns.
-pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
-    let Particulars::Slicing { columns, diversity, column_k } = &evidence.publication.particulars else { return };
+pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut CheckLog) {
+    let MethodDetails::Slicing { columns, diversity, column_k } = &evidence.publication.particulars else { return };
     let [table] = &evidence.publication.tables[..] else {
         return findings.fail(CheckName::Columns, "a sliced publication has one table");
     };
@@ -179,9 +180,9 @@ pub(super) fn claims(evidence: &Evidence<'_>, findings: &mut Findings) {
     if columns.iter().enumerate().any(contained) || (shares && column_k.is_some()) {
         findings.fail(CheckName::Columns, format!("table {}: its columns are none of slicing", table.name));
     }
-    let sealed = matches!(table.standing, Standing::Sealed(_));
+    let sealed = matches!(table.standing, TableProtection::Sealed(_));
     let seals = *diversity == SlicedDiversity::Bucket && !shares;
-    if sealed != seals || (!sealed && Claim::of(evidence).is_none()) {
+    if sealed != seals || (!sealed && SlicingClaim::of(evidence).is_none()) {
         let detail = format!("table {}: its standing is not that of the diversity that is stated", table.name);
         findings.fail(CheckName::Seals, detail);
     }
@@ -192,7 +193,7 @@ fn parts(table: &PublishedTable) -> impl Iterator<Item = AttrSet> {
 }
 
 /// Rows of each column by their values and their bucket, the sensitive attribute apart.
-struct Matched {
+struct ColumnRows {
     attributes: Vec<Attr>,
     /// The number of each tuple that occurs.
     tuples: AHashMap<Vec<u32>, u32>,
@@ -200,8 +201,8 @@ struct Matched {
     buckets: Vec<Vec<(u32, u64)>>,
 }
 
-impl Matched {
-    fn of(part: &ReadPart, sensitive: Attr) -> Option<Self> {
+impl ColumnRows {
+    fn of(part: &ParsedPart, sensitive: Attr) -> Option<Self> {
         let labels = part.labels.as_ref()?;
         let used: Vec<_> = part.columns.iter().filter(|column| column.attribute != sensitive).collect();
         let mut tuples: AHashMap<Vec<u32>, u32> = AHashMap::new();
@@ -238,7 +239,7 @@ impl Matched {
 
 /// A bucket that a row may stand in: its size, the rows of each column that are the row's, and how often each sensitive value
 /// stands beside what the row has in the last one.
-struct Matching<'a> {
+struct MatchedBucketCounts<'a> {
     size: u64,
     rows: Vec<u64>,
     values: &'a [(u32, u64)],
@@ -247,18 +248,18 @@ struct Matching<'a> {
 /// Checks the claim of columns that share no attribute against the rows of the original, in what the parts show; `read` are all parts of the table.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    claim: &Claim,
-    read: &[ReadPart],
+    claim: &SlicingClaim,
+    read: &[ParsedPart],
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let Some(original) = evidence.original else { return Ok(()) };
     let unread = "a sliced table could not be read whole";
     if evidence.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());
     }
-    let columns: Option<Vec<Matched>> = read.iter().map(|part| Matched::of(part, claim.sensitive)).collect();
+    let columns: Option<Vec<ColumnRows>> = read.iter().map(|part| ColumnRows::of(part, claim.sensitive)).collect();
     let (Some(columns), Some((last, before))) = (columns, read.split_last()) else {
         findings.fail(CheckName::Guarantee, unread);
         return Ok(());
@@ -311,9 +312,9 @@ pub(super) fn check(
             let rows: Vec<u64> =
                 columns.iter().zip(&identity).map(|(column, &tuple)| column.rows(tuple, bucket)).collect();
             let values = values.get(&(identity[before.len()], bucket))?;
-            rows.iter().all(|rows| *rows > 0).then_some(Matching { size: sizes[&bucket], rows, values })
+            rows.iter().all(|rows| *rows > 0).then_some(MatchedBucketCounts { size: sizes[&bucket], rows, values })
         });
-        let matching: Vec<Matching<'_>> = matching.collect();
+        let matching: Vec<MatchedBucketCounts<'_>> = matching.collect();
         let kept = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, &protected.stated.ruled_out));
         broken += u64::from(!kept);
         judged.insert(identity, kept);
@@ -329,7 +330,7 @@ pub(super) fn check(
 const NEAR: f64 = 1e-9;
 
 /// Whether no value has more than 1/l of the weights of a row, buckets weighed once more by their size to this power.
-fn keeps(matching: &[Matching<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
     let mut weights: Vec<(u32, f64)> = Vec::new();
     let mut small = false;
     for bucket in matching {
@@ -362,7 +363,7 @@ fn keeps(matching: &[Matching<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> 
 }
 
 /// The same in integers: all weights times the product of the sizes, to the power of the number of columns.
-fn keeps_exactly(matching: &[Matching<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
+fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
     let mut sizes: Vec<u64> = matching.iter().map(|bucket| bucket.size).collect();
     sizes.sort_unstable();
     sizes.dedup();

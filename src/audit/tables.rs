@@ -4,62 +4,65 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::AHashMap;
 
-use super::classes::{Classes, Joint};
-use super::decomposed::{self, Both, Claim};
-use super::guarantee::Shares;
-use super::keys::Buckets;
-use super::part::{self, ReadColumn, ReadPart};
-use super::rules::{self, Counts};
+use super::classes::{BucketClasses, JointColumn};
+use super::decomposed::{self, BothTables, DecompositionClaim};
+use super::guarantee::BucketShares;
+use super::keys::BucketOffsets;
+use super::part::{self, ParsedColumn, ParsedPart};
+use super::rules::{self, ValueCounts};
 use super::slicing;
 use super::thresholds;
-use super::tree::Stated;
+use super::tree::DeclaredValues;
 use super::{
-    AuditStopped, CheckName, Evidence, Findings, Measure, Posteriors, TableFigures, content, cover, generalized,
+    BucketMeasure, CheckLog, CheckName, Evidence, PosteriorSummary, TableFigures, VerifierError, content, cover,
+    generalized,
 };
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
-use crate::publication::{Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Seal, Standing};
+use crate::publication::{
+    EnforcedBy, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard, TableProtection,
+};
 use crate::with_codes;
 
 /// What the tables show together.
-pub(super) struct Tables {
+pub(super) struct TablesReport {
     pub(super) figures: Vec<TableFigures>,
     /// Per attribute, of the part where its most frequent value is most frequent; only without an original.
-    pub(super) counts: Vec<Option<Counts>>,
+    pub(super) counts: Vec<Option<ValueCounts>>,
     /// Per attribute, what is stated of the values behind these counts.
-    pub(super) stated: Vec<Stated>,
+    pub(super) stated: Vec<DeclaredValues>,
     /// The same per combination that a rule or seal speaks of and that stands in one part.
-    pub(super) combined: BTreeMap<AttrSet, Counts>,
+    pub(super) combined: BTreeMap<AttrSet, ValueCounts>,
 }
 
 /// Reads and checks every table.
 pub(super) fn check(
     evidence: &Evidence<'_>,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<Tables, AuditStopped> {
-    let mut tables = Tables {
+    findings: &mut CheckLog,
+) -> Result<TablesReport, VerifierError> {
+    let mut tables = TablesReport {
         figures: Vec::new(),
         counts: vec![None; MAX_ATTRIBUTES],
-        stated: vec![Stated::default(); MAX_ATTRIBUTES],
+        stated: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
         combined: BTreeMap::new(),
     };
-    let mut both = Both::default();
+    let mut both = BothTables::default();
     for index in 0..evidence.publication.tables.len() {
         let figures = table(evidence, control, index, (&mut tables, &mut both), findings)?;
         tables.figures.push(figures);
     }
-    if let Some(claim) = Claim::of(evidence) {
+    if let Some(claim) = DecompositionClaim::of(evidence) {
         decomposed::check(evidence, &claim, &both, control, findings)?;
     }
     lengths(evidence, &tables, findings);
     Ok(tables)
 }
 
-impl Tables {
+impl TablesReport {
     /// Counts what a part shows.
-    fn note(&mut self, evidence: &Evidence<'_>, part: &ReadPart) {
-        let more = |known: &Counts, shown: &Counts| known.iter().max() < shown.iter().max();
+    fn note(&mut self, evidence: &Evidence<'_>, part: &ParsedPart) {
+        let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
         for column in &part.columns {
             let shown = count(column);
             let known = &mut self.counts[column.attribute.index()];
@@ -69,7 +72,7 @@ impl Tables {
             }
         }
         for attrs in rules::combinations(evidence) {
-            let Some(shown) = Joint::of(part, attrs).map(|joint| joint.counts()) else { continue };
+            let Some(shown) = JointColumn::of(part, attrs).map(|joint| joint.counts()) else { continue };
             if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
                 self.combined.insert(attrs, shown);
             }
@@ -78,12 +81,12 @@ impl Tables {
 }
 
 /// Every table holds every row that is not suppressed.
-fn lengths(evidence: &Evidence<'_>, tables: &Tables, findings: &mut Findings) {
+fn lengths(evidence: &Evidence<'_>, tables: &TablesReport, findings: &mut CheckLog) {
     let rows = match evidence.original {
         Some(original) => (original.rows() as u64).saturating_sub(evidence.publication.suppressed),
         None => tables.figures.first().map_or(0, |figures| figures.rows),
     };
-    let claim = Claim::of(evidence);
+    let claim = DecompositionClaim::of(evidence);
     for (table, figures) in evidence.publication.tables.iter().zip(&tables.figures) {
         // parts that list values, or joint values of some rows, are held against the others
         let other = |part: &Part| part.rows == RowMeaning::Values || claim.is_some_and(|claim| claim.is_joint(part));
@@ -110,25 +113,25 @@ fn table(
     evidence: &Evidence<'_>,
     control: &Control,
     index: usize,
-    (shown, both): (&mut Tables, &mut Both),
-    findings: &mut Findings,
-) -> Result<TableFigures, AuditStopped> {
+    (shown, both): (&mut TablesReport, &mut BothTables),
+    findings: &mut CheckLog,
+) -> Result<TableFigures, VerifierError> {
     let table = &evidence.publication.tables[index];
     let mut figures = TableFigures::default();
     let mut kept = BTreeSet::new();
-    let mut first: Option<Buckets> = None;
+    let mut first: Option<BucketOffsets> = None;
     let boxed = slicing::is_boxed(table);
     let generalized = table.is_generalized() && !boxed;
-    let claim = slicing::Claim::of(evidence);
-    let decomposition = Claim::of(evidence);
+    let claim = slicing::SlicingClaim::of(evidence);
+    let decomposition = DecompositionClaim::of(evidence);
     let promised = match &table.standing {
         _ if generalized => generalized::promised(evidence, table),
-        Standing::Sealed(seals) => seals.clone(),
-        Standing::Unsealed if let Some(claim) = &decomposition => claim.promised(table),
-        Standing::Unsealed => claim.iter().map(slicing::Claim::looked_at).collect(),
-        Standing::Plain => Vec::new(),
+        TableProtection::Sealed(seals) => seals.clone(),
+        TableProtection::Unsealed if let Some(claim) = &decomposition => claim.promised(table),
+        TableProtection::Unsealed => claim.iter().map(slicing::SlicingClaim::looked_at).collect(),
+        TableProtection::Plain => Vec::new(),
     };
-    let mut whole: Vec<ReadPart> = Vec::new();
+    let mut whole: Vec<ParsedPart> = Vec::new();
     for (position, claimed) in table.parts.iter().enumerate() {
         let Some((mut part, keys)) = part::read(evidence, control, table, claimed, findings)? else { continue };
         // with an original, what is eligible is asked of the original
@@ -217,7 +220,7 @@ fn table(
     Ok(figures)
 }
 
-fn count(column: &ReadColumn) -> Counts {
+fn count(column: &ParsedColumn) -> ValueCounts {
     let mut counts = vec![0_u64; column.size];
     with_codes!(&column.codes, codes => for &code in codes {
         counts[code as usize] += 1;
@@ -230,32 +233,32 @@ fn count(column: &ReadColumn) -> Counts {
 /// table ask for is measured.
 fn promises(
     evidence: &Evidence<'_>,
-    (table, seals): (&PublishedTable, &[Seal]),
-    (claimed, part): (&Part, &ReadPart),
-    buckets: &Buckets,
+    (table, seals): (&PublishedTable, &[TableGuard]),
+    (claimed, part): (&Part, &ParsedPart),
+    buckets: &BucketOffsets,
     (figures, kept): (&mut TableFigures, &mut BTreeSet<usize>),
-    findings: &mut Findings,
+    findings: &mut CheckLog,
     control: &Control,
-) -> Result<(), AuditStopped> {
+) -> Result<(), VerifierError> {
     for (number, seal) in seals.iter().enumerate() {
         // a combination of one is no claim that is understood
         if matches!(seal.protects, Protected::Joint(attrs) if attrs.len() < 2) {
             continue;
         }
-        let Some(classes) = Classes::of(part, buckets, seal) else { continue };
-        let leaning = |held_by: &HeldBy| matches!(held_by, HeldBy::Guardian { table: t, .. } | HeldBy::Table(t) if *t == table.name);
+        let Some(classes) = BucketClasses::of(part, buckets, seal) else { continue };
+        let leaning = |held_by: &EnforcedBy| matches!(held_by, EnforcedBy::Guardian { table: t, .. } | EnforcedBy::Table(t) if *t == table.name);
         let rules = evidence.publication.rules.iter().enumerate();
         let sensitive = seal.protects.attributes();
         let rules = rules.filter(|(_, rule)| leaning(&rule.held_by) && sensitive.is_subset(rule.protects.attributes()));
         let measured: Vec<(usize, Guarantee)> =
-            rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| Measure::is_of(*g)).collect();
+            rules.map(|(index, rule)| (index, rule.guarantee)).filter(|(_, g)| BucketMeasure::is_of(*g)).collect();
         kept.insert(number);
         // it is stated of single attributes
         let column = part.columns.iter().find(|column| seal.protects == Protected::Attribute(column.attribute));
-        let nothing = Stated::default();
+        let nothing = DeclaredValues::default();
         let stated = column.map_or(&nothing, |column| &column.stated);
-        let kept_by = KeptBy { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
-        let seen = Seen::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
+        let kept_by = BucketRequirements { stated, counterfeits: thresholds::counterfeits(claimed.rows) };
+        let seen = ObservedBuckets::read(&classes, &kept_by, &seal.guarantees, &measured, control)?;
         for (guarantee, broken) in seal.guarantees.iter().zip(&seen.broken).filter(|(_, broken)| **broken > 0) {
             let (names, word) = (evidence.list(sensitive), guarantee.word());
             let detail = format!("table {}: {broken} buckets do not keep {word} of {names}", table.name);
@@ -275,17 +278,17 @@ fn promises(
 }
 
 /// Per (count of the most frequent value, size): how many buckets are so.
-pub(super) type Tallies = AHashMap<(u64, u64), u64>;
+pub(super) type PosteriorTally = AHashMap<(u64, u64), u64>;
 
 /// What buckets are held against beside guarantees.
-struct KeptBy<'a> {
+struct BucketRequirements<'a> {
     /// What is stated of the values.
-    stated: &'a Stated,
+    stated: &'a DeclaredValues,
     /// So many rows of each bucket are of nobody.
     counterfeits: u64,
 }
 
-impl KeptBy<'_> {
+impl BucketRequirements<'_> {
     /// The largest share that whoever knows how many counterfeits there are can be sure of: a value that occurs more often than once
     /// is real, and one that occurs once may not be.
     fn posterior(&self, most: u64, size: u64) -> (u64, u64) {
@@ -294,32 +297,32 @@ impl KeptBy<'_> {
 }
 
 /// What the buckets of a part show of its sensitive attribute.
-struct Seen {
-    tallies: Tallies,
+struct ObservedBuckets {
+    tallies: PosteriorTally,
     /// Per guarantee, how many buckets break it.
     broken: Vec<u64>,
     /// Per rule, its worst bucket.
-    measures: Vec<(usize, Measure)>,
+    measures: Vec<(usize, BucketMeasure)>,
 }
 
-impl Seen {
+impl ObservedBuckets {
     fn read(
-        classes: &Classes<'_>,
-        kept_by: &KeptBy<'_>,
+        classes: &BucketClasses<'_>,
+        kept_by: &BucketRequirements<'_>,
         guarantees: &[Guarantee],
         measured: &[(usize, Guarantee)],
         control: &Control,
-    ) -> Result<Self, AuditStopped> {
-        let KeptBy { stated, counterfeits } = *kept_by;
+    ) -> Result<Self, VerifierError> {
+        let BucketRequirements { stated, counterfeits } = *kept_by;
         let overall = classes.protected.counts();
-        let mut seen = Self { tallies: Tallies::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
-        let mut worst: Vec<Option<Measure>> = vec![None; measured.len()];
+        let mut seen = Self { tallies: PosteriorTally::new(), broken: vec![0; guarantees.len()], measures: Vec::new() };
+        let mut worst: Vec<Option<BucketMeasure>> = vec![None; measured.len()];
         // l-diversity needs the most frequent value alone; other guarantees compare all values, once per kind of bucket
         let plain =
             |guarantee: &Guarantee| matches!(guarantee, Guarantee::LDiversity { .. }) && stated.ruled_out.is_empty();
         let compared = !measured.is_empty() || !guarantees.iter().all(plain);
         let mut kinds: AHashMap<Vec<(u32, u64)>, u64> = AHashMap::new();
-        let mut shown = Tallies::new();
+        let mut shown = PosteriorTally::new();
         classes.each(|class| {
             let runs = class.chunk_by(|a, b| a == b);
             *shown.entry(posterior(class, &stated.ruled_out)).or_default() += 1;
@@ -340,13 +343,13 @@ impl Seen {
         }
         for (first, (kind, number)) in kinds.into_iter().enumerate().map(|(index, kind)| (index == 0, kind)) {
             control.check()?;
-            let shares = Shares::of(&kind, &overall, stated);
+            let shares = BucketShares::of(&kind, &overall, stated);
             for (broken, guarantee) in seen.broken.iter_mut().zip(guarantees).filter(|(_, g)| !plain(g)) {
                 *broken += if shares.keep(*guarantee) { 0 } else { number };
             }
             for (worst, (_, guarantee)) in worst.iter_mut().zip(measured) {
-                let here = Measure::of(*guarantee, &shares);
-                *worst = if first { here } else { Measure::worse(*worst, here) };
+                let here = BucketMeasure::of(*guarantee, &shares);
+                *worst = if first { here } else { BucketMeasure::worse(*worst, here) };
             }
         }
         for ((most, size), buckets) in shown {
@@ -380,7 +383,7 @@ fn posterior(class: &[u32], ruled_out: &[u32]) -> (u64, u64) {
 }
 
 /// The posteriors of so many classes of rows, in buckets of which the smallest has `smallest_bucket` rows.
-pub(super) fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Posteriors> {
+pub(super) fn posteriors(tallies: PosteriorTally, smallest_bucket: u64) -> Option<PosteriorSummary> {
     let mut rising: Vec<((u64, u64), u64)> = tallies.into_iter().collect();
     // by share; of equal shares the smaller bucket is the worse
     rising.sort_unstable_by(|&((a, of_a), _), &((b, of_b), _)| {
@@ -393,7 +396,7 @@ pub(super) fn posteriors(tallies: Tallies, smallest_bucket: u64) -> Option<Poste
         before += buckets_here;
         before > buckets / 2
     })?;
-    Some(Posteriors { worst: rising.last()?.0, median: median.0, smallest_bucket })
+    Some(PosteriorSummary { worst: rising.last()?.0, median: median.0, smallest_bucket })
 }
 
 #[cfg(test)]
@@ -414,9 +417,9 @@ mod tests {
     fn posteriors_are_ordered_by_share_then_by_size() {
         let tallies = |list: &[((u64, u64), u64)]| posteriors(list.iter().copied().collect(), 2);
         let all = tallies(&[((1, 3), 2), ((2, 4), 1), ((1, 2), 1)]);
-        assert_eq!(all, Some(Posteriors { worst: (1, 2), median: (2, 4), smallest_bucket: 2 }));
+        assert_eq!(all, Some(PosteriorSummary { worst: (1, 2), median: (2, 4), smallest_bucket: 2 }));
         let odd = tallies(&[((1, 3), 2), ((1, 2), 1)]);
-        assert_eq!(odd, Some(Posteriors { worst: (1, 2), median: (1, 3), smallest_bucket: 2 }));
+        assert_eq!(odd, Some(PosteriorSummary { worst: (1, 2), median: (1, 3), smallest_bucket: 2 }));
         assert_eq!(tallies(&[]), None);
     }
 }

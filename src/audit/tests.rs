@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fixture::{World, detail, failed, guardian, hospital, rule, standing};
-use super::guarantee::Shares;
-use super::tree::{Stated, Ways};
-use super::{AuditStopped, CheckName, Evidence, Linkage, Posteriors, verify};
+use super::guarantee::BucketShares;
+use super::tree::{DeclaredValues, TaxonomyPaths};
+use super::{CheckName, Evidence, Linkage, PosteriorSummary, VerifierError, verify};
 use crate::control::Control;
-use crate::microdata::taxonomy::Growing;
-use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Domain, Taxonomy, Terrain};
+use crate::microdata::taxonomy::TaxonomyBuilder;
+use crate::microdata::{Arena, Attr, AttrSet, AttributeType, ColumnAnnotations, Domain, Taxonomy};
 use crate::privacy::{Population, holds};
 use crate::publication::{
-    Because, Cells, Ground, Guarantee, HeldBy, Origin, Particulars, Protected, Ratio, RowMeaning, Standing,
-    StatedTaxonomy, SubmittedRule, TableName, Uninformative,
+    CellContent, DeclaredTaxonomy, EnforcedBy, ExcludedValues, Guarantee, MethodDetails, Protected, Ratio, RowMeaning,
+    RuleDerivation, RuleOrigin, SubmittedRule, TableName, TableProtection, ValueDistance,
 };
 
-fn seals(world: &mut World) -> &mut Vec<crate::publication::Seal> {
+fn seals(world: &mut World) -> &mut Vec<crate::publication::TableGuard> {
     match &mut world.publication.tables[0].standing {
-        Standing::Sealed(seals) => seals,
+        TableProtection::Sealed(seals) => seals,
         _ => panic!("the first table is sealed"),
     }
 }
@@ -42,7 +42,7 @@ fn the_hospital_example_verifies() {
     assert_eq!(audit.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
     let t1 = &audit.tables[0];
     assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
-    let posteriors = Posteriors { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
+    let posteriors = PosteriorSummary { worst: (1, 2), median: (1, 2), smallest_bucket: 2 };
     assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
     let t2 = &audit.tables[1];
     assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));
@@ -71,7 +71,7 @@ fn without_an_original_content_is_no_check() {
     assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf, CheckName::Seals]);
     let alone = rule(0, &[], 4, 3);
     let mut world = hospital();
-    world.hold(alone, HeldBy::Unreachable);
+    world.hold(alone, EnforcedBy::Unreachable);
     assert_eq!(failed(&world.audit_with(false, false)), [CheckName::Gnf]);
     assert_eq!(failed(&world.audit()), [CheckName::Gnf]);
 }
@@ -81,12 +81,12 @@ fn only_what_is_claimed_and_accounted_is_published() {
     assert_eq!(after(|w| w.accounted = w.accounted.without(Attr(1))), [CheckName::Columns]);
     // exact values that are said to be intervals are none, and a plain table has none
     assert_eq!(
-        after(|w| w.publication.tables[1].parts[0].columns[0].cells = Cells::Interval),
+        after(|w| w.publication.tables[1].parts[0].columns[0].cells = CellContent::Interval),
         [CheckName::Content, CheckName::Dictionary, CheckName::Seals]
     );
     assert_eq!(after(|w| w.publication.tables[1].parts[0].rows = RowMeaning::Values), [CheckName::Columns]);
     assert!(after(|w| w.publication.suppressed = 1).contains(&CheckName::Dictionary));
-    let particulars = Particulars::Sequential(Box::default());
+    let particulars = MethodDetails::Sequential(Box::default());
     assert_eq!(after(|w| w.publication.particulars = particulars), [CheckName::Seals]);
     assert!(after(|w| w.publication.tables[1].parts[0].len = 7).contains(&CheckName::Columns));
     assert!(after(|w| w.publication.tables[1].parts[0].len = 5).contains(&CheckName::Content));
@@ -144,8 +144,8 @@ fn a_missing_value_is_no_empty_string() {
 #[test]
 fn seals_need_their_shape() {
     use CheckName::{Gnf, Guarantee as Kept, Seals};
-    assert_eq!(after(|w| w.publication.tables[0].standing = Standing::Plain), [Gnf, Seals]);
-    assert_eq!(after(|w| w.publication.tables[0].standing = Standing::Unsealed), [Gnf, Seals]);
+    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Plain), [Gnf, Seals]);
+    assert_eq!(after(|w| w.publication.tables[0].standing = TableProtection::Unsealed), [Gnf, Seals]);
     assert_eq!(after(|w| seals(w).clear()), [Gnf, Seals]);
     assert_eq!(after(|w| seals(w)[0].guarantees.clear()), [Gnf, Seals]);
     assert_eq!(after(|w| seals(w)[0].known = AttrSet::first(2)), [Gnf, Seals]);
@@ -154,7 +154,7 @@ fn seals_need_their_shape() {
     assert_eq!(after(|w| seals(w)[0].guarantees[0] = Guarantee::LDiversity { l: 3 }), [Kept]);
     let both = after(|w| {
         let protects = Protected::Attribute(Attr(2));
-        let seal = crate::publication::Seal { protects, ..seals(w)[0].clone() };
+        let seal = crate::publication::TableGuard { protects, ..seals(w)[0].clone() };
         seals(w).push(seal);
     });
     assert_eq!(both, [Kept, Seals]);
@@ -166,17 +166,17 @@ fn every_submitted_rule_is_held_and_listed() {
     assert_eq!(after(|w| w.publication.rules.truncate(2)), gnf);
     assert_eq!(after(|w| w.submitted.truncate(2)), gnf);
     assert_eq!(after(|w| w.publication.rules[0].held_by = guardian("t1", &[0])), [CheckName::Gnf, CheckName::Seals]);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = HeldBy::Unreachable), gnf);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Unreachable), gnf);
     assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t1", &[0])), gnf);
     assert_eq!(after(|w| w.publication.rules[2].held_by = guardian("t2", &[0, 4])), [CheckName::Gnf, CheckName::Seals]);
-    assert_eq!(after(|w| w.publication.rules[2].held_by = HeldBy::Table(TableName::at(0))), []);
+    assert_eq!(after(|w| w.publication.rules[2].held_by = EnforcedBy::Table(TableName::at(0))), []);
     assert_eq!(
-        after(|w| w.publication.rules[0].held_by = HeldBy::Table(TableName::at(0))),
+        after(|w| w.publication.rules[0].held_by = EnforcedBy::Table(TableName::at(0))),
         [CheckName::Gnf, CheckName::Seals]
     );
     // age and icd9 stand side by side
     let mut world = hospital();
-    world.hold(rule(3, &[1], 5, 2), HeldBy::Unreachable);
+    world.hold(rule(3, &[1], 5, 2), EnforcedBy::Unreachable);
     assert_eq!(failed(&world.audit()), gnf);
     assert_eq!(
         detail(&world.audit(), CheckName::Gnf),
@@ -190,8 +190,8 @@ fn implied_and_derived_rules_say_why() {
         after(move |w| {
             let rule = rule(3, known, 3, l);
             let mut standing = standing(&rule, guardian("t1", known));
-            standing.origin = Origin::ImpliedBy;
-            standing.because = Some(Because::Rule(by.to_owned()));
+            standing.origin = RuleOrigin::ImpliedBy;
+            standing.because = Some(RuleDerivation::Rule(by.to_owned()));
             w.submitted.push(rule);
             w.publication.rules.push(standing);
         })
@@ -203,8 +203,8 @@ fn implied_and_derived_rules_say_why() {
     let derive = |determinant: &'static [u8], known: &'static [u8], sensitive| {
         after(move |w| {
             w.dependencies.push((determinant.iter().map(|&a| Attr(a)).collect(), AttrSet::one(Attr(4))));
-            let mut standing = standing(&rule(3, known, sensitive, 2), HeldBy::Unreachable);
-            standing.origin = Origin::FromDependency;
+            let mut standing = standing(&rule(3, known, sensitive, 2), EnforcedBy::Unreachable);
+            standing.origin = RuleOrigin::FromDependency;
             standing.pointer = None;
             w.publication.rules.push(standing);
         })
@@ -230,7 +230,7 @@ fn what_follows_from_a_dependency_is_asked_for_unlisted_too() {
 
 #[test]
 fn a_combination_is_held_by_any_of_its_attributes() {
-    let combine = |attrs: &'static [u8], held_by: HeldBy| {
+    let combine = |attrs: &'static [u8], held_by: EnforcedBy| {
         after(move |w| {
             let mut rule = rule(3, &[2], 3, 2);
             rule.protects = Protected::Joint(attrs.iter().map(|&a| Attr(a)).collect());
@@ -240,7 +240,7 @@ fn a_combination_is_held_by_any_of_its_attributes() {
     assert_eq!(combine(&[0, 3], guardian("t1", &[2])), []);
     assert_eq!(combine(&[0, 4], guardian("t1", &[2])), [CheckName::Gnf, CheckName::Seals]);
     assert_eq!(combine(&[2, 3], guardian("t1", &[2])), [CheckName::Gnf]);
-    assert_eq!(combine(&[], HeldBy::Unreachable), [CheckName::Gnf]);
+    assert_eq!(combine(&[], EnforcedBy::Unreachable), [CheckName::Gnf]);
 }
 
 #[test]
@@ -265,10 +265,10 @@ fn a_cancelled_or_unreadable_audit_has_no_answer() {
     };
     assert!(verify(&evidence(&parts), &control).is_ok());
     control.cancel();
-    assert!(matches!(verify(&evidence(&parts), &control), Err(AuditStopped::Cancelled(_))));
+    assert!(matches!(verify(&evidence(&parts), &control), Err(VerifierError::Cancelled(_))));
     let mut without = world.bytes();
     without.0.remove("t1.sa.csv");
-    assert!(matches!(verify(&evidence(&without), &Control::default()), Err(AuditStopped::Io(_))));
+    assert!(matches!(verify(&evidence(&without), &Control::default()), Err(VerifierError::Io(_))));
 }
 
 #[test]
@@ -393,12 +393,12 @@ fn what_can_be_ruled_out_is_ruled_out() {
             sensitive.iter().enumerate().map(|(row, value)| vec![Some(format!("p{row}")), cell(value)]).collect();
         let mut world = World::new(&["p", "s"], rows);
         world.sealed(&[0], 1, 2, vec![1, 1, 1, 2, 2, 2]);
-        let Standing::Sealed(seals) = &mut world.publication.tables[0].standing else { panic!("no seal") };
+        let TableProtection::Sealed(seals) = &mut world.publication.tables[0].standing else { panic!("no seal") };
         seals[0].guarantees = vec![guarantee];
         let asked = SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) };
         world.hold(asked, guardian("t1", &[0]));
         let values = values.iter().map(|value| value.map(str::to_owned)).collect();
-        world.uninformative.push(Uninformative { attribute: Attr(1), values });
+        world.uninformative.push(ExcludedValues { attribute: Attr(1), values });
         world
     };
     let two = Ratio::new(2, 1).expect("a number");
@@ -425,7 +425,7 @@ fn what_can_be_ruled_out_is_ruled_out() {
             assert!(fails(crowded, &[Some("none")]).contains(&CheckName::Guarantee), "{guarantee:?}");
         }
     }
-    let close = Guarantee::TCloseness { t, distance: Ground::Equal };
+    let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
     assert_eq!(failed(&world(["none", "a", "b", "none", "a", "c"], close, &[]).audit()), []);
     let failed = failed(&world(["none", "a", "b", "none", "a", "c"], close, &[Some("none")]).audit());
     assert!(failed.contains(&CheckName::Guarantee) && failed.contains(&CheckName::Gnf), "{failed:?}");
@@ -437,15 +437,16 @@ fn workers(labels: Vec<u32>, tree: Option<Taxonomy>) -> World {
     let rows = (0..8).map(|row: usize| vec![Some(format!("p{row}")), Some(jobs[row % 4].to_owned())]).collect();
     let mut world = World::new(&["p", "s"], rows);
     world.sealed(&[0], 1, 2, labels);
-    let guarantee = Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: Ground::Hierarchical };
+    let guarantee =
+        Guarantee::TCloseness { t: Ratio::new(1, 4).expect("a distance"), distance: ValueDistance::Hierarchical };
     seals(&mut world)[0].guarantees = vec![guarantee];
     world.hold(SubmittedRule { guarantee, ..rule(0, &[0], 1, 2) }, guardian("t1", &[0]));
-    world.taxonomies.extend(tree.map(|tree| StatedTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
+    world.taxonomies.extend(tree.map(|tree| DeclaredTaxonomy { attribute: Attr(1), tree: Arc::new(tree) }));
     world
 }
 
 fn branches(of: [&[&str]; 2]) -> Taxonomy {
-    let mut growing = Growing::from_root("any");
+    let mut growing = TaxonomyBuilder::from_root("any");
     for (branch, leaves) in ["office", "field"].into_iter().zip(of) {
         let node = growing.add(0, Some(branch)).expect("a branch");
         for leaf in leaves {
@@ -464,7 +465,7 @@ fn distances_go_by_the_stated_taxonomy() {
         // one of each branch: a quarter goes one step in each, of two steps
         assert_eq!(fails(across(), tree()), []);
         let world = workers(across(), tree()).audit_with(original, witness);
-        assert_eq!(world.tables[0].measures[&0], super::Measure::Distance(0.25));
+        assert_eq!(world.tables[0].measures[&0], super::BucketMeasure::Distance(0.25));
         // two of one branch: half goes through the root
         assert_eq!(fails(vec![1, 1, 2, 2, 3, 3, 4, 4], tree()), [CheckName::Guarantee]);
         // the same buckets under other trees, or none
@@ -479,7 +480,7 @@ fn distances_go_by_the_stated_taxonomy() {
     // a seal by another ground promises nothing of this one
     let mut world = workers(across(), tree());
     let t = Ratio::new(1, 4).expect("a distance");
-    seals(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: Ground::Ordered }];
+    seals(&mut world)[0].guarantees = vec![Guarantee::TCloseness { t, distance: ValueDistance::Ordered }];
     assert!(failed(&world.audit()).contains(&CheckName::Seals));
 }
 
@@ -491,7 +492,7 @@ proptest::proptest! {
         parents in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 2..12),
         counts in proptest::collection::vec((0u64..4, 0u64..4), 12),
     ) {
-        let mut growing = Growing::from_root("0");
+        let mut growing = TaxonomyBuilder::from_root("0");
         for (node, parent) in (1usize..).zip(&parents) {
             growing.add(parent.index(node), Some(&format!("n{node:02}"))).expect("a node");
         }
@@ -505,14 +506,14 @@ proptest::proptest! {
         let bucket = (0..).zip(&counts[..leaves.len()]).map(|(code, (count, _))| (code, *count));
         let bucket: Vec<(u32, u64)> = bucket.filter(|(_, count)| *count > 0).collect();
         proptest::prop_assume!(!bucket.is_empty());
-        let ways = Ways::of(&tree, None, domain.iter()).map(Arc::new);
-        let shares = Shares::of(&bucket, &overall, &Stated { ways, ..Stated::default() });
-        let (work, unit) = shares.distance(Ground::Hierarchical).expect("a distance");
-        let terrain = Terrain::default().along(tree.bind(&domain).expect("leaves"));
+        let ways = TaxonomyPaths::of(&tree, None, domain.iter()).map(Arc::new);
+        let shares = BucketShares::of(&bucket, &overall, &DeclaredValues { ways, ..DeclaredValues::default() });
+        let (work, unit) = shares.distance(ValueDistance::Hierarchical).expect("a distance");
+        let terrain = ColumnAnnotations::default().along(tree.bind(&domain).expect("leaves"));
         let population = Population::new(overall).on(terrain);
         let close = |work: u128| {
             let t = Ratio::new(work as u64, unit as u64).expect("a distance");
-            holds(Guarantee::TCloseness { t, distance: Ground::Hierarchical }, &bucket, &population)
+            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &bucket, &population)
         };
         proptest::prop_assert!(close(work));
         proptest::prop_assert!(work == 0 || !close(work - 1));

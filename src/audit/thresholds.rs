@@ -2,20 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::{CheckName, Evidence, Findings, TableFigures};
+use super::{CheckLog, CheckName, Evidence, TableFigures};
 use crate::microdata::{Attr, AttributeType};
 use crate::publication::{
-    Guarantee, NamedThresholds, Particulars, Protected, Ratio, RowMeaning, Standing, Thresholds, ThresholdsName,
+    DigestedThresholds, Guarantee, MethodDetails, Protected, Ratio, RowMeaning, TableProtection, Thresholds,
+    ThresholdsDigest,
 };
 
 /// What a value may take of a bucket: a fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Limit {
+struct ThresholdFraction {
     numerator: u128,
     denominator: u128,
 }
 
-impl Limit {
+impl ThresholdFraction {
     fn admits(self, count: u64, size: u64) -> bool {
         let held = u128::from(count).checked_mul(self.denominator);
         let room = u128::from(size).checked_mul(self.numerator);
@@ -24,16 +25,16 @@ impl Limit {
 }
 
 /// Thresholds of an attribute, for the values of a column by their codes.
-pub(super) struct Bound {
-    thresholds: NamedThresholds,
+pub(super) struct ThresholdBounds {
+    thresholds: DigestedThresholds,
     /// The threshold that is stated of each code's value by itself.
     named: Vec<Option<Ratio>>,
 }
 
-impl Bound {
+impl ThresholdBounds {
     /// Thresholds for `values` in the order of their codes.
     pub(super) fn of<'v>(
-        thresholds: &NamedThresholds,
+        thresholds: &DigestedThresholds,
         kind: Option<AttributeType>,
         values: impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Self {
@@ -41,20 +42,22 @@ impl Bound {
     }
 
     /// The name that guarantees have for them.
-    pub(super) const fn name(&self) -> ThresholdsName {
+    pub(super) const fn name(&self) -> ThresholdsDigest {
         self.thresholds.name()
     }
 
     /// What the value of a code may take of a bucket, in a column that has it in `count` of `rows`. A value without a threshold
     /// may take nothing.
-    fn limit(&self, code: u32, count: u64, rows: u64) -> Option<Limit> {
-        let exact =
-            |ratio: Ratio| Limit { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() };
+    fn limit(&self, code: u32, count: u64, rows: u64) -> Option<ThresholdFraction> {
+        let exact = |ratio: Ratio| ThresholdFraction {
+            numerator: ratio.numerator().into(),
+            denominator: ratio.denominator().into(),
+        };
         if let Some(ratio) = self.named.get(code as usize).copied().flatten() {
             return Some(exact(ratio));
         }
         match self.thresholds.stated() {
-            Thresholds::Uniform { l } => Some(Limit { numerator: 1, denominator: (*l).into() }),
+            Thresholds::Uniform { l } => Some(ThresholdFraction { numerator: 1, denominator: (*l).into() }),
             Thresholds::Linear { theta, c, .. } => {
                 // theta * count / rows + c
                 let (a, b) = (u128::from(theta.numerator()), u128::from(theta.denominator()));
@@ -63,7 +66,7 @@ impl Bound {
                 let denominator = b.checked_mul(q)?.checked_mul(rows)?;
                 let share = a.checked_mul(u128::from(count))?.checked_mul(q)?;
                 let numerator = share.checked_add(p.checked_mul(rows)?.checked_mul(b)?)?;
-                Some(Limit { numerator: numerator.min(denominator), denominator })
+                Some(ThresholdFraction { numerator: numerator.min(denominator), denominator })
             }
             Thresholds::Explicit { otherwise, .. } => otherwise.map(exact),
         }
@@ -76,13 +79,13 @@ impl Bound {
 }
 
 /// All thresholds that a release states of an attribute.
-pub(super) fn of(evidence: &Evidence<'_>, attr: Attr) -> Vec<NamedThresholds> {
+pub(super) fn of(evidence: &Evidence<'_>, attr: Attr) -> Vec<DigestedThresholds> {
     let stated = evidence.thresholds.iter().filter(|stated| stated.attribute == attr);
-    let mut found: Vec<NamedThresholds> = stated.map(|stated| stated.thresholds.clone()).collect();
-    if let Particulars::Bucketize { thresholds, .. } = &evidence.publication.particulars {
+    let mut found: Vec<DigestedThresholds> = stated.map(|stated| stated.thresholds.clone()).collect();
+    if let MethodDetails::Bucketize { thresholds, .. } = &evidence.publication.particulars {
         let tables = evidence.publication.tables.iter();
         let mut seals = tables.flat_map(|table| match &table.standing {
-            Standing::Sealed(seals) => &seals[..],
+            TableProtection::Sealed(seals) => &seals[..],
             _ => &[],
         });
         found.extend(seals.any(|seal| seal.protects == Protected::Attribute(attr)).then(|| thresholds.clone().into()));
@@ -126,8 +129,8 @@ pub(super) const fn counterfeits(rows: RowMeaning) -> u64 {
 
 /// What is said of buckets by size: the thresholds are those that were submitted, the setting is the one that the parts show, and
 /// so is the loss.
-pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut Findings) {
-    let Particulars::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
+pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings: &mut CheckLog) {
+    let MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } = &evidence.publication.particulars else {
         let known: HashSet<(Attr, Guarantee)> =
             evidence.thresholds.iter().map(|stated| (stated.attribute, stated.thresholds.guarantee())).collect();
         let stated = |protects: Protected, guarantee: Guarantee| match (guarantee, protects) {
@@ -136,7 +139,7 @@ pub(super) fn check(evidence: &Evidence<'_>, figures: &[TableFigures], findings:
         };
         let rules = evidence.publication.rules.iter().map(|rule| (rule.protects, rule.guarantee));
         let seals = evidence.publication.tables.iter().flat_map(|table| match &table.standing {
-            Standing::Sealed(seals) => &seals[..],
+            TableProtection::Sealed(seals) => &seals[..],
             _ => &[],
         });
         let seals = seals.flat_map(|seal| seal.guarantees.iter().map(|guarantee| (seal.protects, *guarantee)));

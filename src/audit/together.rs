@@ -8,12 +8,12 @@
 
 use std::collections::BTreeSet;
 
-use super::concluding::{self, GivenDecomposition};
-use super::given::{Cell, GivenPart, GivenTable};
-use super::groups::{Break, Breaks, Measured};
+use super::concluding::{self, DecompositionView};
+use super::given::{CellText, ExternalPart, ExternalTable};
+use super::groups::{ClassMeasures, ViolatingClass, ViolatingClasses};
 use super::judge::Submission;
-use super::possible::{Impossible, Possible, Shown};
-use super::{CheckName, Findings};
+use super::possible::{InferenceError, ObservedDecomposition, PossibleValues};
+use super::{CheckLog, CheckName};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{BreachKind, Guarantee, RowMeaning};
@@ -24,7 +24,7 @@ const SHOWN: usize = 10;
 const FEWEST: usize = 2;
 
 /// Tables that belong together.
-pub(super) struct Together<'a> {
+pub(super) struct JointDecomposition<'a> {
     /// The table of buckets, by its index.
     pub(super) buckets: usize,
     /// The table of joint values, by its index.
@@ -35,16 +35,16 @@ pub(super) struct Together<'a> {
     others: Vec<Attr>,
     /// What rows are told apart by.
     known: AttrSet,
-    shown: Shown,
+    shown: ObservedDecomposition,
     /// Nothing where there is too much to be looked at.
-    possible: Option<Possible>,
-    table: &'a GivenTable,
+    possible: Option<PossibleValues>,
+    table: &'a ExternalTable,
 }
 
 /// The two tables, by their indices, the primary attribute and the listed ones, where the tables have that shape.
 fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)> {
     let [first, second] = submission.tables else { return None };
-    let bucketed = |table: &GivenTable| table.parts.iter().all(|part| part.bucket.is_some());
+    let bucketed = |table: &ExternalTable| table.parts.iter().all(|part| part.bucket.is_some());
     let (buckets, joint) = match (bucketed(first), bucketed(second)) {
         (true, false) => (0, 1),
         (false, true) => (1, 0),
@@ -54,7 +54,7 @@ fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)>
     if table.overlaps() {
         return None;
     }
-    let exact = |part: &GivenPart| part.cells.is_empty();
+    let exact = |part: &ExternalPart| part.cells.is_empty();
     if of_joint.meaning != RowMeaning::Tuples || !exact(of_joint) || !table.parts.iter().all(exact) {
         return None;
     }
@@ -75,11 +75,11 @@ fn shape(submission: &Submission<'_>) -> Option<(usize, usize, Attr, Vec<Attr>)>
     (told == sensitive && !others.is_empty()).then_some((buckets, joint, primary, others))
 }
 
-impl<'a> Together<'a> {
+impl<'a> JointDecomposition<'a> {
     /// The tables, where they have the shape of a decomposition and nothing that is known goes through it.
     pub(super) fn of(
         submission: &Submission<'a>,
-        findings: &mut Findings,
+        findings: &mut CheckLog,
         remarks: &mut Vec<(&'static str, String)>,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
@@ -95,13 +95,13 @@ impl<'a> Together<'a> {
         let listed: Vec<(Attr, u64)> = others.iter().map(|attr| (*attr, 1)).collect();
         let noisy = sensitive.minus(submission.exact);
         let given =
-            GivenDecomposition { buckets: table, joint: other, primary, others: &listed, asked: sensitive, noisy };
+            DecompositionView { buckets: table, joint: other, primary, others: &listed, asked: sensitive, noisy };
         let Some(shown) = concluding::shown_by(&given) else { return Ok(None) };
         let possible = match shown.possible(control) {
             Ok(possible) => Some(possible),
-            Err(Impossible::Cancelled) => return Err(Cancelled),
-            Err(Impossible::TooMany { .. }) => None,
-            Err(Impossible::Contradiction) => {
+            Err(InferenceError::Cancelled) => return Err(Cancelled),
+            Err(InferenceError::TooMany { .. }) => None,
+            Err(InferenceError::Contradiction) => {
                 let detail = format!("tables {} and {} are not of the same rows", table.name, other.name);
                 findings.fail(CheckName::Columns, detail);
                 return Ok(None);
@@ -180,7 +180,12 @@ impl<'a> Together<'a> {
     }
 
     /// The buckets that do not keep a guarantee of a listed attribute, and what the worst shows; or why that cannot be read.
-    pub(super) fn kept(&self, attr: Attr, g: Guarantee, name: &str) -> Result<(Breaks, Measured), String> {
+    pub(super) fn kept(
+        &self,
+        attr: Attr,
+        g: Guarantee,
+        name: &str,
+    ) -> Result<(ViolatingClasses, ClassMeasures), String> {
         let at = self.others.iter().position(|other| *other == attr);
         let (Some(at), Some(possible)) = (at, &self.possible) else {
             return Err(format!("there is too much to be looked at to find what rows can have which {name}"));
@@ -195,7 +200,8 @@ impl<'a> Together<'a> {
             ),
             _ => None,
         };
-        let (mut breaks, mut measured) = (Vec::new(), Measured { distinct_l: u64::MAX, ..Measured::default() });
+        let (mut breaks, mut measured) =
+            (Vec::new(), ClassMeasures { distinct_l: u64::MAX, ..ClassMeasures::default() });
         for (bucket, places) in self.shown.primary.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
             let rows = places.len() as u64;
             // where it cannot be told that fewer have it, all of its rows may
@@ -224,23 +230,23 @@ impl<'a> Together<'a> {
         let total = breaks.len() as u64;
         // the largest shares first
         breaks.sort_by(|a, b| (b.0 * a.1).cmp(&(a.0 * b.1)).then(a.2.cmp(&b.2)));
-        let first = breaks.iter().take(SHOWN).map(|&(_, _, bucket)| Break {
+        let first = breaks.iter().take(SHOWN).map(|&(_, _, bucket)| ViolatingClass {
             table: self.buckets,
             bucket: self.label(bucket),
             class: Vec::new(),
         });
-        Ok((Breaks { total, first: first.collect() }, measured))
+        Ok((ViolatingClasses { total, first: first.collect() }, measured))
     }
 
     /// The label of a bucket as it stands in the files.
-    fn label(&self, bucket: usize) -> Option<Cell> {
+    fn label(&self, bucket: usize) -> Option<CellText> {
         let column = self.table.parts.first()?.bucket.as_ref()?;
         let value = (bucket + 1).to_string().into_bytes();
-        Some(Cell { kind: column.domain.kind(), value: Some(value) })
+        Some(CellText { kind: column.domain.kind(), value: Some(value) })
     }
 }
 
-impl Possible {
+impl PossibleValues {
     /// The values of an attribute that some row of a bucket can have.
     fn values(&self, bucket: usize, attribute: usize) -> BTreeSet<u32> {
         self.of_bucket(bucket).flat_map(|values| &values[attribute]).copied().collect()

@@ -4,29 +4,29 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::thresholds::Bound;
+use super::thresholds::ThresholdBounds;
 use crate::microdata::{AttributeType, Taxonomy};
 
 /// What is stated of the values of a column.
 #[derive(Clone, Default)]
-pub(super) struct Stated {
+pub(super) struct DeclaredValues {
     /// The codes of values that an insider can rule out, rising.
     pub(super) ruled_out: Vec<u32>,
     /// Where values stand in a tree; none where no tree is stated, or where a value is no leaf of it, or several.
-    pub(super) ways: Option<Arc<Ways>>,
+    pub(super) ways: Option<Arc<TaxonomyPaths>>,
     /// What each value may take of a bucket, under each map of thresholds that is stated.
-    pub(super) bounds: Vec<Arc<Bound>>,
+    pub(super) bounds: Vec<Arc<ThresholdBounds>>,
 }
 
 /// The ways of all values of a column.
-pub(super) struct Ways {
+pub(super) struct TaxonomyPaths {
     /// Per code, the nodes from its leaf to the root.
     way: Vec<Vec<u32>>,
     /// Per node of a way, the one above, and how many steps lead to the farthest leaf below.
     nodes: Vec<(Option<u32>, u64)>,
 }
 
-impl Ways {
+impl TaxonomyPaths {
     /// The ways of `values`, in the order of their codes; `None` when one of them is no leaf.
     pub(super) fn of<'v>(
         tree: &Taxonomy,
@@ -91,19 +91,19 @@ fn climbed<'v>(
     kind: Option<AttributeType>,
     values: impl Iterator<Item = Option<&'v [u8]>>,
 ) -> Option<Vec<Vec<u32>>> {
-    let of_label = Leaves::of(tree, kind, leaves);
+    let of_label = LeafIndex::of(tree, kind, leaves);
     let up = |leaf: u32| std::iter::successors(Some(leaf), |node| tree.parent(*node)).collect::<Vec<u32>>();
     values.map(|value| of_label.find(value).map(up)).collect()
 }
 
 /// The tree whose nodes stand in the cells of a column.
-pub(super) struct Above {
+pub(super) struct CellTree {
     labels: BTreeMap<Option<Vec<u8>>, u32>,
     /// Per code, the nodes from its leaf to the root.
     way: Vec<Vec<u32>>,
 }
 
-impl Above {
+impl CellTree {
     /// The tree above `values`, in the order of their codes; `None` when one of them is no leaf.
     pub(super) fn of<'v>(
         tree: &Taxonomy,
@@ -163,7 +163,7 @@ impl Above {
 }
 
 /// Leaves by what they are.
-struct Leaves<'t> {
+struct LeafIndex<'t> {
     by_text: BTreeMap<Option<&'t [u8]>, u32>,
     /// Those that are decimals, in the order of numbers, where the values are such.
     numbers: Option<Vec<(&'t [u8], u32)>>,
@@ -171,7 +171,7 @@ struct Leaves<'t> {
 
 const DECIMAL: AttributeType = AttributeType::Decimal;
 
-impl<'t> Leaves<'t> {
+impl<'t> LeafIndex<'t> {
     fn of(tree: &'t Taxonomy, kind: Option<AttributeType>, leaves: &[u32]) -> Self {
         let text = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
         let by_text = leaves.iter().map(|leaf| (text(leaf), *leaf)).collect();

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 
-use super::given::{Cell, GivenPart, GivenTable};
-use super::guarantee::Shares;
+use super::given::{CellText, ExternalPart, ExternalTable};
+use super::guarantee::BucketShares;
 use super::judge::Submission;
-use super::tree::Stated;
+use super::tree::DeclaredValues;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning};
@@ -28,7 +28,7 @@ const SHOWN: usize = 10;
 
 /// Why worlds were not counted.
 #[derive(Debug)]
-pub enum Uncounted {
+pub enum AttackError {
     /// It was told to stop.
     Cancelled,
     /// There are too many rows, or too many steps: the limit and what was found, at least.
@@ -46,7 +46,7 @@ pub enum Uncounted {
     Circle,
 }
 
-impl From<Cancelled> for Uncounted {
+impl From<Cancelled> for AttackError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
@@ -54,7 +54,7 @@ impl From<Cancelled> for Uncounted {
 
 /// What the worlds tell.
 #[derive(Debug, Default)]
-pub struct Exposed {
+pub struct PossibleWorldsReport {
     /// Whether there is any world: else the tables are not of the same rows.
     pub possible: bool,
     /// The largest posterior of any sensitive value, as a fraction in lowest terms.
@@ -62,50 +62,50 @@ pub struct Exposed {
     /// How many posteriors exceed what their rules allow.
     pub total: u64,
     /// Some of them, the largest first.
-    pub first: Vec<Exposure>,
+    pub first: Vec<PosteriorFinding>,
 }
 
 /// A posterior that exceeds what a rule allows.
 #[derive(Clone, Debug)]
-pub struct Exposure {
+pub struct PosteriorFinding {
     /// The rule, by its index.
     pub rule: usize,
     /// What is known.
-    pub known: Vec<(Attr, Cell)>,
+    pub known: Vec<(Attr, CellText)>,
     /// What is told by it.
-    pub sensitive: Vec<(Attr, Cell)>,
+    pub sensitive: Vec<(Attr, CellText)>,
     /// How probable it is, in lowest terms.
     pub posterior: (u64, u64),
 }
 
 /// Values by attribute; `NONE` where nothing is known yet.
-type Person = Vec<u32>;
+type PersonValues = Vec<u32>;
 const NONE: u32 = u32::MAX;
 
 /// Rows of one bucket and one content.
-struct Kind {
+struct RowKind {
     bucket: u32,
     values: Vec<(usize, u32)>,
     left: u64,
 }
 
 /// A part, whose rows are given out to people.
-struct Slot {
+struct PartSlot {
     /// Whether it begins a table.
     first: bool,
-    kinds: Vec<Kind>,
+    kinds: Vec<RowKind>,
 }
 
 /// Per rule: of what is known, how often each sensitive value is seen, over all worlds and people.
-type Posteriors = Vec<BTreeMap<Vec<u32>, BTreeMap<Vec<u32>, u128>>>;
+type WorldCounts = Vec<BTreeMap<Vec<u32>, BTreeMap<Vec<u32>, u128>>>;
 
-struct Search<'a> {
-    slots: Vec<Slot>,
-    people: Vec<Person>,
+struct WorldSearch<'a> {
+    slots: Vec<PartSlot>,
+    people: Vec<PersonValues>,
     rows: usize,
     /// Per rule the attributes that are published.
     rules: Vec<Option<(Vec<usize>, Vec<usize>)>>,
-    posteriors: Posteriors,
+    posteriors: WorldCounts,
     steps: u64,
     overflowed: bool,
     control: &'a Control,
@@ -114,27 +114,27 @@ struct Search<'a> {
 /// Counts the worlds of the submitted tables, and holds what they tell of each person against the rules.
 ///
 /// # Errors
-/// [`Uncounted`].
-pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Exposed, Uncounted> {
+/// [`AttackError`].
+pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<PossibleWorldsReport, AttackError> {
     let tables = submission.tables;
     let parts = || tables.iter().flat_map(|table| &table.parts);
     if parts().any(|part| part.meaning != RowMeaning::Tuples || !part.cells.is_empty()) {
-        return Err(Uncounted::NotExact);
+        return Err(AttackError::NotExact);
     }
     let rows = parts().map(|part| part.rows).max().unwrap_or(0);
     if rows > MAX_ROWS {
-        return Err(Uncounted::TooMany { what: "rows", limit: MAX_ROWS as u64, found: rows as u64 });
+        return Err(AttackError::TooMany { what: "rows", limit: MAX_ROWS as u64, found: rows as u64 });
     }
     // each step of the search is a call inside of the one before
     let depth = (rows * parts().count()) as u64;
     if depth > MAX_DEPTH {
-        return Err(Uncounted::TooMany { what: "rows of all parts", limit: MAX_DEPTH, found: depth });
+        return Err(AttackError::TooMany { what: "rows of all parts", limit: MAX_DEPTH, found: depth });
     }
     if parts().any(|part| part.rows != rows) {
-        return Ok(Exposed::default());
+        return Ok(PossibleWorldsReport::default());
     }
-    let mut values: Vec<Values> = submission.names.iter().map(|_| Values::default()).collect();
-    let slots: Vec<Slot> = tables.iter().flat_map(|table| slots(table, &mut values)).collect();
+    let mut values: Vec<ValueIndex> = submission.names.iter().map(|_| ValueIndex::default()).collect();
+    let slots: Vec<PartSlot> = tables.iter().flat_map(|table| slots(table, &mut values)).collect();
     let published = tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     let list = |set: AttrSet| -> Vec<usize> { set.intersection(published).iter().map(Attr::index).collect() };
     let rules = submission.rules.iter().map(|rule| {
@@ -144,23 +144,23 @@ pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Exposed,
     let rules: Vec<_> = rules.collect();
     let posteriors = vec![BTreeMap::new(); rules.len()];
     let people = Vec::with_capacity(rows);
-    let mut search = Search { slots, people, rows, rules, posteriors, steps: 0, overflowed: false, control };
+    let mut search = WorldSearch { slots, people, rows, rules, posteriors, steps: 0, overflowed: false, control };
     search.place(0, &vec![NONE; submission.names.len()], 0, 1)?;
     if search.overflowed {
-        return Err(Uncounted::TooMany { what: "worlds", limit: u64::MAX, found: u64::MAX });
+        return Err(AttackError::TooMany { what: "worlds", limit: u64::MAX, found: u64::MAX });
     }
     Ok(judged(submission, &search, &values))
 }
 
 /// The values of an attribute, over all parts.
 #[derive(Default)]
-struct Values {
+struct ValueIndex {
     known: AHashMap<Option<Vec<u8>>, u32>,
-    cells: Vec<Cell>,
+    cells: Vec<CellText>,
 }
 
-impl Values {
-    fn code(&mut self, cell: Cell) -> u32 {
+impl ValueIndex {
+    fn code(&mut self, cell: CellText) -> u32 {
         let next = self.cells.len() as u32;
         let code = *self.known.entry(cell.value.clone()).or_insert(next);
         if code == next {
@@ -170,36 +170,36 @@ impl Values {
     }
 }
 
-fn slots(table: &GivenTable, values: &mut [Values]) -> Vec<Slot> {
+fn slots(table: &ExternalTable, values: &mut [ValueIndex]) -> Vec<PartSlot> {
     let mut labels: AHashMap<Option<Vec<u8>>, u32> = AHashMap::new();
     let mut slots = Vec::new();
     for (index, part) in table.parts.iter().enumerate() {
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<RowKind> = Vec::new();
         for row in 0..part.rows {
             let next = labels.len() as u32 + 1;
             let bucket = match &part.bucket {
                 None => 0,
                 Some(bucket) => *labels.entry(bucket.value(row).map(<[u8]>::to_vec)).or_insert(next),
             };
-            let cells = part.columns.iter().map(|(attr, column)| (attr.index(), GivenPart::cell(column, row)));
+            let cells = part.columns.iter().map(|(attr, column)| (attr.index(), ExternalPart::cell(column, row)));
             let cells: Vec<(usize, u32)> = cells.map(|(at, cell)| (at, values[at].code(cell))).collect();
             match kinds.iter_mut().find(|kind| kind.bucket == bucket && kind.values == cells) {
                 Some(kind) => kind.left += 1,
-                None => kinds.push(Kind { bucket, values: cells, left: 1 }),
+                None => kinds.push(RowKind { bucket, values: cells, left: 1 }),
             }
         }
-        slots.push(Slot { first: index == 0, kinds });
+        slots.push(PartSlot { first: index == 0, kinds });
     }
     slots
 }
 
-impl Search<'_> {
+impl WorldSearch<'_> {
     /// Gives the next person rows of the parts from `slot` on, in every way; `ways` counts how often what was given so far can
     /// be given.
-    fn place(&mut self, slot: usize, person: &Person, bucket: u32, ways: u128) -> Result<(), Uncounted> {
+    fn place(&mut self, slot: usize, person: &PersonValues, bucket: u32, ways: u128) -> Result<(), AttackError> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Err(Uncounted::TooMany { what: "steps", limit: MAX_STEPS, found: self.steps });
+            return Err(AttackError::TooMany { what: "steps", limit: MAX_STEPS, found: self.steps });
         }
         if self.steps.is_multiple_of(1 << 12) {
             self.control.check()?;
@@ -263,19 +263,27 @@ impl Search<'_> {
 }
 
 /// What is stated of what a rule protects, over the values that worlds have.
-fn stated(submission: &Submission<'_>, sensitive: &[usize], overall: &[(Vec<u32>, u128)], values: &[Values]) -> Stated {
-    let [attr] = *sensitive else { return Stated::default() };
+fn stated(
+    submission: &Submission<'_>,
+    sensitive: &[usize],
+    overall: &[(Vec<u32>, u128)],
+    values: &[ValueIndex],
+) -> DeclaredValues {
+    let [attr] = *sensitive else { return DeclaredValues::default() };
     let cells = overall.iter().filter_map(|(value, _)| values[attr].cells.get(*value.first()? as usize));
     let kind = cells.clone().map(|cell| cell.kind).next();
     submission.stated(Attr::from(attr), kind, cells.map(|cell| cell.value.as_deref()))
 }
 
-fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -> Exposed {
-    let mut exposed = Exposed { possible: search.posteriors.iter().any(|of| !of.is_empty()), ..Exposed::default() };
-    let mut all: Vec<Exposure> = Vec::new();
+fn judged(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &[ValueIndex]) -> PossibleWorldsReport {
+    let mut exposed = PossibleWorldsReport {
+        possible: search.posteriors.iter().any(|of| !of.is_empty()),
+        ..PossibleWorldsReport::default()
+    };
+    let mut all: Vec<PosteriorFinding> = Vec::new();
     for (index, (rule, posterior)) in submission.rules.iter().zip(&search.posteriors).enumerate() {
         let Some((known, sensitive)) = &search.rules[index] else { continue };
-        let cells = |attrs: &[usize], codes: &[u32]| -> Vec<(Attr, Cell)> {
+        let cells = |attrs: &[usize], codes: &[u32]| -> Vec<(Attr, CellText)> {
             let cell = |(&attr, &code): (&usize, &u32)| (Attr::from(attr), values[attr].cells[code as usize].clone());
             attrs.iter().zip(codes).map(cell).collect()
         };
@@ -325,7 +333,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
                         .filter_map(|(code, (value, _))| Some((code as u32, scaled(*seen.get(value)?, total))));
                     let counts: Vec<(u32, u64)> = counts.collect();
                     let prior: Vec<u64> = overall.iter().map(|(_, ways)| scaled(*ways, most)).collect();
-                    let shares = Shares::of(&counts, &prior, &stated);
+                    let shares = BucketShares::of(&counts, &prior, &stated);
                     if let Guarantee::Thresholds { stated, .. } = other {
                         let beyond: Vec<u32> = shares.beyond(stated);
                         let of = |code: &u32| overall.get(*code as usize).map(|(value, _)| (value, seen[value]));
@@ -336,7 +344,7 @@ fn judged(submission: &Submission<'_>, search: &Search<'_>, values: &[Values]) -
                 }
             }
             for (value, ways) in exceeding {
-                all.push(Exposure {
+                all.push(PosteriorFinding {
                     rule: index,
                     known: cells(known, q),
                     sensitive: cells(sensitive, value),

@@ -3,17 +3,17 @@
 use chrono::{DateTime, Utc};
 use clap::Args;
 
-use super::End;
-use super::keys::{Place, say};
+use super::CommandOutcome;
+use super::keys::{StoreLocation, say};
 use super::serve::{not_started, runtime};
 use crate::identity::DEFAULT_TENANT;
-use crate::service::books::Books;
+use crate::service::books::AdminOps;
 
 /// Whose log, and from when on.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Whose
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
@@ -22,9 +22,9 @@ pub struct Arguments {
     since: Option<DateTime<Utc>>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
-        let books = Books::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
+        let books = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
         let written = write(&books, arguments).await;
         books.close().await;
         written
@@ -32,17 +32,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
 }
 
 /// One object a line, newest first.
-async fn write(books: &Books, arguments: &Arguments) -> Result<End, End> {
+async fn write(books: &AdminOps, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     let mut cursor = None;
     loop {
         let page = books.audit_log(&arguments.tenant, arguments.since, cursor).await;
         let page = page.map_err(not_started)?;
         for entry in page.items {
-            say(&serde_json::to_string(&entry).map_err(|error| End::Internal(error.to_string()))?)?;
+            say(&serde_json::to_string(&entry).map_err(|error| CommandOutcome::Internal(error.to_string()))?)?;
         }
         cursor = page.next;
         if cursor.is_none() {
-            return Ok(End::Done);
+            return Ok(CommandOutcome::Done);
         }
     }
 }

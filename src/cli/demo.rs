@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{End, serve};
+use super::{CommandOutcome, serve};
 use crate::config::{Auth, Config};
 use crate::telemetry;
 
@@ -46,12 +46,12 @@ const EXAMPLES: [Example; 2] = [
     },
 ];
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     // examples do not go into a database that merely stands in the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;
     if config.auth != Auth::None {
-        return Err(End::Usage("the demo publishes for whoever asks: run it with --auth none".to_owned()));
+        return Err(CommandOutcome::Usage("the demo publishes for whoever asks: run it with --auth none".to_owned()));
     }
     config.path_prefix.clear();
     let config = &config;
@@ -69,11 +69,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
             told_to_stop.await;
         }
         service.shutdown().await;
-        Ok(End::Done)
+        Ok(CommandOutcome::Done)
     })
 }
 
-async fn show(client: &Client, example: &Example) -> Result<(), End> {
+async fn show(client: &Client, example: &Example) -> Result<(), CommandOutcome> {
     let upload = Request::builder()
         .method(Method::POST)
         .uri(format!("/v1/datasets?name={}", example.name))
@@ -90,7 +90,7 @@ async fn show(client: &Client, example: &Example) -> Result<(), End> {
         .header(header::CONTENT_TYPE, "application/json");
     let job = client.json(submit, Body::from(document.to_string())).await?;
     if job["status"] != "succeeded" {
-        return Err(End::Internal(format!("the job ended as {}: {}", job["status"], job["problem"])));
+        return Err(CommandOutcome::Internal(format!("the job ended as {}: {}", job["status"], job["problem"])));
     }
 
     let path = job["links"]["release"].as_str().unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ struct Client {
 }
 
 impl Client {
-    async fn bytes(&self, request: axum::http::request::Builder, body: Body) -> Result<Vec<u8>, End> {
+    async fn bytes(&self, request: axum::http::request::Builder, body: Body) -> Result<Vec<u8>, CommandOutcome> {
         let request = request.header(header::HOST, "localhost").body(body).map_err(unexpected)?;
         let response = self.router.clone().oneshot(request).await.map_err(unexpected)?;
         let status = response.status();
@@ -131,17 +131,17 @@ impl Client {
         if status.is_success() {
             Ok(bytes.to_vec())
         } else {
-            Err(End::Internal(format!("answered {status}: {}", String::from_utf8_lossy(&bytes))))
+            Err(CommandOutcome::Internal(format!("answered {status}: {}", String::from_utf8_lossy(&bytes))))
         }
     }
 
-    async fn json(&self, request: axum::http::request::Builder, body: Body) -> Result<Value, End> {
+    async fn json(&self, request: axum::http::request::Builder, body: Body) -> Result<Value, CommandOutcome> {
         serde_json::from_slice(&self.bytes(request, body).await?).map_err(unexpected)
     }
 }
 
-fn unexpected(error: impl std::fmt::Display) -> End {
-    End::Internal(error.to_string())
+fn unexpected(error: impl std::fmt::Display) -> CommandOutcome {
+    CommandOutcome::Internal(error.to_string())
 }
 
 fn text(value: &Value) -> &str {
@@ -152,6 +152,7 @@ fn count(value: &Value) -> usize {
     value.as_array().map_or(0, Vec::len)
 }
 
-fn say(line: &str) -> Result<(), End> {
-    writeln!(std::io::stdout().lock(), "{line}").map_err(|error| End::InputOutput(format!("standard output: {error}")))
+fn say(line: &str) -> Result<(), CommandOutcome> {
+    writeln!(std::io::stdout().lock(), "{line}")
+        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
 }

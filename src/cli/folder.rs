@@ -42,14 +42,14 @@ impl PublishedBytes for Folder {
     }
 }
 
-/// A folder in the making; removed when dropped before [`Draft::complete`].
-pub(super) struct Draft {
+/// A folder in the making; removed when dropped before [`FolderDraft::complete`].
+pub(super) struct FolderDraft {
     place: PathBuf,
     folder: Folder,
     current: Option<(String, File)>,
 }
 
-impl Draft {
+impl FolderDraft {
     /// Starts a folder that will stand at `place`, where nothing or an empty folder may stand.
     pub(super) fn begin(place: &Path) -> io::Result<Self> {
         if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) {
@@ -86,7 +86,7 @@ impl Draft {
     }
 }
 
-impl PartStore for Draft {
+impl PartStore for FolderDraft {
     fn put(&mut self, file: &str, _: u32, _: u64, _: u32, csv: &[u8]) -> io::Result<()> {
         if self.current.as_ref().is_none_or(|(name, _)| name != file) {
             self.finish_current()?;
@@ -99,13 +99,13 @@ impl PartStore for Draft {
     }
 }
 
-impl PublishedBytes for Draft {
+impl PublishedBytes for FolderDraft {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         self.folder.open(file)
     }
 }
 
-impl Drop for Draft {
+impl Drop for FolderDraft {
     fn drop(&mut self) {
         // after completion there is nothing left under the temporary name
         let _ = fs::remove_dir_all(&self.folder.path);

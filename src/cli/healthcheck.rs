@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use clap::Args;
 
-use super::End;
+use super::CommandOutcome;
 
 /// Whom to ask.
 #[derive(Args)]
@@ -20,8 +20,9 @@ pub struct Arguments {
     timeout: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
-    let usage = || End::Usage("--url must be http://HOST:PORT, and a path prefix if there is one".to_owned());
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
+    let usage =
+        || CommandOutcome::Usage("--url must be http://HOST:PORT, and a path prefix if there is one".to_owned());
     let uri: Uri = arguments.url.parse().map_err(|_| usage())?;
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(usage)?;
     if uri.scheme_str() != Some("http") || uri.query().is_some() {
@@ -31,9 +32,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
     let place = (host, authority.port_u16().unwrap_or(80));
     let path = format!("{}/readyz", uri.path().trim_end_matches('/'));
     let asked = ask(place, authority.as_str(), &path, Duration::from_secs(arguments.timeout));
-    match asked.map_err(|error| End::NotReady(format!("{authority} does not answer: {error}")))? {
-        200 => Ok(End::Done),
-        status => Err(End::NotReady(format!("{authority} is not ready: status {status}"))),
+    match asked.map_err(|error| CommandOutcome::NotReady(format!("{authority} does not answer: {error}")))? {
+        200 => Ok(CommandOutcome::Done),
+        status => Err(CommandOutcome::NotReady(format!("{authority} is not ready: status {status}"))),
     }
 }
 

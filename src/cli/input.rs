@@ -7,19 +7,19 @@ use std::path::Path;
 use ahash::AHashMap;
 use serde_json::Value;
 
-use super::End;
+use super::CommandOutcome;
 use crate::control::{Control, Phase};
 use crate::engine::with_strange;
 use crate::microdata::formats::compression::{decoder, sniff};
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{self, IngestError, InputFormat, Limits, TableReader};
+use crate::microdata::formats::{self, IngestError, IngestLimits, InputFormat, TableReader};
 use crate::microdata::{Chunk, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
-use crate::spec::{self, ColumnFacts, Origin, Schema, Specification};
+use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 
 /// A table and a specification that fits it.
-pub(super) struct Job {
+pub(super) struct InputJob {
     pub(super) specification: Specification,
     pub(super) table: Table,
     /// Why its rows are not those of persons as they are said to be.
@@ -27,24 +27,24 @@ pub(super) struct Job {
 }
 
 /// Reads a JSON document.
-pub(super) fn document(path: &Path) -> Result<Value, End> {
-    let bytes = std::fs::read(path).map_err(|error| End::io(path, &error))?;
-    spec::parse_json(&bytes).map_err(|problem| End::Refused(Box::new(problem)))
+pub(super) fn document(path: &Path) -> Result<Value, CommandOutcome> {
+    let bytes = std::fs::read(path).map_err(|error| CommandOutcome::io(path, &error))?;
+    spec::parse_json(&bytes).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))
 }
 
 /// Begins to read a table, in the format that is stated or that its beginning tells.
 pub(super) fn opened(
     path: &Path,
     format: Option<InputFormat>,
-    limits: &Limits,
+    limits: &IngestLimits,
     control: &Control,
-) -> Result<Box<dyn TableReader>, End> {
-    let file = File::open(path).map_err(|error| End::io(path, &error))?;
+) -> Result<Box<dyn TableReader>, CommandOutcome> {
+    let file = File::open(path).map_err(|error| CommandOutcome::io(path, &error))?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
-    control.begin(Phase::Load, size).map_err(|_| End::interrupted())?;
-    let counted = Counted { file, control: control.clone() };
-    let (encoding, sniffed) = sniff(counted).map_err(|error| End::io(path, &error))?;
-    let mut decoded = decoder(sniffed, encoding, limits).map_err(|error| End::io(path, &error))?;
+    control.begin(Phase::Load, size).map_err(|_| CommandOutcome::interrupted())?;
+    let counted = ProgressReader { file, control: control.clone() };
+    let (encoding, sniffed) = sniff(counted).map_err(|error| CommandOutcome::io(path, &error))?;
+    let mut decoded = decoder(sniffed, encoding, limits).map_err(|error| CommandOutcome::io(path, &error))?;
     let ingest = |error| unread(path, control, error);
     let mut beginning = Vec::new();
     decoded.by_ref().take(8).read_to_end(&mut beginning).map_err(|error| ingest(error.into()))?;
@@ -54,27 +54,33 @@ pub(super) fn opened(
 }
 
 /// How a command ends whose table cannot be read.
-fn unread(path: &Path, control: &Control, error: IngestError) -> End {
+fn unread(path: &Path, control: &Control, error: IngestError) -> CommandOutcome {
     match error {
-        IngestError::Io(_) if control.check().is_err() => End::interrupted(),
-        IngestError::Io(error) => End::io(path, &error),
-        IngestError::Spool(error) => End::io(&std::env::temp_dir(), &error),
-        other => End::Refused(Box::new(other.into())),
+        IngestError::Io(_) if control.check().is_err() => CommandOutcome::interrupted(),
+        IngestError::Io(error) => CommandOutcome::io(path, &error),
+        IngestError::Spool(error) => CommandOutcome::io(&std::env::temp_dir(), &error),
+        other => CommandOutcome::Refused(Box::new(other.into())),
     }
 }
 
 /// Reads the columns of a file that the document uses and checks the document against them.
-pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, control: &Control) -> Result<Job, End> {
-    let limits = Limits::default();
+pub(super) fn job(
+    path: &Path,
+    document: &Value,
+    unit: &Unit,
+    origin: DocumentSource,
+    control: &Control,
+) -> Result<InputJob, CommandOutcome> {
+    let limits = IngestLimits::default();
     let mut reader = opened(path, None, &limits, control)?;
     let ingest = |error| unread(path, control, error);
     let names = reader.names().to_vec();
 
-    let mut persons = Persons::of(unit, &names)?;
+    let mut persons = SubjectCounter::of(unit, &names)?;
 
     // what the document uses does not depend on what the columns hold: only these are built
     let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let schema = Schema { columns: &unseen, record_key: &[], unit };
+    let schema = DatasetSchema { columns: &unseen, record_key: &[], unit };
     let first = spec::read(document, &schema, origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut columns: Vec<(usize, Option<ColumnBuilder>)> =
@@ -90,7 +96,7 @@ pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, co
         }
     }
     if rows == 0 {
-        return Err(End::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
+        return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
     }
 
     let kinds = reader.kinds();
@@ -105,7 +111,7 @@ pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, co
             }
         }
     }
-    let schema = Schema { columns: &facts, record_key: &[], unit };
+    let schema = DatasetSchema { columns: &facts, record_key: &[], unit };
     let reading = spec::read(document, &schema, origin);
     let faults: Vec<Fault> = reading.faults;
     match reading.specification {
@@ -115,16 +121,16 @@ pub(super) fn job(path: &Path, document: &Value, unit: &Unit, origin: Origin, co
             let (table, strange) = crate::engine::on_terrain(&specification, table);
             let faults = [with_strange(faults, strange), crate::engine::check(&specification, &table)].concat();
             if faults.is_empty() {
-                return Ok(Job { specification, table, persons: persons.fault });
+                return Ok(InputJob { specification, table, persons: persons.fault });
             }
-            Err(End::Refused(Box::new(Problem::of_faults(faults))))
+            Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))
         }
-        _ => Err(End::Refused(Box::new(Problem::of_faults(faults)))),
+        _ => Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults)))),
     }
 }
 
 /// Counts the rows of each person, where a table has several.
-struct Persons<'a> {
+struct SubjectCounter<'a> {
     /// The column that tells them apart, its name, and how many rows each may have.
     by: Option<(usize, &'a str, u64)>,
     rows: AHashMap<Vec<u8>, u64>,
@@ -132,13 +138,16 @@ struct Persons<'a> {
     fault: Option<Problem>,
 }
 
-impl<'a> Persons<'a> {
-    fn of(unit: &'a Unit, names: &[String]) -> Result<Self, End> {
+impl<'a> SubjectCounter<'a> {
+    fn of(unit: &'a Unit, names: &[String]) -> Result<Self, CommandOutcome> {
         let by = match unit {
             Unit::Row => None,
             Unit::Subject { attribute, max_rows } => {
-                let unknown =
-                    || End::Usage(format!("the table has no column {attribute:?}, by which persons are told apart"));
+                let unknown = || {
+                    CommandOutcome::Usage(format!(
+                        "the table has no column {attribute:?}, by which persons are told apart"
+                    ))
+                };
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
                 Some((column, attribute.as_str(), *max_rows))
             }
@@ -168,12 +177,12 @@ impl<'a> Persons<'a> {
 }
 
 /// Counts the bytes read as progress.
-struct Counted {
+struct ProgressReader {
     file: File,
     control: Control,
 }
 
-impl Read for Counted {
+impl Read for ProgressReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.control.advance(read as u64).map_err(std::io::Error::other)?;

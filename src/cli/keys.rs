@@ -8,11 +8,11 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use uuid::Uuid;
 
-use super::End;
+use super::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};
-use crate::service::keys::{KeyRing, NewKey};
+use crate::service::keys::{ApiKeyAdmin, NewKey};
 
 /// What to do with keys.
 #[derive(Subcommand)]
@@ -27,7 +27,7 @@ pub enum Command {
 
 /// Which store. While a service has the embedded one open, no other process can.
 #[derive(Args)]
-pub(super) struct Place {
+pub(super) struct StoreLocation {
     /// The folder of the embedded store
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     pub(super) data: PathBuf,
@@ -39,7 +39,7 @@ pub(super) struct Place {
 #[derive(Args)]
 pub struct Create {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Whose data it opens: tenants see nothing of each other
     #[arg(long, default_value = DEFAULT_TENANT, value_parser = tenant)]
     tenant: String,
@@ -61,7 +61,7 @@ pub struct Create {
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Only this tenant's
     #[arg(long)]
     tenant: Option<String>,
@@ -71,7 +71,7 @@ pub struct List {
 #[derive(Args)]
 pub struct Revoke {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Its id
     id: Uuid,
 }
@@ -100,7 +100,7 @@ fn lifetime(text: &str) -> Result<Duration, String> {
     crate::spec::duration(text).ok_or_else(|| "must be an ISO 8601 duration such as P30D, at most P365D".to_owned())
 }
 
-pub(super) fn run(command: &Command) -> Result<End, End> {
+pub(super) fn run(command: &Command) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         match command {
             Command::Create(arguments) => create(arguments).await,
@@ -110,11 +110,11 @@ pub(super) fn run(command: &Command) -> Result<End, End> {
     })
 }
 
-async fn open(place: &Place) -> Result<KeyRing, End> {
-    KeyRing::open(&place.store, &place.data).await.map_err(not_started)
+async fn open(place: &StoreLocation) -> Result<ApiKeyAdmin, CommandOutcome> {
+    ApiKeyAdmin::open(&place.store, &place.data).await.map_err(not_started)
 }
 
-async fn create(arguments: &Create) -> Result<End, End> {
+async fn create(arguments: &Create) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let scopes = arguments.scopes.or(arguments.preset.map(Preset::scopes)).unwrap_or_default();
     let (tenant, name) = (arguments.tenant.clone(), arguments.name.clone());
@@ -124,17 +124,17 @@ async fn create(arguments: &Create) -> Result<End, End> {
     say(&token.reveal())?;
     // the token is out; without this line `keys list` tells the id
     let _ = writeln!(std::io::stderr().lock(), "key {} of tenant {}: the token is shown this once", key.id, key.tenant);
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
-async fn list(arguments: &List) -> Result<End, End> {
+async fn list(arguments: &List) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let (keys, now) = (ring.list(arguments.tenant.as_deref()).await, ring.now());
     ring.close().await;
     for key in keys.map_err(not_started)? {
         say(&line(&key, now))?;
     }
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn line(key: &ApiKey, now: DateTime<Utc>) -> String {
@@ -148,15 +148,16 @@ fn line(key: &ApiKey, now: DateTime<Utc>) -> String {
     format!("{id}\t{state}\t{tenant}\t{name}\t{scopes}\t{end}")
 }
 
-async fn revoke(arguments: &Revoke) -> Result<End, End> {
+async fn revoke(arguments: &Revoke) -> Result<CommandOutcome, CommandOutcome> {
     let ring = open(&arguments.place).await?;
     let (revoked, now) = (ring.revoke(arguments.id).await, ring.now());
     ring.close().await;
-    let key = revoked.map_err(not_started)?.ok_or_else(|| End::Usage("there is no such key".to_owned()))?;
+    let key = revoked.map_err(not_started)?.ok_or_else(|| CommandOutcome::Usage("there is no such key".to_owned()))?;
     say(&line(&key, now))?;
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
-pub(super) fn say(text: &str) -> Result<(), End> {
-    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| End::InputOutput(format!("standard output: {error}")))
+pub(super) fn say(text: &str) -> Result<(), CommandOutcome> {
+    writeln!(std::io::stdout().lock(), "{text}")
+        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::End;
+use super::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::service::ledger::{self, LedgerError};
@@ -23,7 +23,7 @@ pub enum Command {
 
 /// Which store. While a service has the embedded one open, no other process can.
 #[derive(Args)]
-struct Place {
+struct LedgerStoreLocation {
     /// The folder of the embedded store and of the master key
     #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
     data: PathBuf,
@@ -35,7 +35,7 @@ struct Place {
 #[derive(Args)]
 pub struct Export {
     #[command(flatten)]
-    place: Place,
+    place: LedgerStoreLocation,
     /// Only this tenant's
     #[arg(long)]
     tenant: Option<String>,
@@ -45,20 +45,20 @@ pub struct Export {
 #[derive(Args)]
 pub struct Import {
     #[command(flatten)]
-    place: Place,
+    place: LedgerStoreLocation,
     /// What `guardian ledger export` wrote
     file: PathBuf,
 }
 
-pub(super) fn run(command: Command) -> Result<End, End> {
+pub(super) fn run(command: Command) -> Result<CommandOutcome, CommandOutcome> {
     match command {
         Command::Export(Export { place, tenant }) => {
             let out = std::io::BufWriter::new(std::io::stdout().lock());
             runtime()?.block_on(ledger::export(&place.store, &place.data, tenant, out)).map_err(end)?;
-            Ok(End::Done)
+            Ok(CommandOutcome::Done)
         }
         Command::Import(Import { place, file }) => {
-            let opened = rereadable(&file).map_err(|error| End::io(&file, &error))?;
+            let opened = rereadable(&file).map_err(|error| CommandOutcome::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(
                 "entered {} releases with {} disclosures and {} rules, the people of {} datasets, and {} statements; {} known releases \
@@ -81,15 +81,17 @@ fn rereadable(file: &Path) -> io::Result<File> {
     Ok(kept)
 }
 
-fn end(error: LedgerError) -> End {
+fn end(error: LedgerError) -> CommandOutcome {
     match error {
         LedgerError::Start(error) => not_started(error),
-        other => End::InputOutput(other.to_string()),
+        other => CommandOutcome::InputOutput(other.to_string()),
     }
 }
 
-fn say(text: &str) -> Result<End, End> {
+fn say(text: &str) -> Result<CommandOutcome, CommandOutcome> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
+    written
+        .map(|()| CommandOutcome::Done)
+        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
 }

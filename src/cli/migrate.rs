@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::End;
+use super::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::StoreOptions;
 use crate::service;
@@ -20,12 +20,12 @@ pub struct Arguments {
     store: StoreOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
-        let service::Migrated { store, id, version } = migrated;
+        let service::MigratedStore { store, id, version } = migrated;
         writeln!(std::io::stdout().lock(), "{store}: schema version {version}, store id {id}")
-            .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
-        Ok(End::Done)
+            .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+        Ok(CommandOutcome::Done)
     })
 }

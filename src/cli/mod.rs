@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::config::{Config, WorkerOptions};
-use crate::engine::Stopped;
+use crate::engine::EngineError;
 use crate::problem::Problem;
 
 /// What to do.
@@ -70,7 +70,7 @@ pub enum Command {
 
 /// How a command ended.
 #[derive(Debug)]
-pub enum End {
+pub enum CommandOutcome {
     /// Done, or verified.
     Done,
     /// The release is not what it claims to be.
@@ -89,7 +89,7 @@ pub enum End {
 
 /// Runs a command and says on standard error why it did not succeed.
 #[must_use]
-pub fn run(command: Command) -> End {
+pub fn run(command: Command) -> CommandOutcome {
     // what a panic says may quote the data: neither the hook nor the message below repeats it
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
@@ -110,16 +110,20 @@ pub fn run(command: Command) -> End {
         Command::Problems => print(&crate::problem::page()),
         Command::Metrics => print(&crate::meter::page()),
     }));
-    let ended = ended.unwrap_or_else(|_panicked| Err(End::Internal("stopped unexpectedly; this is a bug".to_owned())));
+    let ended = ended
+        .unwrap_or_else(|_panicked| Err(CommandOutcome::Internal("stopped unexpectedly; this is a bug".to_owned())));
     let end = ended.unwrap_or_else(|end| end);
     let mut stderr = std::io::stderr().lock();
     // standard error that cannot be written leaves the exit code to speak
     let _ = match &end {
-        End::Done | End::NotVerified => Ok(()),
-        End::NotReady(message) | End::Usage(message) | End::InputOutput(message) | End::Internal(message) => {
+        CommandOutcome::Done | CommandOutcome::NotVerified => Ok(()),
+        CommandOutcome::NotReady(message)
+        | CommandOutcome::Usage(message)
+        | CommandOutcome::InputOutput(message)
+        | CommandOutcome::Internal(message) => {
             writeln!(stderr, "guardian: {message}")
         }
-        End::Refused(problem) => {
+        CommandOutcome::Refused(problem) => {
             let instance = format!("urn:uuid:{}", uuid::Uuid::now_v7());
             writeln!(stderr, "{:#}", problem.to_json(&instance))
         }
@@ -127,35 +131,37 @@ pub fn run(command: Command) -> End {
     end
 }
 
-fn openapi() -> Result<End, End> {
-    let document = crate::api::openapi_document().map_err(|error| End::Internal(error.to_string()))?;
+fn openapi() -> Result<CommandOutcome, CommandOutcome> {
+    let document = crate::api::openapi_document().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     print(&document)
 }
 
-fn print(text: &str) -> Result<End, End> {
+fn print(text: &str) -> Result<CommandOutcome, CommandOutcome> {
     let written = std::io::stdout().lock().write_all(text.as_bytes());
-    written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
+    written
+        .map(|()| CommandOutcome::Done)
+        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
 }
 
-impl From<End> for ExitCode {
-    fn from(end: End) -> Self {
+impl From<CommandOutcome> for ExitCode {
+    fn from(end: CommandOutcome) -> Self {
         Self::from(match end {
-            End::Done => 0,
-            End::NotVerified | End::NotReady(_) => 1,
-            End::Usage(_) => 2,
-            End::Refused(_) => 3,
-            End::InputOutput(_) => 4,
-            End::Internal(_) => 5,
+            CommandOutcome::Done => 0,
+            CommandOutcome::NotVerified | CommandOutcome::NotReady(_) => 1,
+            CommandOutcome::Usage(_) => 2,
+            CommandOutcome::Refused(_) => 3,
+            CommandOutcome::InputOutput(_) => 4,
+            CommandOutcome::Internal(_) => 5,
         })
     }
 }
 
-impl From<Stopped> for End {
-    fn from(stopped: Stopped) -> Self {
+impl From<EngineError> for CommandOutcome {
+    fn from(stopped: EngineError) -> Self {
         match stopped {
-            Stopped::Cancelled => Self::interrupted(),
-            Stopped::Refused(problem) => Self::Refused(Box::new(problem)),
-            Stopped::Failed { problem, cause } => match problem.kind {
+            EngineError::Cancelled => Self::interrupted(),
+            EngineError::Refused(problem) => Self::Refused(Box::new(problem)),
+            EngineError::Failed { problem, cause } => match problem.kind {
                 crate::problem::Kind::StorageFull => Self::InputOutput(cause),
                 _ => Self::Internal(format!("{}: {cause}", problem.detail)),
             },
@@ -163,7 +169,7 @@ impl From<Stopped> for End {
     }
 }
 
-impl End {
+impl CommandOutcome {
     fn interrupted() -> Self {
         Self::InputOutput("interrupted; nothing was left behind".to_owned())
     }

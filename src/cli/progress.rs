@@ -11,12 +11,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::control::Control;
 
 /// Shows a control's progress until dropped.
-pub(super) struct Shown {
+pub(super) struct ProgressBarGuard {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Shown {
+impl ProgressBarGuard {
     /// Begins to show, when standard error is a terminal.
     pub(super) fn begin(control: &Control) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
@@ -28,7 +28,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ProgressBarGuard {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::folder::Draft;
-use super::progress::Shown;
-use super::{End, input, interrupt};
+use super::folder::FolderDraft;
+use super::progress::ProgressBarGuard;
+use super::{CommandOutcome, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, Order};
-use crate::ledger::Earlier;
+use crate::engine::{self, ReleaseInput};
+use crate::ledger::EarlierDisclosures;
 use crate::publication::Unit;
-use crate::random::{ReleaseKey, Streams};
+use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{Provenance, public_report};
-use crate::spec::Origin;
+use crate::spec::DocumentSource;
 use crate::telemetry;
 
 /// What to publish and where to.
@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Uses this key (64 hexadecimal digits, or `identity`) in place of a new secret one. The release is then only as secret
     /// as the key
     #[arg(long, value_parser = reproduced)]
-    reproduce: Option<Key>,
+    reproduce: Option<KeyOption>,
     /// Writes here what the original says of the release, as the specification's `internal` asks for it. Not for readers: it must not
     /// stand in the folder of the release
     #[arg(long, value_name = "FILE")]
@@ -55,39 +55,39 @@ impl Arguments {
 }
 
 #[derive(Clone)]
-enum Key {
+enum KeyOption {
     Bytes([u8; 32]),
     Identity,
 }
 
-fn reproduced(text: &str) -> Result<Key, String> {
+fn reproduced(text: &str) -> Result<KeyOption, String> {
     if text == "identity" {
-        return Ok(Key::Identity);
+        return Ok(KeyOption::Identity);
     }
     let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
     let digits: Option<Vec<u8>> = text.as_bytes().iter().map(digit).collect();
     let bytes: Option<Vec<u8>> =
         digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |b, d| b << 4 | d)).collect());
     let key = bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok());
-    key.map(Key::Bytes).ok_or_else(|| "neither 64 hexadecimal digits nor `identity`".to_owned())
+    key.map(KeyOption::Bytes).ok_or_else(|| "neither 64 hexadecimal digits nor `identity`".to_owned())
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancels(&control);
-    let shown = Shown::begin(&control);
+    let shown = ProgressBarGuard::begin(&control);
     let document = input::document(&arguments.spec)?;
-    let mut draft = Draft::begin(&arguments.out).map_err(|error| End::io(&arguments.out, &error))?;
-    let origin = if arguments.reproduce.is_some() { Origin::Reproduction } else { Origin::CommandLine };
+    let mut draft = FolderDraft::begin(&arguments.out).map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
+    let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
     let job = input::job(&arguments.input, &document, &arguments.unit(), origin, &control)?;
     if let Some(problem) = job.persons {
-        return Err(End::Refused(Box::new(problem)));
+        return Err(CommandOutcome::Refused(Box::new(problem)));
     }
     let streams = match &arguments.reproduce {
-        None => Streams::Keyed(ReleaseKey::draw().map_err(|error| End::Internal(error.to_string()))?),
-        Some(Key::Bytes(bytes)) => Streams::Keyed(ReleaseKey::from_bytes(*bytes)),
-        Some(Key::Identity) => Streams::Identity,
+        None => RandomStreams::Keyed(ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?),
+        Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
+        Some(KeyOption::Identity) => RandomStreams::Identity,
     };
     let provenance = Provenance {
         id: None,
@@ -96,12 +96,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
         composition: "none",
         reproducible: arguments.reproduce.is_some(),
     };
-    let order = Order {
+    let order = ReleaseInput {
         specification: &job.specification,
         table: &job.table,
         streams: &streams,
         further: None,
-        earlier: &Earlier::default(),
+        earlier: &EarlierDisclosures::default(),
         provenance: &provenance,
     };
     let released = engine::release(&order, &mut draft, &control)?;
@@ -109,19 +109,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
 
     let report = public_report(&released.manifest);
     let specification = &job.specification.normalized;
-    let io = |error: std::io::Error| End::io(&arguments.out, &error);
+    let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
     draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
     draft.write("report.json", &pretty(&report)?).map_err(io)?;
     draft.write("specification.json", &pretty(specification)?).map_err(io)?;
     draft.complete().map_err(io)?;
     if let Some(path) = &arguments.internal_report {
-        std::fs::write(path, pretty(&released.internal)?).map_err(|error| End::io(path, &error))?;
+        std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;
     }
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, End> {
-    let mut json = serde_json::to_vec_pretty(value).map_err(|error| End::Internal(error.to_string()))?;
+fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandOutcome> {
+    let mut json = serde_json::to_vec_pretty(value).map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     json.push(b'\n');
     Ok(json)
 }

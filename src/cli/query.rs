@@ -7,10 +7,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::folder::Folder;
-use super::{End, input, interrupt};
+use super::{CommandOutcome, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{Asked, Stopped};
+use crate::engine::{EngineError, QuerySet};
 use crate::telemetry;
 
 /// What to count and in what.
@@ -23,18 +23,22 @@ pub struct Arguments {
     queries: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancels(&control);
     let folder = Folder::new(&arguments.directory);
-    let manifest = folder.manifest().map_err(End::InputOutput)?;
+    let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
     let document = input::document(&arguments.queries)?;
-    let asked = Asked::of(&manifest, &document).map_err(|problem| End::Refused(Box::new(problem)))?;
+    let asked = QuerySet::of(&manifest, &document).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))?;
     let answers = asked.answer(&folder, &control).map_err(|stopped| match stopped {
-        Stopped::Failed { cause, .. } => End::InputOutput(format!("{}: {cause}", arguments.directory.display())),
+        EngineError::Failed { cause, .. } => {
+            CommandOutcome::InputOutput(format!("{}: {cause}", arguments.directory.display()))
+        }
         other => other.into(),
     })?;
     let written = writeln!(std::io::stdout().lock(), "{:#}", json!({ "answers": answers }));
-    written.map(|()| End::Done).map_err(|error| End::InputOutput(format!("standard output: {error}")))
+    written
+        .map(|()| CommandOutcome::Done)
+        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
 }

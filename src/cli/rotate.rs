@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::End;
+use super::CommandOutcome;
 use super::serve::{not_started, runtime};
 use crate::config::{NewKeyOptions, StoreOptions};
 use crate::service;
@@ -22,18 +22,18 @@ pub struct Arguments {
     new: NewKeyOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         let rotated =
             service::rotate(&arguments.store, &arguments.data, &arguments.new).await.map_err(not_started)?;
-        let place = arguments.new.place().map_err(End::Usage)?;
+        let place = arguments.new.place().map_err(CommandOutcome::Usage)?;
         let said = format!(
             "the keys of {} datasets and {} jobs are wrapped under {place} now\nstart every process with it; the old key opens \
              nothing of this store any more, but still opens older backups",
             rotated.datasets, rotated.jobs
         );
         writeln!(std::io::stdout().lock(), "{said}")
-            .map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
-        Ok(End::Done)
+            .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+        Ok(CommandOutcome::Done)
     })
 }

@@ -5,12 +5,12 @@ use std::io::Write;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::End;
-use crate::config::{Config, LogFormat, WatchOptions};
+use super::CommandOutcome;
+use crate::config::{Config, LogFormat, ObservabilityOptions};
 use crate::service::{Service, StartError};
 use crate::telemetry::{self, Telemetry};
 
-pub(super) fn run(config: &Config) -> Result<End, End> {
+pub(super) fn run(config: &Config) -> Result<CommandOutcome, CommandOutcome> {
     let _telemetry = watched(config.log_format, &config.watch)?;
     telemetry::announce(config.log_format, config.effective());
     runtime()?.block_on(async {
@@ -41,34 +41,34 @@ store id {id}"
         }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
-        Ok(End::Done)
+        Ok(CommandOutcome::Done)
     })
 }
 
 /// Starts the log and the traces; to be kept until everything else has ended.
-pub(super) fn watched(format: LogFormat, watch: &WatchOptions) -> Result<Telemetry, End> {
-    let collector = watch.collector().map_err(End::Usage)?;
-    telemetry::start_with_traces(format, collector).map_err(End::InputOutput)
+pub(super) fn watched(format: LogFormat, watch: &ObservabilityOptions) -> Result<Telemetry, CommandOutcome> {
+    let collector = watch.collector().map_err(CommandOutcome::Usage)?;
+    telemetry::start_with_traces(format, collector).map_err(CommandOutcome::InputOutput)
 }
 
-pub(super) fn runtime() -> Result<Runtime, End> {
-    Runtime::new().map_err(|error| End::Internal(format!("no runtime: {error}")))
+pub(super) fn runtime() -> Result<Runtime, CommandOutcome> {
+    Runtime::new().map_err(|error| CommandOutcome::Internal(format!("no runtime: {error}")))
 }
 
-pub(super) async fn start(config: &Config) -> Result<Service, End> {
+pub(super) async fn start(config: &Config) -> Result<Service, CommandOutcome> {
     Service::start(config).await.map_err(not_started)
 }
 
-pub(super) fn not_started(error: StartError) -> End {
+pub(super) fn not_started(error: StartError) -> CommandOutcome {
     match error {
-        StartError::Config(message) => End::Usage(message),
-        other => End::InputOutput(other.to_string()),
+        StartError::Config(message) => CommandOutcome::Usage(message),
+        other => CommandOutcome::InputOutput(other.to_string()),
     }
 }
 
 /// Listens for an interrupt or a termination from now on; the future ends with the first.
-pub(super) fn told_to_stop() -> Result<impl Future<Output = ()>, End> {
-    let listen = |kind| signal(kind).map_err(|error| End::Internal(format!("no signals: {error}")));
+pub(super) fn told_to_stop() -> Result<impl Future<Output = ()>, CommandOutcome> {
+    let listen = |kind| signal(kind).map_err(|error| CommandOutcome::Internal(format!("no signals: {error}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     Ok(async move {
         tokio::select! {

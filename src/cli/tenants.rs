@@ -2,10 +2,10 @@
 
 use clap::{ArgAction, Args, Subcommand};
 
-use super::End;
-use super::keys::{Place, named, say};
+use super::CommandOutcome;
+use super::keys::{StoreLocation, named, say};
 use super::serve::{not_started, runtime};
-use crate::service::books::Books;
+use crate::service::books::AdminOps;
 
 /// What to do with tenants.
 #[derive(Subcommand)]
@@ -20,7 +20,7 @@ pub enum Command {
 #[derive(Args)]
 pub struct Set {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Which tenant
     #[arg(value_parser = named)]
     tenant: String,
@@ -33,10 +33,10 @@ pub struct Set {
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
 }
 
-pub(super) fn run(command: &Command) -> Result<End, End> {
+pub(super) fn run(command: &Command) -> Result<CommandOutcome, CommandOutcome> {
     runtime()?.block_on(async {
         match command {
             Command::Set(arguments) => set(arguments).await,
@@ -45,23 +45,23 @@ pub(super) fn run(command: &Command) -> Result<End, End> {
     })
 }
 
-async fn set(arguments: &Set) -> Result<End, End> {
+async fn set(arguments: &Set) -> Result<CommandOutcome, CommandOutcome> {
     let Set { place, tenant, approval_by_another } = arguments;
-    let books = Books::open(&place.store, &place.data).await.map_err(not_started)?;
+    let books = AdminOps::open(&place.store, &place.data).await.map_err(not_started)?;
     let set = books.set_approval_by_another(tenant, *approval_by_another).await;
     books.close().await;
     say(&line(tenant, set.map_err(not_started)?.approval_by_another))?;
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
-async fn list(arguments: &List) -> Result<End, End> {
-    let books = Books::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
+async fn list(arguments: &List) -> Result<CommandOutcome, CommandOutcome> {
+    let books = AdminOps::open(&arguments.place.store, &arguments.place.data).await.map_err(not_started)?;
     let tenants = books.tenants().await;
     books.close().await;
     for (tenant, settings) in tenants.map_err(not_started)? {
         say(&line(&tenant, settings.approval_by_another))?;
     }
-    Ok(End::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn line(tenant: &str, approval_by_another: bool) -> String {

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::folder::Folder;
-use super::progress::Shown;
-use super::{End, input, interrupt};
+use super::progress::ProgressBarGuard;
+use super::{CommandOutcome, input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, Claim};
+use crate::engine::{self, VerificationInput};
 use crate::publication::Unit;
 use crate::report::{AuditSummary, CheckResult};
-use crate::spec::Origin;
+use crate::spec::DocumentSource;
 use crate::telemetry;
 
 /// What to verify.
@@ -41,36 +41,36 @@ pub struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<End, End> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     match (&arguments.path, &arguments.request) {
         (_, Some(request)) => anything::request(request, arguments.json),
         (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments),
         (Some(path), None) if path.is_file() => {
             let detail = "to verify a table, say what it must keep: --rules \"age, zip -> disease\" --guarantee JSON";
-            Err(End::Usage(format!("{}: {detail}", path.display())))
+            Err(CommandOutcome::Usage(format!("{}: {detail}", path.display())))
         }
         (Some(directory), None) => release(directory, arguments),
-        (None, None) => Err(End::Usage("nothing to verify".to_owned())),
+        (None, None) => Err(CommandOutcome::Usage("nothing to verify".to_owned())),
     }
 }
 
-fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
+fn release(directory: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancels(&control);
-    let shown = Shown::begin(&control);
+    let shown = ProgressBarGuard::begin(&control);
     let folder = Folder::new(directory);
-    let manifest = folder.manifest().map_err(End::InputOutput)?;
+    let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
     // with the original at hand the rules are those of the specification, not those that the manifest lists
     let job = match &arguments.original {
         None => None,
         Some(path) => {
             let document = input::document(&directory.join("specification.json"))?;
-            Some(input::job(path, &document, &manifest.unit, Origin::Reproduction, &control)?)
+            Some(input::job(path, &document, &manifest.unit, DocumentSource::Reproduction, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
-    let claim = Claim {
+    let claim = VerificationInput {
         manifest: &manifest,
         names: job.as_ref().map_or(&listed, |job| &job.specification.published_names),
         rules: job.as_ref().map(|job| job.specification.method.rules()),
@@ -81,7 +81,9 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
         original: job.as_ref().map(|job| &job.table),
     };
     let mut summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {
-        engine::Stopped::Failed { cause, .. } => End::InputOutput(format!("{}: {cause}", directory.display())),
+        engine::EngineError::Failed { cause, .. } => {
+            CommandOutcome::InputOutput(format!("{}: {cause}", directory.display()))
+        }
         other => other.into(),
     })?;
     drop(shown);
@@ -94,8 +96,8 @@ fn release(directory: &Path, arguments: &Arguments) -> Result<End, End> {
             detail: job.persons.map(|problem| problem.detail),
         });
     }
-    say(&summary, arguments.json).map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
-    Ok(if summary.verified { End::Done } else { End::NotVerified })
+    say(&summary, arguments.json).map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+    Ok(if summary.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 
 fn say(summary: &AuditSummary, json: bool) -> std::io::Result<()> {

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use super::End;
+use super::CommandOutcome;
 use super::serve::{not_started, runtime, told_to_stop, watched};
 use crate::config::WorkerOptions;
 use crate::service::WorkerService;
 use crate::telemetry;
 
-pub(super) fn run(options: &WorkerOptions) -> Result<End, End> {
+pub(super) fn run(options: &WorkerOptions) -> Result<CommandOutcome, CommandOutcome> {
     let _telemetry = watched(options.log_format, &options.watch)?;
     telemetry::announce(options.log_format, options.effective());
     runtime()?.block_on(async {
@@ -24,6 +24,6 @@ pub(super) fn run(options: &WorkerOptions) -> Result<End, End> {
         }
         tracing::info!("stopping: running jobs get the grace period");
         service.shutdown().await;
-        Ok(End::Done)
+        Ok(CommandOutcome::Done)
     })
 }

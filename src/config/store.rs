@@ -28,7 +28,7 @@ pub struct StoreOptions {
     /// The key itself; for the environment alone, because others can see a command line
     #[arg(long, env = MASTER_KEY, hide = true, hide_env_values = true)]
     #[serde(skip)]
-    pub master_key_digits: Option<KeyDigits>,
+    pub master_key_digits: Option<MasterKeyHex>,
     /// Start on the store with this id alone, and not on another or an emptied one; `migrate` and `serve` say the id
     #[arg(long, env = "GUARDIAN_EXPECT_STORE", value_name = "ID")]
     pub expect_store: Option<Uuid>,
@@ -47,7 +47,7 @@ pub struct NewKeyOptions {
     pub new_master_key: Option<PathBuf>,
     /// The key itself; for the environment alone
     #[arg(long, env = NEW_MASTER_KEY, hide = true, hide_env_values = true)]
-    pub new_master_key_digits: Option<KeyDigits>,
+    pub new_master_key_digits: Option<MasterKeyHex>,
 }
 
 impl NewKeyOptions {
@@ -55,10 +55,10 @@ impl NewKeyOptions {
     ///
     /// # Errors
     /// A sentence for the operator, unless exactly one place is named.
-    pub fn place(&self) -> Result<KeyPlace<'_>, String> {
+    pub fn place(&self) -> Result<MasterKeyLocation<'_>, String> {
         match (&self.new_master_key, &self.new_master_key_digits) {
-            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
-            (None, Some(digits)) => Ok(KeyPlace::Digits { name: NEW_MASTER_KEY, digits }),
+            (Some(file), None) => Ok(MasterKeyLocation::File(file.clone())),
+            (None, Some(digits)) => Ok(MasterKeyLocation::Digits { name: NEW_MASTER_KEY, digits }),
             _ => Err(format!("name the new master key with either --new-master-key or {NEW_MASTER_KEY}")),
         }
     }
@@ -66,7 +66,7 @@ impl NewKeyOptions {
 
 /// Where a master key is.
 #[derive(Clone, Debug)]
-pub enum KeyPlace<'a> {
+pub enum MasterKeyLocation<'a> {
     /// In a file, made when there is none.
     File(PathBuf),
     /// In the environment.
@@ -74,11 +74,11 @@ pub enum KeyPlace<'a> {
         /// The variable.
         name: &'static str,
         /// What it holds.
-        digits: &'a KeyDigits,
+        digits: &'a MasterKeyHex,
     },
 }
 
-impl fmt::Display for KeyPlace<'_> {
+impl fmt::Display for MasterKeyLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -90,9 +90,9 @@ impl fmt::Display for KeyPlace<'_> {
 /// The digits of a key. Never shown, wiped when dropped; every text is taken here and judged later, because a parser of arguments
 /// repeats what it refuses.
 #[derive(Clone)]
-pub struct KeyDigits(Zeroizing<String>);
+pub struct MasterKeyHex(Zeroizing<String>);
 
-impl KeyDigits {
+impl MasterKeyHex {
     /// The digits.
     #[must_use]
     pub fn reveal(&self) -> &str {
@@ -100,13 +100,13 @@ impl KeyDigits {
     }
 }
 
-impl From<String> for KeyDigits {
+impl From<String> for MasterKeyHex {
     fn from(digits: String) -> Self {
         Self(Zeroizing::new(digits))
     }
 }
 
-impl fmt::Debug for KeyDigits {
+impl fmt::Debug for MasterKeyHex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyDigits(..)")
     }
@@ -139,11 +139,11 @@ impl StoreOptions {
     ///
     /// # Errors
     /// A sentence for the operator, when two places are named.
-    pub fn master_key(&self, data: &Path) -> Result<KeyPlace<'_>, String> {
+    pub fn master_key(&self, data: &Path) -> Result<MasterKeyLocation<'_>, String> {
         match (&self.master_key, &self.master_key_digits) {
-            (None, None) => Ok(KeyPlace::File(data.join("master.key"))),
-            (Some(file), None) => Ok(KeyPlace::File(file.clone())),
-            (None, Some(digits)) => Ok(KeyPlace::Digits { name: MASTER_KEY, digits }),
+            (None, None) => Ok(MasterKeyLocation::File(data.join("master.key"))),
+            (Some(file), None) => Ok(MasterKeyLocation::File(file.clone())),
+            (None, Some(digits)) => Ok(MasterKeyLocation::Digits { name: MASTER_KEY, digits }),
             (Some(_), Some(_)) => {
                 Err(format!("name the master key with either --master-key (GUARDIAN_MASTER_KEY_FILE) or {MASTER_KEY}"))
             }

@@ -94,10 +94,10 @@ fn what_may_hold_a_password_is_not_shown() {
 
 #[test]
 fn a_collector_is_named_plainly() {
-    let options = |own: Option<&str>, other: Option<&str>| WatchOptions {
+    let options = |own: Option<&str>, other: Option<&str>| ObservabilityOptions {
         otlp_endpoint: own.map(str::to_owned),
         otel_endpoint: other.map(str::to_owned),
-        ..WatchOptions::default()
+        ..ObservabilityOptions::default()
     };
     assert_eq!(options(None, None).collector(), Ok(None));
     assert_eq!(options(None, Some("http://c:4318")).collector(), Ok(Some("http://c:4318")));

@@ -4,19 +4,20 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::Stopped;
-use super::earlier::OnJoin;
-use super::membership::Membership;
+use super::EngineError;
+use super::earlier::JoinAttackResult;
+use super::membership::MembershipSummary;
 use super::verification::named;
-use crate::audit::{self, Submission, Telling, Uncounted};
+use crate::audit::{self, AttackError, ProxyFinding, Submission};
 use crate::control::Control;
 use crate::problem::{Fault, Kind, Problem};
-use crate::report::Ratio;
+use crate::report::ManifestRatio;
 use crate::spec::Attack;
 
 /// How an attack went.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Attacked {
+#[schema(as = Attacked)]
+pub struct AttackReport {
     /// Which one.
     pub attack: String,
     /// `parts` when it needs what is published alone, `original` when it needs the data.
@@ -24,15 +25,15 @@ pub struct Attacked {
     /// Whether it learned more than a rule allows.
     pub breach: bool,
     /// The largest posterior of a sensitive value; null when nothing was learned of any.
-    pub worst: Option<Ratio>,
+    pub worst: Option<ManifestRatio>,
     /// What was learned beyond the rules.
-    pub findings: Findings,
+    pub findings: AttackFindings,
     /// What `membership` found, table by table; of that attack alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub membership: Option<Vec<Membership>>,
+    pub membership: Option<Vec<MembershipSummary>>,
     /// What requirements come to on the joins that count; of `join` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub joins: Option<Vec<OnJoin>>,
+    pub joins: Option<Vec<JoinAttackResult>>,
 }
 
 /// What an attack needs that needs the data.
@@ -40,16 +41,18 @@ pub(super) const ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Findings {
+#[schema(as = Findings)]
+pub struct AttackFindings {
     /// How many there are.
     pub total: u64,
     /// At most ten, the most certain first.
-    pub first: Vec<Finding>,
+    pub first: Vec<AttackFinding>,
 }
 
 /// Something learned beyond a rule.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Finding {
+#[schema(as = Finding)]
+pub struct AttackFinding {
     /// The rule, by its pointer.
     pub rule: Option<String>,
     /// The table that tells it, where it is one.
@@ -67,20 +70,20 @@ pub struct Finding {
     #[schema(value_type = Object)]
     pub sensitive: Map<String, Value>,
     /// How certain that is; of an attack by an attribute, the mean over its targets of the probability given to the true value.
-    pub posterior: Ratio,
+    pub posterior: ManifestRatio,
 }
 
 /// Plays an attack; false when the tables contradict each other. `hash` says of each row of the original in which half of it the row
 /// is: for a release nobody can foretell it.
 ///
 /// # Errors
-/// [`Stopped::Cancelled`], or [`Stopped::Refused`] when it cannot be played on them.
+/// [`EngineError::Cancelled`], or [`EngineError::Refused`] when it cannot be played on them.
 pub(super) fn play(
     attack: Attack,
     submission: &Submission<'_>,
     hash: &dyn Fn(usize) -> u64,
     control: &Control,
-) -> Result<(Attacked, bool), Stopped> {
+) -> Result<(AttackReport, bool), EngineError> {
     match attack {
         Attack::ExactPosteriors => worlds(submission, control),
         Attack::Proxy => Ok((by_proxy(submission, hash, control)?, true)),
@@ -93,38 +96,46 @@ pub(super) fn play(
         | Attack::NegativeAssociation
         | Attack::Join => {
             let detail = format!("{} is played on releases", attack.word());
-            Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::GuaranteeUnsupported, detail)])))
+            Err(EngineError::Refused(Problem::of_faults(vec![Fault::new(
+                "/attacks",
+                Kind::GuaranteeUnsupported,
+                detail,
+            )])))
         }
     }
 }
 
 /// `proxy`: by the counts of half of the original.
-fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &Control) -> Result<Attacked, Stopped> {
+fn by_proxy(
+    submission: &Submission<'_>,
+    hash: &dyn Fn(usize) -> u64,
+    control: &Control,
+) -> Result<AttackReport, EngineError> {
     if submission.original.is_none() {
         let detail = "proxy learns from half of the original and is judged on the other half: send the original too";
-        return Err(Stopped::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
+        return Err(EngineError::Refused(Problem::of_faults(vec![Fault::new("/attacks", Kind::BadColumns, detail)])));
     }
     let mut told = audit::tell(submission, hash, control).map_err(|uncounted| match uncounted {
-        Uncounted::Cancelled => Stopped::Cancelled,
-        Uncounted::TooMany { what, limit, found } => {
+        AttackError::Cancelled => EngineError::Cancelled,
+        AttackError::TooMany { what, limit, found } => {
             let detail = format!("the attack would weigh too many {what}");
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact => {
+        AttackError::NotExact => {
             let detail = "proxy needs exact cells of what it learns from";
-            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+            EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
-        Uncounted::Circle => {
+        AttackError::Circle => {
             let detail =
                 "parts of a table share attributes in a circle: what they say together of a person is not known";
-            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+            EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     })?;
     // all have the same targets
     told.sort_by(|a, b| b.sum.total_cmp(&a.sum).then(a.rule.cmp(&b.rule)).then(a.attribute.cmp(&b.attribute)));
-    let ratio = |telling: &Telling| Ratio { count: telling.sum as u64, of: telling.targets };
+    let ratio = |telling: &ProxyFinding| ManifestRatio { count: telling.sum as u64, of: telling.targets };
     let breaches = || told.iter().filter(|telling| telling.breach);
-    let finding = |telling: &Telling| Finding {
+    let finding = |telling: &ProxyFinding| AttackFinding {
         rule: Some(submission.rules[telling.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
         table: Some(submission.tables[telling.table].name.clone()),
         attribute: Some(submission.names[telling.attribute.index()].clone()),
@@ -133,12 +144,15 @@ fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &
         sensitive: Map::new(),
         posterior: ratio(telling),
     };
-    Ok(Attacked {
+    Ok(AttackReport {
         attack: Attack::Proxy.word().to_owned(),
         uses: ORIGINAL.to_owned(),
         breach: breaches().next().is_some(),
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
-        findings: Findings { total: breaches().count() as u64, first: breaches().take(SHOWN).map(finding).collect() },
+        findings: AttackFindings {
+            total: breaches().count() as u64,
+            first: breaches().take(SHOWN).map(finding).collect(),
+        },
         membership: None,
         joins: None,
     })
@@ -148,21 +162,21 @@ fn by_proxy(submission: &Submission<'_>, hash: &dyn Fn(usize) -> u64, control: &
 pub(super) const SHOWN: usize = 10;
 
 /// `exact_posteriors`: by counting all worlds.
-fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, bool), Stopped> {
+fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackReport, bool), EngineError> {
     let exposed = audit::expose(submission, control).map_err(|uncounted| match uncounted {
-        Uncounted::Cancelled => Stopped::Cancelled,
-        Uncounted::TooMany { what, limit, found } => {
+        AttackError::Cancelled => EngineError::Cancelled,
+        AttackError::TooMany { what, limit, found } => {
             let detail =
                 format!("all worlds are counted one by one, which is for tables of a few rows: too many {what}");
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact | Uncounted::Circle => {
+        AttackError::NotExact | AttackError::Circle => {
             let detail = "exact_posteriors counts worlds of exact tuples; the tables hold other cells or rows";
-            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+            EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     })?;
-    let ratio = |(count, of): (u64, u64)| Ratio { count, of };
-    let first = exposed.first.iter().map(|exposure| Finding {
+    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
+    let first = exposed.first.iter().map(|exposure| AttackFinding {
         rule: Some(submission.rules[exposure.rule].pointer.clone()).filter(|pointer| !pointer.is_empty()),
         table: None,
         attribute: None,
@@ -171,12 +185,12 @@ fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(Attacked, b
         sensitive: named(submission.names, &exposure.sensitive),
         posterior: ratio(exposure.posterior),
     });
-    let attacked = Attacked {
+    let attacked = AttackReport {
         attack: Attack::ExactPosteriors.word().to_owned(),
         uses: "parts".to_owned(),
         breach: exposed.total > 0,
         worst: exposed.worst.map(ratio),
-        findings: Findings { total: exposed.total, first: first.collect() },
+        findings: AttackFindings { total: exposed.total, first: first.collect() },
         membership: None,
         joins: None,
     };

@@ -3,16 +3,16 @@
 
 use std::borrow::Cow;
 
-use super::Known;
+use super::KnownDependencies;
 use crate::control::{Cancelled, Control};
-use crate::ledger::Union;
+use crate::ledger::LedgerUnion;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::privacy::{self, Dependency};
 use crate::publish::Design;
-use crate::spec::{Correlated, MethodSpec, Specification};
+use crate::spec::{CorrelatedPolicy, MethodSpec, Specification};
 
 /// The columns of a job, and behind them those of the same rows that earlier releases have.
-pub(super) struct Wide<'a> {
+pub(super) struct ExtendedTable<'a> {
     table: Cow<'a, Table>,
     /// What each column is to the ledger.
     at: Vec<Attr>,
@@ -20,9 +20,14 @@ pub(super) struct Wide<'a> {
     own: usize,
 }
 
-impl<'a> Wide<'a> {
+impl<'a> ExtendedTable<'a> {
     /// `further` are the other columns, rows in the same order.
-    pub(super) fn of(specification: &Specification, table: &'a Table, further: Option<&Table>, union: &Union) -> Self {
+    pub(super) fn of(
+        specification: &Specification,
+        table: &'a Table,
+        further: Option<&Table>,
+        union: &LedgerUnion,
+    ) -> Self {
         let own = specification.names.len();
         let mut at: Vec<Attr> = (0..own).map(Attr::from).collect();
         let Some(further) = further else { return Self { table: Cow::Borrowed(table), at, own } };
@@ -43,7 +48,7 @@ impl<'a> Wide<'a> {
     pub(super) fn dependencies(
         &self,
         specification: &Specification,
-        known: &Known,
+        known: &KnownDependencies,
         control: &Control,
     ) -> Result<Vec<Dependency>, Cancelled> {
         if self.at.len() == self.own {
@@ -66,14 +71,13 @@ impl<'a> Wide<'a> {
     /// Tells the union which attributes that earlier releases protect, and that the design does, tell each other.
     pub(super) fn link(
         &self,
-        union: &mut Union,
+        union: &mut LedgerUnion,
         specification: &Specification,
         design: &Design,
         known: &[Dependency],
         control: &Control,
     ) -> Result<(), Cancelled> {
-        let separate =
-            matches!(&specification.method, MethodSpec::Versatile(spec) if spec.correlated == Correlated::Separate);
+        let separate = matches!(&specification.method, MethodSpec::Versatile(spec) if spec.correlated == CorrelatedPolicy::Separate);
         let protected = design
             .schemas()
             .iter()

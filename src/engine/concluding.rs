@@ -2,39 +2,39 @@
 
 use serde_json::{Map, Value};
 
-use super::Stopped;
-use super::attack::{Attacked, Finding, Findings};
-use super::verification::{Material, in_json};
-use crate::audit::{self, Cell, Conclusion, GivenDecomposition, Question, Uncounted};
+use super::EngineError;
+use super::attack::{AttackFinding, AttackFindings, AttackReport};
+use super::verification::{VerificationMaterial, in_json};
+use crate::audit::{self, AttackError, CellText, DecompositionView, InferenceQuestion, InferredValue};
 use crate::control::{Control, Phase};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Particulars, SubmittedRule};
-use crate::report::{Manifest, Ratio, publication_of};
+use crate::publication::{MethodDetails, SubmittedRule};
+use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::{Attack, AttackOptions};
 
 /// Plays `chain`, `exclusion`, `excludable` or `forced` on the parts of a release.
 ///
 /// # Errors
-/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played on it.
+/// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played on it.
 pub fn conclude(
-    material: &Material,
+    material: &VerificationMaterial,
     manifest: &Manifest,
     (attack, options): (Attack, AttackOptions),
     rules: &[SubmittedRule],
     control: &Control,
-) -> Result<Attacked, Stopped> {
+) -> Result<AttackReport, EngineError> {
     control.begin(Phase::Audit, 1)?;
     let word = attack.word();
     let not_played = || {
         let detail = format!("{word} is played on decomposed releases, of several sensitive attributes; this is none");
-        Stopped::Refused(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]))
+        EngineError::Refused(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]))
     };
     let question = match attack {
-        Attack::Chain => Question::Chain { fewest: options.lambda },
-        Attack::Exclusion => Question::Exclusion { fewest: options.lambda, excluded: options.excluded },
-        Attack::Excludable => Question::Excludable,
-        Attack::Forced => Question::Forced,
+        Attack::Chain => InferenceQuestion::Chain { fewest: options.lambda },
+        Attack::Exclusion => InferenceQuestion::Exclusion { fewest: options.lambda, excluded: options.excluded },
+        Attack::Excludable => InferenceQuestion::Excludable,
+        Attack::Forced => InferenceQuestion::Forced,
         Attack::ExactPosteriors
         | Attack::Proxy
         | Attack::Membership
@@ -42,35 +42,35 @@ pub fn conclude(
         | Attack::NegativeAssociation
         | Attack::Join => return Err(not_played()),
     };
-    let publication = publication_of(manifest, material.names()).map_err(Stopped::bug)?;
-    let Particulars::Decompose(said) = &publication.particulars else { return Err(not_played()) };
+    let publication = publication_of(manifest, material.names()).map_err(EngineError::bug)?;
+    let MethodDetails::Decompose(said) = &publication.particulars else { return Err(not_played()) };
     let [buckets, joint] = material.tables() else { return Err(not_played()) };
     let asked = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
     let others: Vec<(Attr, u64)> =
         said.l.iter().filter(|(attr, _)| **attr != said.primary).map(|(attr, l)| (*attr, *l)).collect();
-    let given = GivenDecomposition { buckets, joint, primary: said.primary, others: &others, asked, noisy: said.noisy };
+    let given = DecompositionView { buckets, joint, primary: said.primary, others: &others, asked, noisy: said.noisy };
     let found = audit::conclude(&given, question, control).map_err(|uncounted| match uncounted {
-        Uncounted::Cancelled => Stopped::Cancelled,
-        Uncounted::TooMany { what, limit, found } => {
+        AttackError::Cancelled => EngineError::Cancelled,
+        AttackError::TooMany { what, limit, found } => {
             let detail = format!("the attack would look at too many {what}");
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact | Uncounted::Circle => {
-            Stopped::bug("the parts of a decomposition are not what its manifest says")
+        AttackError::NotExact | AttackError::Circle => {
+            EngineError::bug("the parts of a decomposition are not what its manifest says")
         }
     })?;
     if !found.possible {
-        return Err(Stopped::bug("the tables of a decomposition contradict each other"));
+        return Err(EngineError::bug("the tables of a decomposition contradict each other"));
     }
     let names = material.names();
     let primary = &names[said.primary.index()];
-    let cells = |cells: &[Cell]| -> Value {
+    let cells = |cells: &[CellText]| -> Value {
         match cells {
             [one] => in_json(one),
             several => several.iter().map(in_json).collect(),
         }
     };
-    let finding = |told: &Conclusion| {
+    let finding = |told: &InferredValue| {
         let mut known = Map::new();
         if !told.known.is_empty() {
             let of: Value = match attack {
@@ -84,24 +84,24 @@ pub fn conclude(
         let of_attribute = AttrSet::one(told.attribute);
         let rule = rules.iter().find(|rule| rule.protects.attributes() == of_attribute);
         let (count, of) = told.posterior;
-        Finding {
+        AttackFinding {
             rule: rule.map(|rule| rule.pointer.clone()),
             table: Some(buckets.name.clone()),
             attribute: None,
             bucket: Some(told.bucket.into()),
             known,
             sensitive: Map::from_iter([(names[told.attribute.index()].clone(), cells(&told.values))]),
-            posterior: Ratio { count, of },
+            posterior: ManifestRatio { count, of },
         }
     };
-    let first: Vec<Finding> = found.first.iter().map(finding).collect();
-    Ok(Attacked {
+    let first: Vec<AttackFinding> = found.first.iter().map(finding).collect();
+    Ok(AttackReport {
         attack: word.to_owned(),
         uses: "parts".to_owned(),
         breach: found.total > 0,
         // what is ruled out is learned of nobody
         worst: first.first().map(|finding| finding.posterior).filter(|worst| worst.count > 0),
-        findings: Findings { total: found.total, first },
+        findings: AttackFindings { total: found.total, first },
         membership: None,
         joins: None,
     })

@@ -2,18 +2,18 @@
 
 use serde_json::Map;
 
-use super::Stopped;
-use super::attack::{Attacked, Finding, Findings};
+use super::EngineError;
+use super::attack::{AttackFinding, AttackFindings, AttackReport};
 use super::query::unread;
 use super::verification::rules_of;
 use crate::control::{Control, Phase};
 use crate::microdata::{Attr, AttrSet, AttributeType};
-use crate::model::{Cells, corrupted};
+use crate::model::{PublishedRows, corrupted};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, Standing, SubmittedRule,
+    Guarantee, Protected, Publication, PublishedBytes, PublishedTable, Ratio as Bound, SubmittedRule, TableProtection,
 };
-use crate::report::{Manifest, Ratio, publication_of};
+use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 
 /// So many findings are shown.
@@ -33,19 +33,19 @@ impl Corruption {
     ///
     /// # Errors
     /// The refusal of a release or a rule that it cannot be played on.
-    pub fn of(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, Stopped> {
+    pub fn of(manifest: &Manifest, known: usize, rule: Option<&str>) -> Result<Self, EngineError> {
         let attributes = manifest.attributes();
         let names: Vec<String> = attributes.iter().map(|(name, _)| name.clone()).collect();
-        let publication = publication_of(manifest, &names).map_err(Stopped::bug)?;
-        let refused = |faults: Vec<Fault>| Stopped::Refused(Problem::of_faults(faults));
+        let publication = publication_of(manifest, &names).map_err(EngineError::bug)?;
+        let refused = |faults: Vec<Fault>| EngineError::Refused(Problem::of_faults(faults));
         let rules = rules_of(manifest, rule, &names).map_err(refused)?;
         let mut asked: Vec<(usize, Attr, SubmittedRule, Bound)> = Vec::new();
         for rule in rules {
             let (Protected::Attribute(attr), Some(bound)) = (rule.protects, bound(rule.guarantee)) else { continue };
             let holds = |table: &PublishedTable| {
                 let seals = match &table.standing {
-                    Standing::Sealed(seals) => seals.as_slice(),
-                    Standing::Plain | Standing::Unsealed => &[],
+                    TableProtection::Sealed(seals) => seals.as_slice(),
+                    TableProtection::Plain | TableProtection::Unsealed => &[],
                 };
                 table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == Protected::Attribute(attr))
             };
@@ -77,21 +77,21 @@ impl Corruption {
     /// Plays it.
     ///
     /// # Errors
-    /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
-    pub fn play(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Attacked, Stopped> {
+    /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
+    pub fn play(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<AttackReport, EngineError> {
         control.begin(Phase::Audit, 1)?;
         let wanted = |table: usize| {
             let of = self.asked.iter().filter(|(at, ..)| *at == table);
             of.map(|(_, attr, ..)| AttrSet::one(*attr)).reduce(AttrSet::union)
         };
-        let cells = Cells::read(&self.publication, wanted, &self.kinds, parts, control).map_err(unread)?;
-        let (mut found, mut worst): (Vec<Finding>, Option<(u64, u64)>) = (Vec::new(), None);
+        let cells = PublishedRows::read(&self.publication, wanted, &self.kinds, parts, control).map_err(unread)?;
+        let (mut found, mut worst): (Vec<AttackFinding>, Option<(u64, u64)>) = (Vec::new(), None);
         let larger =
             |a: (u64, u64), b: (u64, u64)| u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1);
         let mut total = 0;
         for (table, attr, rule, bound) in &self.asked {
             let posteriors = corrupted(&cells, *table, *attr, self.known, control)?;
-            let posteriors = posteriors.ok_or_else(|| Stopped::bug("a protected attribute stands in no part"))?;
+            let posteriors = posteriors.ok_or_else(|| EngineError::bug("a protected attribute stands in no part"))?;
             for (posterior, label) in posteriors.into_iter().zip(1_u32..) {
                 let Some(posterior) = posterior else { continue };
                 if worst.is_none_or(|worst| larger(posterior, worst)) {
@@ -101,14 +101,14 @@ impl Corruption {
                     continue;
                 }
                 total += 1;
-                found.push(Finding {
+                found.push(AttackFinding {
                     rule: Some(rule.pointer.clone()),
                     table: Some(self.publication.tables[*table].name.0.clone()),
                     attribute: None,
                     bucket: Some(label.into()),
                     known: Map::new(),
                     sensitive: Map::new(),
-                    posterior: Ratio { count: posterior.0, of: posterior.1 },
+                    posterior: ManifestRatio { count: posterior.0, of: posterior.1 },
                 });
                 // the most certain of all, and no more are held than are looked at
                 if found.len() > 64 * SHOWN {
@@ -117,12 +117,12 @@ impl Corruption {
             }
         }
         first(&mut found);
-        Ok(Attacked {
+        Ok(AttackReport {
             attack: Attack::Corruption.word().to_owned(),
             uses: "parts".to_owned(),
             breach: total > 0,
-            worst: worst.map(|(count, of)| Ratio { count, of }),
-            findings: Findings { total, first: found },
+            worst: worst.map(|(count, of)| ManifestRatio { count, of }),
+            findings: AttackFindings { total, first: found },
             membership: None,
             joins: None,
         })
@@ -130,7 +130,7 @@ impl Corruption {
 }
 
 /// Keeps the most certain; of equal ones the first.
-fn first(found: &mut Vec<Finding>) {
+fn first(found: &mut Vec<AttackFinding>) {
     found.sort_by(|a, b| {
         let (a, b) = (a.posterior, b.posterior);
         (u128::from(b.count) * u128::from(a.of)).cmp(&(u128::from(a.count) * u128::from(b.of)))

@@ -3,35 +3,37 @@
 
 use serde_json::Map;
 
-use super::Stopped;
-use super::attack::{Attacked, Finding, Findings, ORIGINAL};
-use super::verification::{Material, in_json, named};
-use crate::audit::{self, Crossing, Submission, Uncounted};
+use super::EngineError;
+use super::attack::{AttackFinding, AttackFindings, AttackReport, ORIGINAL};
+use super::verification::{VerificationMaterial, in_json, named};
+use crate::audit::{self, AttackError, NegativeAssociationFinding, Submission};
 use crate::control::{Control, Phase};
 use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, Protected, PublishedTable, Standing, SubmittedRule};
-use crate::report::{Manifest, Ratio, publication_of};
+use crate::publication::{Guarantee, Protected, PublishedTable, SubmittedRule, TableProtection};
+use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 
 /// Plays the attack on every bucketized table, against the rules into what it protects. `material` is the release, with its
 /// counterfeits, beside its original.
 ///
 /// # Errors
-/// [`Stopped`]: cancelled, refused where no rule bounds values of a bucketized table or there are too many to look at, or failed where
+/// [`EngineError`]: cancelled, refused where no rule bounds values of a bucketized table or there are too many to look at, or failed where
 /// the parts are not made from the original.
 pub fn negative_association(
     manifest: &Manifest,
-    material: &Material,
+    material: &VerificationMaterial,
     rules: &[SubmittedRule],
     control: &Control,
-) -> Result<Attacked, Stopped> {
+) -> Result<AttackReport, EngineError> {
     control.begin(Phase::Audit, 1)?;
     let names = material.names();
-    let publication = publication_of(manifest, names).map_err(Stopped::bug)?;
+    let publication = publication_of(manifest, names).map_err(EngineError::bug)?;
     let protects = |table: &PublishedTable, protected: Protected| match &table.standing {
-        Standing::Sealed(seals) => table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == protected),
-        Standing::Plain | Standing::Unsealed => false,
+        TableProtection::Sealed(seals) => {
+            table.kind() == "bucketized" && seals.iter().any(|seal| seal.protects == protected)
+        }
+        TableProtection::Plain | TableProtection::Unsealed => false,
     };
     // cells that stand for several values show nobody's
     let exact = |table: usize| material.tables()[table].parts.iter().all(|part| part.cells.is_empty());
@@ -49,7 +51,7 @@ pub fn negative_association(
         let detail = "negative_association is played on bucketized tables of exact values, against rules that bound the \
                       share of each sensitive value";
         let fault = Fault::new("/attack", Kind::GuaranteeUnsupported, detail);
-        return Err(Stopped::Refused(Problem::of_faults(vec![fault])));
+        return Err(EngineError::Refused(Problem::of_faults(vec![fault])));
     }
     let thresholds = super::verify::all_thresholds_in(manifest, names);
     let submission = Submission {
@@ -63,18 +65,18 @@ pub fn negative_association(
         exact: AttrSet::EMPTY,
     };
     let crossed = audit::cross_out(&submission, &asked, control).map_err(|uncounted| match uncounted {
-        Uncounted::Cancelled => Stopped::Cancelled,
-        Uncounted::TooMany { what, limit, found } => {
+        AttackError::Cancelled => EngineError::Cancelled,
+        AttackError::TooMany { what, limit, found } => {
             let detail = format!("the attack would look at too many {what}");
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Uncounted::NotExact | Uncounted::Circle => Stopped::bug("a release is not made from its original"),
+        AttackError::NotExact | AttackError::Circle => EngineError::bug("a release is not made from its original"),
     })?;
-    let ratio = |(count, of): (u64, u64)| Ratio { count, of };
-    let finding = |crossing: &Crossing| {
+    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
+    let finding = |crossing: &NegativeAssociationFinding| {
         let rule = &rules[crossing.rule];
         let sensitive = rule.protects.attributes().iter().map(|attr| (attr, crossing.sensitive.clone()));
-        Finding {
+        AttackFinding {
             rule: Some(rule.pointer.clone()).filter(|pointer| !pointer.is_empty()),
             table: Some(submission.tables[crossing.table].name.clone()),
             attribute: None,
@@ -84,12 +86,12 @@ pub fn negative_association(
             posterior: ratio(crossing.posterior),
         }
     };
-    Ok(Attacked {
+    Ok(AttackReport {
         attack: Attack::NegativeAssociation.word().to_owned(),
         uses: ORIGINAL.to_owned(),
         breach: crossed.total > 0,
         worst: crossed.worst.map(ratio),
-        findings: Findings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },
+        findings: AttackFindings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },
         membership: None,
         joins: None,
     })

@@ -6,22 +6,22 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::attack::{Attacked, Finding, Findings, ORIGINAL};
-use super::entered::{Beheld, EnteredTable, entered_of};
+use super::attack::{AttackFinding, AttackFindings, AttackReport, ORIGINAL};
+use super::entered::{ExternalTableRows, JoinContext, entered_of};
 use super::verify::taxonomies_of;
-use super::{ReadFile, Stopped};
-use crate::audit::{Join, Joined, Shown, Unjoined};
+use super::{EngineError, ReadFile};
+use crate::audit::{JoinError, JoinMeasures, ObservedRelease, ReleaseJoin};
 use crate::control::Control;
-use crate::ledger::Union;
+use crate::ledger::LedgerUnion;
 use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::privacy::Dependency;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Beside, EarlierColumn, EarlierRelease, Particulars, Reference, Requirement, RowMeaning, RowsOf, Sequence, Standing,
-    XyMeasure, reference_text,
+    EarlierColumn, EarlierRelease, EarlierReleases, JoinAttribute, MethodDetails, RowCorrespondence, RowMeaning,
+    SequentialDetails, TableProtection, XyMeasure, XyRequirement, reference_text,
 };
-use crate::publish::Refusal;
-use crate::report::{Manifest, ManifestPart, Ratio, publication_of};
+use crate::publish::PlanRefusal;
+use crate::report::{Manifest, ManifestPart, ManifestRatio, publication_of};
 use crate::spec::Attack;
 
 /// The one part of a release of one table of tuples.
@@ -41,25 +41,25 @@ pub fn tuples_of(manifest: &Manifest) -> Result<&ManifestPart, Problem> {
 /// A release of one table of tuples whose part was read. `names` are those that its attributes, in their order, are joined by.
 ///
 /// # Errors
-/// [`Stopped::Refused`] with what cannot be joined, in words.
-pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Result<EarlierRelease, Stopped> {
-    let part = tuples_of(manifest).map_err(Stopped::Refused)?;
+/// [`EngineError::Refused`] with what cannot be joined, in words.
+pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Result<EarlierRelease, EngineError> {
+    let part = tuples_of(manifest).map_err(EngineError::Refused)?;
     let published = &manifest.tables[0].attributes;
     if published.len() != names.len() {
-        return Err(Stopped::bug("the attributes of a release are not those that the ledger has"));
+        return Err(EngineError::bug("the attributes of a release are not those that the ledger has"));
     }
     let name_of = |of: &String| published.iter().position(|name| name == of).map(|at| names[at].clone());
-    let publication = publication_of(manifest, published).map_err(Stopped::bug)?;
+    let publication = publication_of(manifest, published).map_err(EngineError::bug)?;
     let ReadFile { columns, rows } = file;
     let rows_of = publication.tables[0].parts[0].rows;
     if rows as u64 != part.rows || rows_of != RowMeaning::Tuples {
-        return Err(Stopped::bug("a part has not the rows that its manifest states"));
+        return Err(EngineError::bug("a part has not the rows that its manifest states"));
     }
     let sequence = match publication.particulars {
-        Particulars::Sequential(sequence) => Some(*sequence),
+        MethodDetails::Sequential(sequence) => Some(*sequence),
         _ => None,
     };
-    let alone = publication.tables[0].standing == Standing::Unsealed && sequence.is_none();
+    let alone = publication.tables[0].standing == TableProtection::Unsealed && sequence.is_none();
     let column = |(published, cells): (String, Column)| {
         let shape = part.shape(&published);
         Some(EarlierColumn {
@@ -72,18 +72,18 @@ pub fn earlier_of(manifest: &Manifest, names: &[String], file: ReadFile) -> Resu
         })
     };
     let columns = columns.into_iter().map(column).collect::<Option<_>>();
-    let trees = taxonomies_of(manifest, published).map_err(Stopped::bug)?;
+    let trees = taxonomies_of(manifest, published).map_err(EngineError::bug)?;
     let taxonomies: BTreeMap<_, _> =
         trees.into_iter().map(|stated| (names[stated.attribute.index()].clone(), stated.tree)).collect();
     Ok(EarlierRelease {
         release: manifest.id.map(|id| id.to_string()).unwrap_or_default(),
-        columns: columns.ok_or_else(|| Stopped::bug("a part has attributes that its table has not"))?,
+        columns: columns.ok_or_else(|| EngineError::bug("a part has attributes that its table has not"))?,
         rows,
         sequence,
         alone,
         taxonomies,
         entered: false,
-        rows_of: RowsOf::Content,
+        rows_of: RowCorrespondence::Content,
     })
 }
 
@@ -111,18 +111,20 @@ pub fn entered(manifest: &Manifest) -> Vec<String> {
 
 /// What a requirement comes to on a join: one of both.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct OnJoinMeasure {
+#[schema(as = OnJoinMeasure)]
+pub struct JoinAttackMeasure {
     /// The fewest values on y of any group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<u64>,
     /// The largest share of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub h: Option<Ratio>,
+    pub h: Option<ManifestRatio>,
 }
 
 /// What a requirement comes to on a join, by who made it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct OnJoin {
+#[schema(as = OnJoin)]
+pub struct JoinAttackResult {
     /// The requirement, by its pointer.
     pub requirement: String,
     /// The earlier release that promised it; null of the release's own.
@@ -130,7 +132,7 @@ pub struct OnJoin {
     /// The releases that were joined.
     pub releases: Vec<String>,
     /// What it comes to.
-    pub achieved: OnJoinMeasure,
+    pub achieved: JoinAttackMeasure,
     /// Whether that is what was asked for.
     pub holds: bool,
     /// A group that has it: its labels on x.
@@ -143,22 +145,22 @@ pub struct OnJoin {
 
 /// A sequential release, and behind it those that it was made against, in any order.
 #[derive(Default)]
-pub struct Joinable(Vec<EarlierRelease>);
+pub struct JoinableRelease(Vec<EarlierRelease>);
 
-impl Joinable {
+impl JoinableRelease {
     /// Adds a release whose part was read.
     ///
     /// # Errors
     /// As [`earlier_of`].
-    pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), Stopped> {
+    pub fn add(&mut self, manifest: &Manifest, file: ReadFile) -> Result<(), EngineError> {
         let published = manifest.tables.first().map_or(&[][..], |table| &table.attributes);
-        let publication = publication_of(manifest, published).map_err(Stopped::bug)?;
+        let publication = publication_of(manifest, published).map_err(EngineError::bug)?;
         let joined = match (self.0.first(), &publication.particulars) {
             (Some(new), _) => new.sequence.as_ref(),
-            (None, Particulars::Sequential(own)) => Some(&**own),
+            (None, MethodDetails::Sequential(own)) => Some(&**own),
             (None, _) => None,
         };
-        let Some(joined) = joined else { return Err(Stopped::bug("the release is not sequential")) };
+        let Some(joined) = joined else { return Err(EngineError::bug("the release is not sequential")) };
         let number = joined.against.iter().position(|id| manifest.id.is_some_and(|own| own.to_string() == *id));
         let number = number.map_or(0, |at| at + 1);
         let names: Vec<String> = published.iter().map(|name| joined.attribute(number, name).to_owned()).collect();
@@ -170,12 +172,12 @@ impl Joinable {
     ///
     /// # Errors
     /// As [`entered_of`].
-    pub fn add_entered(&mut self, table: EnteredTable) -> Result<(), Stopped> {
+    pub fn add_entered(&mut self, table: ExternalTableRows) -> Result<(), EngineError> {
         let of_new = self.0.first().into_iter().flat_map(|new| &new.columns);
         let kinds = of_new.map(|column| (column.name.clone(), column.kind)).collect();
-        let beheld = Beheld { kinds, ..Beheld::default() }.with(&self.0);
+        let beheld = JoinContext { kinds, ..JoinContext::default() }.with(&self.0);
         let release = entered_of(table, &beheld, "/attack");
-        let release = release.map_err(|faults| Stopped::Refused(Problem::of_faults(faults)))?;
+        let release = release.map_err(|faults| EngineError::Refused(Problem::of_faults(faults)))?;
         self.0.push(release);
         Ok(())
     }
@@ -183,24 +185,24 @@ impl Joinable {
     /// Joins them, and says of every requirement, or of the one at `rule`, what it comes to.
     ///
     /// # Errors
-    /// [`Stopped`]: `work-limit` where the join is too large.
-    pub fn attack(&self, rule: Option<&str>, control: &Control) -> Result<Attacked, Stopped> {
-        let Some((new, others)) = self.0.split_first() else { return Err(Stopped::bug("there is no release")) };
-        let Some(sequence) = &new.sequence else { return Err(Stopped::bug("the release is not sequential")) };
+    /// [`EngineError`]: `work-limit` where the join is too large.
+    pub fn attack(&self, rule: Option<&str>, control: &Control) -> Result<AttackReport, EngineError> {
+        let Some((new, others)) = self.0.split_first() else { return Err(EngineError::bug("there is no release")) };
+        let Some(sequence) = &new.sequence else { return Err(EngineError::bug("the release is not sequential")) };
         let own: Vec<&str> = of_rule(sequence, None).map(|(requirement, _)| requirement.pointer.as_str()).collect();
         if let Some(rule) = rule.filter(|rule| !own.contains(rule)) {
             let allowed = format!("the pointer of a requirement of the release: {}", own.join(", "));
             let fault = Fault::new("/rule", Kind::ParameterRange, format!("{rule} is none: expected {allowed}"));
-            return Err(Stopped::Refused(Problem::of_faults(vec![fault.with("allowed", allowed)])));
+            return Err(EngineError::Refused(Problem::of_faults(vec![fault.with("allowed", allowed)])));
         }
         let find = |id: &String| others.iter().find(|release| release.release == *id);
         let earlier: Option<Vec<&EarlierRelease>> = sequence.against.iter().map(find).collect();
-        let Some(earlier) = earlier else { return Err(Stopped::bug("an earlier release is not at hand")) };
-        let earlier: Vec<(&EarlierRelease, Shown)> =
-            earlier.into_iter().map(|release| (release, Shown::of(release))).collect();
-        let shown = Shown::of(new);
-        let join = Join::of(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
-        let (mut joins, mut breaches, mut worst) = (Vec::new(), Vec::new(), None::<Ratio>);
+        let Some(earlier) = earlier else { return Err(EngineError::bug("an earlier release is not at hand")) };
+        let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
+            earlier.into_iter().map(|release| (release, ObservedRelease::of(release))).collect();
+        let shown = ObservedRelease::of(new);
+        let join = ReleaseJoin::of(&shown, &new.taxonomies, &earlier, &sequence.exclusions);
+        let (mut joins, mut breaches, mut worst) = (Vec::new(), Vec::new(), None::<ManifestRatio>);
         for (requirement, on) in of_rule(sequence, rule) {
             for stated in on {
                 control.check()?;
@@ -215,7 +217,7 @@ impl Joinable {
                 let holds = found.is_allowed(&requirement.measure);
                 let said = on_join(sequence, requirement, &stated.releases, &found, holds);
                 if !holds {
-                    breaches.push(Finding {
+                    breaches.push(AttackFinding {
                         rule: Some(requirement.pointer.clone()),
                         table: None,
                         attribute: None,
@@ -230,12 +232,12 @@ impl Joinable {
         }
         let total = breaches.len() as u64;
         breaches.truncate(super::attack::SHOWN);
-        Ok(Attacked {
+        Ok(AttackReport {
             attack: Attack::Join.word().to_owned(),
             uses: if sequence.entered.is_empty() { "parts" } else { ORIGINAL }.to_owned(),
             breach: total > 0,
             worst,
-            findings: Findings { total, first: breaches },
+            findings: AttackFindings { total, first: breaches },
             membership: None,
             joins: Some(joins),
         })
@@ -243,7 +245,7 @@ impl Joinable {
 }
 
 /// A release of a join: its attributes, and those of them that it has as they are.
-struct Member {
+struct JoinMember {
     all: AttrSet,
     exact: AttrSet,
 }
@@ -256,19 +258,22 @@ struct Member {
 pub(super) fn joined_by_names(
     generalized: AttrSet,
     own: AttrSet,
-    joined: &Beside,
-    union: &Union,
+    joined: &EarlierReleases,
+    union: &LedgerUnion,
     known: &[Dependency],
-) -> Result<(), Refusal> {
+) -> Result<(), PlanRefusal> {
     let named = |columns: &mut dyn Iterator<Item = &EarlierColumn>| -> AttrSet {
         columns.filter_map(|column| union.attribute(&column.name)).collect()
     };
     let earlier = joined.releases.iter().map(|release| {
         let is_exact = |column: &&EarlierColumn| column.shape == CellShape::Exact && !column.nodes;
-        Member { all: named(&mut release.columns.iter()), exact: named(&mut release.columns.iter().filter(is_exact)) }
+        JoinMember {
+            all: named(&mut release.columns.iter()),
+            exact: named(&mut release.columns.iter().filter(is_exact)),
+        }
     });
-    let members: Vec<Member> =
-        std::iter::once(Member { all: own, exact: own.minus(generalized) }).chain(earlier).collect();
+    let members: Vec<JoinMember> =
+        std::iter::once(JoinMember { all: own, exact: own.minus(generalized) }).chain(earlier).collect();
     let Some((at, found)) = linking(&members, known) else { return Ok(()) };
     let name = |attr: Attr| union.names()[attr.index()].as_str();
     let determinant: Vec<&str> = found.determinant.iter().map(name).collect();
@@ -278,13 +283,13 @@ pub(super) fn joined_by_names(
          publish both as they are where one of them is published, or neither"
     );
     let pointer = format!("/method/against/{}", at - 1);
-    Err(Refusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]))
+    Err(PlanRefusal(vec![Fault::new(pointer, Kind::BadColumns, detail).with("attribute", dependent)]))
 }
 
 /// A dependency by which the rows of releases tell of each other what names do not, and the later one of two that it joins. Attributes
 /// that dependencies tie to each other, whichever way, are one group. Of two releases that have attributes of a group, one has those
 /// of the other as they are: then its rows are possible, and labels that agree with them are, too.
-fn linking(members: &[Member], known: &[Dependency]) -> Option<(usize, Dependency)> {
+fn linking(members: &[JoinMember], known: &[Dependency]) -> Option<(usize, Dependency)> {
     let seen = members.iter().fold(AttrSet::EMPTY, |all, member| all.union(member.all));
     let mut kept = known.to_vec();
     loop {
@@ -302,7 +307,7 @@ fn linking(members: &[Member], known: &[Dependency]) -> Option<(usize, Dependenc
     }
     kept.iter().find_map(|dependency| {
         let group = tied(all_of(dependency), &kept);
-        let apart = |one: &Member, other: &Member| {
+        let apart = |one: &JoinMember, other: &JoinMember| {
             let (own, others) = (one.all.intersection(group), other.all.intersection(group));
             !own.is_empty() && !others.is_empty() && !own.is_subset(other.exact) && !others.is_subset(one.exact)
         };
@@ -323,10 +328,10 @@ fn tied(attributes: AttrSet, dependencies: &[Dependency]) -> AttrSet {
     if wider == attributes { attributes } else { tied(wider, dependencies) }
 }
 
-type Stated = (Requirement, Vec<crate::publication::OnJoin>);
+type StatedResult = (XyRequirement, Vec<crate::publication::JoinResult>);
 
 /// The requirements of a release, or its own one at a pointer.
-fn of_rule<'a>(sequence: &'a Sequence, rule: Option<&'a str>) -> impl Iterator<Item = &'a Stated> {
+fn of_rule<'a>(sequence: &'a SequentialDetails, rule: Option<&'a str>) -> impl Iterator<Item = &'a StatedResult> {
     sequence
         .requirements
         .iter()
@@ -334,11 +339,11 @@ fn of_rule<'a>(sequence: &'a Sequence, rule: Option<&'a str>) -> impl Iterator<I
 }
 
 /// How likely the worst group makes one of its values: of k of them, one in k.
-fn posterior(measure: &XyMeasure, found: &Joined) -> Ratio {
+fn posterior(measure: &XyMeasure, found: &JoinMeasures) -> ManifestRatio {
     let (count, of) = lowest(found.achieved);
     match measure {
-        XyMeasure::Anonymity { .. } => Ratio { count: of, of: count },
-        XyMeasure::Linkability { .. } => Ratio { count, of },
+        XyMeasure::Anonymity { .. } => ManifestRatio { count: of, of: count },
+        XyMeasure::Linkability { .. } => ManifestRatio { count, of },
     }
 }
 
@@ -352,24 +357,30 @@ fn lowest((count, of): (u128, u128)) -> (u64, u64) {
     (word(count), word(of))
 }
 
-fn on_join(sequence: &Sequence, requirement: &Requirement, releases: &[usize], found: &Joined, holds: bool) -> OnJoin {
+fn on_join(
+    sequence: &SequentialDetails,
+    requirement: &XyRequirement,
+    releases: &[usize],
+    found: &JoinMeasures,
+    holds: bool,
+) -> JoinAttackResult {
     let id = |release: usize| match release.checked_sub(1) {
         None => "new".to_owned(),
         Some(earlier) => sequence.against[earlier].clone(),
     };
-    let named = |labels: &[(Reference, Option<Vec<u8>>)]| -> Map<String, Value> {
+    let named = |labels: &[(JoinAttribute, Option<Vec<u8>>)]| -> Map<String, Value> {
         let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
-        let name = |of: &Reference| reference_text(&sequence.against, of.release, &of.attribute);
+        let name = |of: &JoinAttribute| reference_text(&sequence.against, of.release, &of.attribute);
         labels.iter().map(|(of, label)| (name(of), json!(text(label)))).collect()
     };
     let (count, of) = lowest(found.achieved);
-    OnJoin {
+    JoinAttackResult {
         requirement: requirement.pointer.clone(),
         promised_by: (requirement.of > 0).then(|| id(requirement.of)),
         releases: releases.iter().map(|release| id(*release)).collect(),
         achieved: match requirement.measure {
-            XyMeasure::Anonymity { .. } => OnJoinMeasure { k: Some(count), h: None },
-            XyMeasure::Linkability { .. } => OnJoinMeasure { k: None, h: Some(Ratio { count, of }) },
+            XyMeasure::Anonymity { .. } => JoinAttackMeasure { k: Some(count), h: None },
+            XyMeasure::Linkability { .. } => JoinAttackMeasure { k: None, h: Some(ManifestRatio { count, of }) },
         },
         holds,
         group: named(&found.known),
@@ -377,14 +388,16 @@ fn on_join(sequence: &Sequence, requirement: &Requirement, releases: &[usize], f
     }
 }
 
-fn unjoined(why: Unjoined) -> Stopped {
+fn unjoined(why: JoinError) -> EngineError {
     match why {
-        Unjoined::Cancelled(cancelled) => cancelled.into(),
-        Unjoined::TooMany => {
+        JoinError::Cancelled(cancelled) => cancelled.into(),
+        JoinError::TooMany => {
             let detail = "the attack would count too many tuples of rows that differ in what is asked";
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", Join::MOST_STEPS))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", ReleaseJoin::MOST_STEPS))
         }
-        Unjoined::Unknown | Unjoined::Empty => Stopped::bug("a release says of its join what its parts do not have"),
+        JoinError::Unknown | JoinError::Empty => {
+            EngineError::bug("a release says of its join what its parts do not have")
+        }
     }
 }
 
@@ -434,13 +447,13 @@ mod tests {
             let grains: Vec<[Option<u32>; ATTRIBUTES]> = (0..releases)
                 .map(|_| std::array::from_fn(|_| random.random_bool(0.6).then(|| random.random_range(0..4_u32) % 3)))
                 .collect();
-            let members: Vec<Member> = grains
+            let members: Vec<JoinMember> = grains
                 .iter()
                 .map(|grains| {
                     let with = |keep: &dyn Fn(u32) -> bool| -> AttrSet {
                         (0..ATTRIBUTES).filter(|&at| grains[at].is_some_and(keep)).map(Attr::from).collect()
                     };
-                    Member { all: with(&|_| true), exact: with(&|grain| grain == 0) }
+                    JoinMember { all: with(&|_| true), exact: with(&|grain| grain == 0) }
                 })
                 .collect();
             let is_let_through = linking(&members, &known).is_none();

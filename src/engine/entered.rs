@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::microdata::{AttributeType, CellShape, Column, SUPPRESSED, Span, Table, Taxonomy, parse_set};
+use crate::microdata::{AttributeType, CellInterval, CellShape, Column, SUPPRESSED, Table, Taxonomy, parse_set};
 use crate::problem::{Fault, Kind};
-use crate::publication::{EarlierColumn, EarlierRelease, RowsOf};
+use crate::publication::{EarlierColumn, EarlierRelease, RowCorrespondence};
 
 /// A table that was entered, and its rows.
-pub struct EnteredTable {
+pub struct ExternalTableRows {
     /// The id of its disclosure.
     pub id: String,
     /// Its rows, under the names of its attributes.
@@ -17,12 +17,12 @@ pub struct EnteredTable {
     /// The labels of each attribute that it publishes generalized; `None` is the missing value.
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
     /// Whose rows it has.
-    pub rows_of: RowsOf,
+    pub rows_of: RowCorrespondence,
 }
 
 /// What the other releases of a join say of attributes.
 #[derive(Default)]
-pub struct Beheld {
+pub struct JoinContext {
     /// The type of each attribute of the new one.
     pub kinds: BTreeMap<String, AttributeType>,
     /// Taxonomies, those of the new one before others.
@@ -31,7 +31,7 @@ pub struct Beheld {
     pub shared: BTreeSet<String>,
 }
 
-impl Beheld {
+impl JoinContext {
     /// The same with the taxonomies of further releases, for attributes that have none.
     #[must_use]
     pub fn with(mut self, releases: &[EarlierRelease]) -> Self {
@@ -43,7 +43,7 @@ impl Beheld {
 }
 
 /// How the cells of a column are understood.
-struct Understood {
+struct CellReading {
     shape: CellShape,
     kind: AttributeType,
     tree: Option<Arc<Taxonomy>>,
@@ -54,8 +54,12 @@ struct Understood {
 ///
 /// # Errors
 /// What cannot be placed, as `bad-columns` at `pointer`.
-pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Result<EarlierRelease, Vec<Fault>> {
-    let EnteredTable { id, table, cuts, rows_of } = entered;
+pub fn entered_of(
+    entered: ExternalTableRows,
+    beheld: &JoinContext,
+    pointer: &str,
+) -> Result<EarlierRelease, Vec<Fault>> {
+    let ExternalTableRows { id, table, cuts, rows_of } = entered;
     let (mut columns, mut taxonomies, mut faults) = (Vec::new(), BTreeMap::new(), Vec::new());
     for attr in table.attributes().iter() {
         let (name, cells) = (table.name(attr).to_owned(), table.column(attr).clone());
@@ -64,7 +68,7 @@ pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Resu
             Some(cut) => generalized(&cells, cut, &name, beheld),
         };
         match understood {
-            Ok(Understood { shape, kind, tree }) => {
+            Ok(CellReading { shape, kind, tree }) => {
                 taxonomies.extend(tree.map(|tree| (name.clone(), tree)));
                 let (published, nodes) = (name.clone(), shape == CellShape::Node);
                 columns.push(EarlierColumn { nodes, name, published, shape, kind, cells });
@@ -92,17 +96,22 @@ pub fn entered_of(entered: EnteredTable, beheld: &Beheld, pointer: &str) -> Resu
     })
 }
 
-fn exact(cells: &Column, tree: Option<&Arc<Taxonomy>>) -> Result<Understood, String> {
+fn exact(cells: &Column, tree: Option<&Arc<Taxonomy>>) -> Result<CellReading, String> {
     match tree.map(|tree| tree.bind(&cells.domain)) {
         Some(Err(holes)) => Err(format!(
             "has {} values that are no leaves of its taxonomy: where they are nodes, enter the table with its cut",
             holes.missing
         )),
-        _ => Ok(Understood { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None }),
+        _ => Ok(CellReading { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None }),
     }
 }
 
-fn generalized(cells: &Column, cut: &[Option<String>], name: &str, beheld: &Beheld) -> Result<Understood, String> {
+fn generalized(
+    cells: &Column,
+    cut: &[Option<String>],
+    name: &str,
+    beheld: &JoinContext,
+) -> Result<CellReading, String> {
     let (tree, kind) = (beheld.trees.get(name), beheld.kinds.get(name).copied());
     let labels: BTreeSet<Option<&[u8]>> = cut.iter().map(|label| label.as_ref().map(String::as_bytes)).collect();
     let strange = cells.domain.iter().filter(|cell| !labels.contains(cell)).count();
@@ -113,23 +122,24 @@ fn generalized(cells: &Column, cut: &[Option<String>], name: &str, beheld: &Behe
         let nodes: BTreeSet<Option<&[u8]>> =
             (0..tree.len() as u32).map(|node| tree.label(node).map(str::as_bytes)).collect();
         return match labels.iter().filter(|label| !nodes.contains(*label)).count() {
-            0 => Ok(Understood { shape: CellShape::Node, kind: cells.domain.kind(), tree: Some(Arc::clone(tree)) }),
+            0 => Ok(CellReading { shape: CellShape::Node, kind: cells.domain.kind(), tree: Some(Arc::clone(tree)) }),
             strange => {
                 Err(format!("has a cut with {strange} labels that are no nodes of the taxonomy of the other releases"))
             }
         };
     }
-    let spans: Option<Vec<Span<'_>>> = labels.iter().flatten().map(|label| Span::parse(label)).collect();
+    let spans: Option<Vec<CellInterval<'_>>> =
+        labels.iter().flatten().map(|label| CellInterval::parse(label)).collect();
     match spans.filter(|spans| !spans.is_empty()) {
         None if labels.iter().all(|label| label.is_some_and(|label| parse_set(label).is_some())) => {
-            Ok(Understood { shape: CellShape::Set, kind: kind.unwrap_or(AttributeType::Text), tree: None })
+            Ok(CellReading { shape: CellShape::Set, kind: kind.unwrap_or(AttributeType::Text), tree: None })
         }
         None if labels.iter().all(|label| *label == Some(SUPPRESSED.as_bytes())) => {
-            Ok(Understood { shape: CellShape::Suppressed, kind: AttributeType::Text, tree: None })
+            Ok(CellReading { shape: CellShape::Suppressed, kind: AttributeType::Text, tree: None })
         }
         // nothing is held against them but each other
         None if !beheld.shared.contains(name) => {
-            Ok(Understood { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None })
+            Ok(CellReading { shape: CellShape::Exact, kind: cells.domain.kind(), tree: None })
         }
         None => Err("has a cut with labels that are neither intervals nor sets, and no other release has a taxonomy \
                      of which they are nodes"
@@ -138,9 +148,9 @@ fn generalized(cells: &Column, cut: &[Option<String>], name: &str, beheld: &Behe
             let ends = || spans.iter().flat_map(|span| span.from.iter().chain([&span.to]));
             let admits = |kind: &AttributeType| ends().all(|end| kind.admits(end));
             let kind = kind.unwrap_or_else(|| ORDERED.into_iter().find(admits).unwrap_or(AttributeType::Text));
-            let rises = |span: &Span<'_>| kind.compare(span.from.as_deref(), Some(&span.to)).is_le();
+            let rises = |span: &CellInterval<'_>| kind.compare(span.from.as_deref(), Some(&span.to)).is_le();
             if admits(&kind) && spans.iter().all(rises) {
-                Ok(Understood { shape: CellShape::Interval, kind, tree: None })
+                Ok(CellReading { shape: CellShape::Interval, kind, tree: None })
             } else {
                 Err(format!("has a cut with labels that are no intervals of type {}", kind.name()))
             }
@@ -155,12 +165,12 @@ const ORDERED: [AttributeType; 4] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::microdata::formats::Limits;
-    use crate::microdata::taxonomy::Growing;
+    use crate::microdata::formats::IngestLimits;
+    use crate::microdata::taxonomy::TaxonomyBuilder;
     use crate::microdata::{ChunkColumn, ColumnBuilder, Interner};
 
     fn table(name: &str, cells: &[Option<&str>]) -> Table {
-        let (mut interner, mut builder) = (Interner::default(), ColumnBuilder::new(&Limits::default()));
+        let (mut interner, mut builder) = (Interner::default(), ColumnBuilder::new(&IngestLimits::default()));
         let code = |cell: &Option<&str>| cell.map_or(0, |cell| interner.intern(cell.as_bytes()) as u16 + 1);
         let codes: Vec<u16> = cells.iter().map(code).collect();
         builder.push(&ChunkColumn::new(interner.take(), &codes)).unwrap();
@@ -175,13 +185,13 @@ mod tests {
         shared: bool,
     ) -> Result<EarlierRelease, Vec<Fault>> {
         let cut = cut.map(|labels| labels.iter().map(|label| label.map(str::to_owned)).collect());
-        let entered = EnteredTable {
+        let entered = ExternalTableRows {
             id: "e".into(),
             table: table("a", cells),
             cuts: cut.map(|cut| ("a".to_owned(), cut)).into_iter().collect(),
-            rows_of: RowsOf::Unknown,
+            rows_of: RowCorrespondence::Unknown,
         };
-        let beheld = Beheld {
+        let beheld = JoinContext {
             kinds: kind.map(|kind| ("a".to_owned(), kind)).into_iter().collect(),
             trees: tree.map(|tree| ("a".to_owned(), tree)).into_iter().collect(),
             shared: shared.then(|| "a".to_owned()).into_iter().collect(),
@@ -190,7 +200,7 @@ mod tests {
     }
 
     fn tree() -> Arc<Taxonomy> {
-        let mut growing = Growing::from_root("any");
+        let mut growing = TaxonomyBuilder::from_root("any");
         let root = growing.find(Some("any")).unwrap();
         for label in ["x", "y"] {
             growing.add(root, Some(label)).unwrap();

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::Stopped;
+use super::EngineError;
 use super::query::unread;
 use crate::control::Control;
 use crate::microdata::AttributeType;
-use crate::model::{Shape, Unread, model_entropy};
+use crate::model::{ModelError, ModelShape, model_entropy};
 use crate::publication::{Publication, PublishedBytes};
 use crate::report::Utility;
 
@@ -16,27 +16,27 @@ const ROUNDING: f64 = 1e-9;
 /// The entropy of the model, and how the model is made.
 ///
 /// # Errors
-/// [`Stopped`] when the parts cannot be read.
+/// [`EngineError`] when the parts cannot be read.
 pub(super) fn of_parts(
     publication: &Publication,
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<(f64, &'static str), Stopped> {
+) -> Result<(f64, &'static str), EngineError> {
     read(publication, kinds, parts, control).map_err(unread)
 }
 
 /// Whether the figure of a manifest is the one that follows from the parts. Where nothing is stated, nothing is wrong.
 ///
 /// # Errors
-/// [`Stopped`] when the parts cannot be read; what is no part follows from none.
+/// [`EngineError`] when the parts cannot be read; what is no part follows from none.
 pub(super) fn holds(
     stated: &Utility,
     publication: &Publication,
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<bool, Stopped> {
+) -> Result<bool, EngineError> {
     let (nats, method) = match (stated.model_entropy_nats, &stated.entropy_method) {
         (None, None) => return Ok(true),
         (Some(nats), Some(method)) => (nats, method),
@@ -44,7 +44,7 @@ pub(super) fn holds(
     };
     match read(publication, kinds, parts, control) {
         Ok((found, how)) => Ok((nats - found).abs() <= ROUNDING * (1.0 + found.abs()) && method == how),
-        Err(Unread::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+        Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
         Err(error) => Err(unread(error)),
     }
 }
@@ -54,8 +54,8 @@ fn read(
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<(f64, &'static str), Unread> {
-    let shape = Shape::of(publication);
+) -> Result<(f64, &'static str), ModelError> {
+    let shape = ModelShape::of(publication);
     let nats = model_entropy(&shape, publication, kinds, parts, control)?;
     Ok((nats, if shape.whole { "closed_form" } else { "acyclic_subset" }))
 }

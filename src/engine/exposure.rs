@@ -1,11 +1,11 @@
 //! What a plan tells of attributes that give sensitive ones away though no rule is broken.
 
-use super::plan::{ExposedTo, Plan, Proxy};
+use super::plan::{ExposedTo, Plan, PlanProxy};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{self, Effort};
+use crate::privacy::{self, WorkBudget};
 use crate::publish::Design;
-use crate::report::Notice;
+use crate::report::SpecificationNotice;
 
 /// Adds the proxies of the attributes that the submitted rules protect, and what exposes them, to a plan.
 pub(super) fn look(
@@ -17,10 +17,10 @@ pub(super) fn look(
 ) -> Result<(), Cancelled> {
     let submitted = design.rules.iter().filter(|rule| rule.pointer.is_some());
     let sensitive = submitted.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
-    let mut effort = Effort::default();
+    let mut effort = WorkBudget::default();
     for proxy in privacy::proxies(table, sensitive, &mut effort, control)? {
         let (right, wrong) = proxy.lambda;
-        plan.proxies.push(Proxy {
+        plan.proxies.push(PlanProxy {
             sensitive: names[proxy.sensitive.index()].clone(),
             attribute: names[proxy.attribute.index()].clone(),
             lambda: right as f64 / wrong as f64,
@@ -43,7 +43,7 @@ pub(super) fn look(
         }));
     }
     if effort.is_spent() {
-        plan.warnings.push(Notice {
+        plan.warnings.push(SpecificationNotice {
             r#type: "exposure-not-complete".to_owned(),
             pointer: None,
             detail: "the table has too many rows and attributes to look for all that predicts sensitive attributes or \

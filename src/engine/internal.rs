@@ -1,10 +1,10 @@
 //! The internal report of a release: what the original says of it.
 
 use super::query::{boxes_of, decomposition_of, model_of, read_of, unread};
-use super::{Order, Stopped, notices_of};
+use super::{EngineError, ReleaseInput, notices_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, MAX_ATTRIBUTES};
-use crate::model::{self, Boxes, Cells, Shape, parted};
+use crate::model::{self, Boxes, ModelShape, PublishedRows, parted};
 use crate::publication::{Publication, PublishedBytes};
 use crate::publish::Design;
 use crate::report::{Classification, CountReport, InternalReport, KlReport};
@@ -14,13 +14,13 @@ use crate::utility::{self, Feature, Workload};
 /// Measures the written parts against the original, as far as the specification asks for it.
 ///
 /// # Errors
-/// [`Stopped`]
+/// [`EngineError`]
 pub(super) fn report(
-    order: &Order<'_>,
+    order: &ReleaseInput<'_>,
     publication: &Publication,
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<InternalReport, Stopped> {
+) -> Result<InternalReport, EngineError> {
     let mut report = InternalReport {
         rows: order.table.rows() as u64,
         suppressed_rows: publication.suppressed,
@@ -42,22 +42,23 @@ pub(super) fn report(
     if let (true, [table]) = (asked.kl, &publication.tables[..])
         && model::shares(table)
     {
-        let cells = Cells::read(publication, |_| Some(table.attributes()), &kinds, parts, control).map_err(unread)?;
+        let cells =
+            PublishedRows::read(publication, |_| Some(table.attributes()), &kinds, parts, control).map_err(unread)?;
         let nats = utility::divergence_of_columns(table, &cells, order.table, control)?;
-        report.kl = nats.map(|nats| KlReport::of(nats, utility::Made::ClosedForm.word()));
+        report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
     }
     if several.is_some() {
         kinds.push(Some(AttributeType::Integer));
     }
     let publication = several.as_ref().unwrap_or(publication);
-    let shape = Shape::of(publication);
+    let shape = ModelShape::of(publication);
     if let Some(boxed) = boxes_of(publication) {
         let trees = &order.specification.taxonomies;
         let read = Boxes::read(boxed, table.attributes(), &kinds, trees, parts, control);
         let boxes = read.map_err(unread)?;
         if asked.kl {
             let nats = utility::divergence_of_boxes(&boxes, table, control)?;
-            report.kl = nats.map(|nats| KlReport::of(nats, utility::Made::ClosedForm.word()));
+            report.kl = nats.map(|nats| KlReport::of(nats, utility::ModelKind::ClosedForm.word()));
         }
         let Some(asked) = asked.count_queries else { return Ok(report) };
         let mut stream = order.streams.stream("workload");
@@ -68,7 +69,7 @@ pub(super) fn report(
     }
     if let (Some(said), Some(asked)) = (decomposition_of(publication), asked.count_queries) {
         let wanted = read_of(said, table.attributes());
-        let cells = Cells::read(publication, |of| wanted[of], &kinds, parts, control).map_err(unread)?;
+        let cells = PublishedRows::read(publication, |of| wanted[of], &kinds, parts, control).map_err(unread)?;
         let mut stream = order.streams.stream("workload");
         let mut below = |bound: u32| stream.below(bound);
         let model = model_of(said, &cells)?;
@@ -77,7 +78,7 @@ pub(super) fn report(
         return Ok(report);
     }
     let all = |of: usize| Some(shape.published[of].attributes());
-    let cells = Cells::read(publication, all, &kinds, parts, control).map_err(unread)?;
+    let cells = PublishedRows::read(publication, all, &kinds, parts, control).map_err(unread)?;
     if asked.kl && several.is_none() {
         let divergence = utility::divergence(&shape, &cells, table, control)?;
         report.kl = Some(KlReport::of(divergence.nats, divergence.made.word()));
@@ -96,7 +97,7 @@ pub(super) fn report(
 /// # Errors
 /// [`Cancelled`]
 pub(super) fn classification(
-    order: &Order<'_>,
+    order: &ReleaseInput<'_>,
     design: &Design,
     control: &Control,
 ) -> Result<Option<Classification>, Cancelled> {
@@ -128,8 +129,8 @@ pub(super) fn classification(
 fn workload(asked: spec::CountWorkload) -> Workload {
     let spec::CountWorkload { number, dimensions, width } = asked;
     let width = match width {
-        spec::Width::ValueFraction(share) => utility::Width::ValueFraction(share.to_f64()),
-        spec::Width::Selectivity(share) => utility::Width::Selectivity(share.to_f64()),
+        spec::PredicateWidthChoice::ValueFraction(share) => utility::PredicateWidth::ValueFraction(share.to_f64()),
+        spec::PredicateWidthChoice::Selectivity(share) => utility::PredicateWidth::Selectivity(share.to_f64()),
     };
     Workload { number, dimensions, width }
 }

@@ -16,12 +16,12 @@ use sha2::{Digest, Sha256};
 
 use super::write::hex;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
-use crate::random::{ReleaseKey, Streams};
+use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{ManifestPart, ManifestTable};
 
 /// Why a table has no linked view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotLinked {
+pub enum LinkedViewError {
     /// Its rows are whole tuples.
     Whole,
     /// The rows of a part are not tuples of the original.
@@ -35,19 +35,19 @@ pub enum NotLinked {
 /// What the linked view of a table is, as if it were a part; its digest is that of the digests of the parts.
 ///
 /// # Errors
-/// [`NotLinked`]
-pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, NotLinked> {
+/// [`LinkedViewError`]
+pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewError> {
     if !table.parts.iter().all(|part| part.bucketed) {
-        return Err(NotLinked::Whole);
+        return Err(LinkedViewError::Whole);
     }
     if table.parts.iter().any(|part| part.row_meaning != "tuples") {
-        return Err(NotLinked::NotTuples);
+        return Err(LinkedViewError::NotTuples);
     }
     if table.attributes.len() < 2 {
-        return Err(NotLinked::Single);
+        return Err(LinkedViewError::Single);
     }
     if hung(table).is_none() {
-        return Err(NotLinked::Circle);
+        return Err(LinkedViewError::Circle);
     }
     let of_parts = |part: &ManifestPart| part.types.clone();
     Ok(ManifestPart {
@@ -66,7 +66,7 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, NotLinked> {
 }
 
 /// A part that shares attributes with an earlier one.
-struct Hung {
+struct JoinedPart {
     part: usize,
     on: usize,
     /// The places of what is shared, in the part and in the earlier one.
@@ -75,7 +75,7 @@ struct Hung {
 
 /// The parts of a table in an order in which each hangs on an earlier one; empty where parts share no attribute, `None` where they do so in a
 /// circle.
-fn hung(table: &ManifestTable) -> Option<Vec<Hung>> {
+fn hung(table: &ManifestTable) -> Option<Vec<JoinedPart>> {
     let stands: usize = table.parts.iter().map(|part| part.attributes.len()).sum();
     if stands == table.attributes.len() {
         return Some(Vec::new());
@@ -91,7 +91,7 @@ fn hung(table: &ManifestTable) -> Option<Vec<Hung>> {
     };
     let hung = branches(&sets)?.into_iter().skip(1).map(|branch| {
         let places = branch.shared.iter().map(|attr| Some((place(branch.set, attr)?, place(branch.on, attr)?)));
-        Some(Hung { part: branch.set, on: branch.on, places: places.collect::<Option<_>>()? })
+        Some(JoinedPart { part: branch.set, on: branch.on, places: places.collect::<Option<_>>()? })
     });
     hung.collect()
 }
@@ -108,20 +108,20 @@ fn digest(table: &ManifestTable) -> [u8; 32] {
 }
 
 /// Puts the rows of the parts side by side as their CSV comes. Holds the chunks that the bucket under way reaches into.
-pub struct Linker {
-    feeds: Vec<Feed>,
+pub struct BucketJoiner {
+    feeds: Vec<PartFeed>,
     /// Per attribute: its part, and its place there.
     columns: Vec<(usize, usize)>,
     /// How parts that share attributes hang on each other.
-    hung: Vec<Hung>,
-    streams: Streams,
+    hung: Vec<JoinedPart>,
+    streams: RandomStreams,
     /// Rows of buckets below are passed over.
     from: u32,
     header: Option<Vec<u8>>,
 }
 
 /// The rows of a part that came and were not yet used.
-struct Feed {
+struct PartFeed {
     csv: Vec<u8>,
     /// Label, and where the cells behind it are.
     rows: Vec<(u32, Range<usize>)>,
@@ -130,7 +130,7 @@ struct Feed {
     ended: bool,
 }
 
-impl Linker {
+impl BucketJoiner {
     /// Of a table that has a linked view, from the bucket `from` on; with a header when that is the first.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Linker {
         }
         let columns: Option<Vec<(usize, usize)>> =
             table.attributes.iter().map(|name| places.get(name.as_str()).copied()).collect();
-        let feed = |part: &ManifestPart| Feed {
+        let feed = |part: &ManifestPart| PartFeed {
             csv: Vec::new(),
             rows: Vec::new(),
             used: 0,
@@ -153,7 +153,7 @@ impl Linker {
             feeds: table.parts.iter().map(feed).collect(),
             columns: columns.ok_or_else(|| damaged("the parts of a table do not have its attributes"))?,
             hung: hung(table).ok_or_else(|| damaged("the parts of a table share attributes in a circle"))?,
-            streams: Streams::Keyed(ReleaseKey::from_bytes(digest(table))),
+            streams: RandomStreams::Keyed(ReleaseKey::from_bytes(digest(table))),
             from,
             header: (from <= 1).then(Vec::new),
         })
@@ -194,7 +194,7 @@ impl Linker {
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         while self.feeds.iter().all(|feed| feed.ended || feed.is_ahead()) {
-            let Some(label) = self.feeds.first().and_then(Feed::label) else { break };
+            let Some(label) = self.feeds.first().and_then(PartFeed::label) else { break };
             self.head(&mut out)?;
             self.bucket(label, &mut out)?;
         }
@@ -264,9 +264,9 @@ impl Linker {
     }
 }
 
-impl Linker {
+impl BucketJoiner {
     /// The rows of a part in an order in which each agrees with that of the part it hangs on; those that agree alike at random.
-    fn agreeing(&self, hung: &Hung, label: u32, ranges: &[Range<usize>], order: &[u32]) -> io::Result<Vec<u32>> {
+    fn agreeing(&self, hung: &JoinedPart, label: u32, ranges: &[Range<usize>], order: &[u32]) -> io::Result<Vec<u32>> {
         let shared = |part: usize, row: u32, place: &dyn Fn(&(usize, usize)) -> usize| -> io::Result<Vec<&[u8]>> {
             let feed = &self.feeds[part];
             let (_, line) = &feed.rows[ranges[part].start + row as usize];
@@ -289,7 +289,7 @@ impl Linker {
     }
 }
 
-impl Feed {
+impl PartFeed {
     /// The label of the next row.
     fn label(&self) -> Option<u32> {
         self.rows.get(self.used).map(|(label, _)| *label)
@@ -345,7 +345,7 @@ impl Feed {
 /// # Errors
 /// When a label is no number.
 pub fn labels(csv: &[u8], first: bool) -> io::Result<Vec<u32>> {
-    let mut feed = Feed { csv: Vec::new(), rows: Vec::new(), used: 0, width: 0, ended: false };
+    let mut feed = PartFeed { csv: Vec::new(), rows: Vec::new(), used: 0, width: 0, ended: false };
     feed.take(csv, first, 0)?;
     Ok(feed.rows.into_iter().map(|(label, _)| label).collect())
 }
@@ -456,7 +456,7 @@ mod tests {
     }
 
     fn linked(table: &ManifestTable, parts: &[Vec<Vec<u8>>; 2], from: u32) -> io::Result<String> {
-        let (mut linker, mut next, mut out) = (Linker::new(table, from)?, [0, 0], Vec::new());
+        let (mut linker, mut next, mut out) = (BucketJoiner::new(table, from)?, [0, 0], Vec::new());
         while let Some(part) = linker.wanted() {
             match parts[part].get(next[part]) {
                 Some(chunk) => linker.chunk(part, chunk, next[part] == 0)?,
@@ -534,8 +534,8 @@ mod tests {
         assert!(linked(&shared, &parts("1,x,s1\n1,z,s2\n1,\"y,\",s3\n2,x,s4\n"), 1).is_err());
         assert_eq!(linked_part(&shared).expect("a view").types.len(), 3);
         shared.parts.push(part("c3", &["a", "s"], 4, "ab"));
-        assert_eq!(linked_part(&shared), Err(NotLinked::Circle));
-        assert!(Linker::new(&shared, 1).is_err());
+        assert_eq!(linked_part(&shared), Err(LinkedViewError::Circle));
+        assert!(BucketJoiner::new(&shared, 1).is_err());
     }
 
     #[test]
@@ -561,13 +561,13 @@ mod tests {
     fn tables_without_buckets_have_no_such_view() {
         let mut plain = table(3, "ab");
         plain.parts[0].bucketed = false;
-        assert_eq!(linked_part(&plain), Err(NotLinked::Whole));
+        assert_eq!(linked_part(&plain), Err(LinkedViewError::Whole));
         let mut values = table(3, "ab");
         values.parts[1].row_meaning = "values".to_owned();
-        assert_eq!(linked_part(&values), Err(NotLinked::NotTuples));
+        assert_eq!(linked_part(&values), Err(LinkedViewError::NotTuples));
         let mut single = table(3, "ab");
         single.attributes.truncate(1);
-        assert_eq!(linked_part(&single), Err(NotLinked::Single));
+        assert_eq!(linked_part(&single), Err(LinkedViewError::Single));
         let part = linked_part(&table(3, "ab")).expect("a view");
         assert_eq!((part.file.as_str(), part.rows, part.types.len()), ("t1.linked.csv", 3, 3));
         assert_ne!(part.sha256, linked_part(&table(3, "cd")).expect("a view").sha256);

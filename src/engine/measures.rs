@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::audit::Measured;
-use crate::report::Ratio;
+use crate::audit::ClassMeasures;
+use crate::report::ManifestRatio;
 
 /// What the classes of a table show of an attribute.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -18,7 +18,7 @@ pub struct TableMeasures {
     /// The size of the smallest.
     pub k: Option<u64>,
     /// The largest l for which they are l-diverse: the inverse of `worst_posterior`.
-    pub l: Option<Ratio>,
+    pub l: Option<ManifestRatio>,
     /// The fewest values of a class.
     pub distinct_l: u64,
     /// The least number of equally frequent values that have a class's entropy.
@@ -33,12 +33,12 @@ pub struct TableMeasures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
-    pub worst_posterior: Option<Ratio>,
+    pub worst_posterior: Option<ManifestRatio>,
 }
 
 impl TableMeasures {
-    pub(super) fn of(sensitive: &[String], quasi_identifiers: Vec<String>, measured: &Measured) -> Self {
-        let Measures {
+    pub(super) fn of(sensitive: &[String], quasi_identifiers: Vec<String>, measured: &ClassMeasures) -> Self {
+        let AchievedMeasures {
             classes,
             k,
             l,
@@ -49,7 +49,7 @@ impl TableMeasures {
             t_ordered,
             t_hierarchical,
             worst_posterior,
-        } = Measures::of(measured);
+        } = AchievedMeasures::of(measured);
         Self {
             sensitive: sensitive.join(" & "),
             quasi_identifiers,
@@ -69,13 +69,14 @@ impl TableMeasures {
 
 /// What the worst class shows, by each measure. Of values that are published without their numbers only `distinct_l` is known.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Measures {
+#[schema(as = Measures)]
+pub struct AchievedMeasures {
     /// How many classes there are.
     pub classes: u64,
     /// The size of the smallest.
     pub k: Option<u64>,
     /// The largest l for which they are l-diverse: the inverse of `worst_posterior`.
-    pub l: Option<Ratio>,
+    pub l: Option<ManifestRatio>,
     /// The fewest values of a class.
     pub distinct_l: u64,
     /// The least number of equally frequent values that have a class's entropy.
@@ -91,7 +92,7 @@ pub struct Measures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub t_hierarchical: Option<f64>,
     /// The largest share that a value takes of a class.
-    pub worst_posterior: Option<Ratio>,
+    pub worst_posterior: Option<ManifestRatio>,
 }
 
 /// What recursive diversity would hold.
@@ -103,13 +104,13 @@ pub struct RecursiveC {
     pub c: f64,
 }
 
-impl Measures {
-    pub(super) fn of(measured: &Measured) -> Self {
-        let ratio = |(count, of): (u64, u64)| Ratio { count, of };
+impl AchievedMeasures {
+    pub(super) fn of(measured: &ClassMeasures) -> Self {
+        let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
         Self {
             classes: measured.classes,
             k: measured.k,
-            l: measured.worst.map(|(count, of)| Ratio { count: of, of: count }),
+            l: measured.worst.map(|(count, of)| ManifestRatio { count: of, of: count }),
             distinct_l: measured.distinct_l,
             entropy_l: measured.entropy_l,
             recursive_c: measured.recursive_c.iter().map(|&(l, c)| RecursiveC { l, c }).collect(),

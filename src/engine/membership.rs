@@ -4,10 +4,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::attack::{Attacked, Findings};
-use super::verification::Material;
-use super::{Stopped, attack};
-use crate::audit::{self, Members, Unlisted};
+use super::attack::{AttackFindings, AttackReport};
+use super::verification::VerificationMaterial;
+use super::{EngineError, attack};
+use crate::audit::{self, MembershipError, MembershipReport};
 use crate::control::{Control, Phase};
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::problem::{Kind, Problem};
@@ -15,7 +15,8 @@ use crate::report::{Manifest, ManifestTable};
 
 /// How well a table that is tied by bucket hides who is in it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Membership {
+#[schema(as = Membership)]
+pub struct MembershipSummary {
     /// The table.
     pub table: String,
     /// Tuples of all attributes that some bucket matches in every part, and that no row of the original is.
@@ -50,15 +51,15 @@ pub struct TupleCount {
     pub exact: bool,
 }
 
-impl From<audit::Tuples> for TupleCount {
-    fn from(tuples: audit::Tuples) -> Self {
-        let audit::Tuples { value, standard_error, exact } = tuples;
+impl From<audit::TupleEstimate> for TupleCount {
+    fn from(tuples: audit::TupleEstimate) -> Self {
+        let audit::TupleEstimate { value, standard_error, exact } = tuples;
         Self { value, standard_error, exact }
     }
 }
 
-impl Membership {
-    fn of(table: &ManifestTable, members: &Members) -> Self {
+impl MembershipSummary {
+    fn of(table: &ManifestTable, members: &MembershipReport) -> Self {
         let class = |(at, name): (usize, &&str)| MembershipClass {
             buckets: (*name).to_owned(),
             rows: members.rows[at],
@@ -77,10 +78,14 @@ impl Membership {
 /// Plays the attack on every table of a release that is tied by bucket. `material` is the release beside its original.
 ///
 /// # Errors
-/// [`Stopped`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
-pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -> Result<Attacked, Stopped> {
+/// [`EngineError`]: cancelled, refused where no table is tied by bucket, or failed where the parts are not made from the original.
+pub fn membership(
+    manifest: &Manifest,
+    material: &VerificationMaterial,
+    control: &Control,
+) -> Result<AttackReport, EngineError> {
     control.begin(Phase::Audit, manifest.tables.len() as u64)?;
-    let original = material.original().ok_or_else(|| Stopped::bug("an attack lacks the original"))?;
+    let original = material.original().ok_or_else(|| EngineError::bug("an attack lacks the original"))?;
     let columns: Vec<(Attr, &Column)> = original.columns.iter().map(|(attr, column)| (*attr, column)).collect();
     let attr = |name: &String| material.names().iter().position(|known| known == name).map(Attr::from);
     let protected: AttrSet = manifest.rules.iter().flat_map(|rule| &rule.sensitive).filter_map(attr).collect();
@@ -90,41 +95,41 @@ pub fn membership(manifest: &Manifest, material: &Material, control: &Control) -
             continue;
         }
         let members = audit::members(given, &columns, protected, control).map_err(unlisted)?;
-        let members = members.ok_or_else(|| Stopped::bug("a release is not made from its original"))?;
-        found.push(Membership::of(table, &members));
+        let members = members.ok_or_else(|| EngineError::bug("a release is not made from its original"))?;
+        found.push(MembershipSummary::of(table, &members));
     }
     if found.is_empty() && manifest.tables.iter().flat_map(|table| &table.parts).any(|part| !part.cells.is_empty()) {
         let detail = "cells of the release stand for several values: which tuples it might hold is not counted";
-        return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
+        return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
     if found.is_empty() {
         let detail =
             "no table of the release is tied by bucket: whoever has a row of it knows that it is in the original";
-        return Err(Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
+        return Err(EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail)));
     }
-    Ok(Attacked {
+    Ok(AttackReport {
         attack: crate::spec::Attack::Membership.word().to_owned(),
         uses: attack::ORIGINAL.to_owned(),
         // no rule bounds it
         breach: false,
         worst: None,
-        findings: Findings { total: 0, first: Vec::new() },
+        findings: AttackFindings { total: 0, first: Vec::new() },
         membership: Some(found),
         joins: None,
     })
 }
 
-fn unlisted(why: Unlisted) -> Stopped {
+fn unlisted(why: MembershipError) -> EngineError {
     match why {
-        Unlisted::Cancelled => Stopped::Cancelled,
-        Unlisted::TooMany { limit, found } => {
+        MembershipError::Cancelled => EngineError::Cancelled,
+        MembershipError::TooMany { limit, found } => {
             let detail = "the table has too many rows in too many buckets to tell its members from others";
-            Stopped::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+            EngineError::Refused(Problem::new(Kind::WorkLimit, detail).with("limit", limit).with("found", found))
         }
-        Unlisted::Circle => {
+        MembershipError::Circle => {
             let detail = "columns share attributes in a circle, and have too many tuples to be counted one by one; of such columns none \
                           can be drawn";
-            Stopped::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
+            EngineError::Refused(Problem::new(Kind::GuaranteeUnsupported, detail))
         }
     }
 }

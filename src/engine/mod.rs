@@ -29,46 +29,49 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::audit::AuditStopped;
+use crate::audit::VerifierError;
 use crate::control::{Cancelled, Control};
-use crate::ledger::{Earlier, TooManyAttributes, Union, Violation};
-use crate::microdata::{Attr, AttrSet, Counts, Table};
-use crate::privacy::{self, Demand, Dependency, Rule, Schema, Status};
+use crate::ledger::{CompositionViolation, EarlierDisclosures, LedgerUnion, TooManyAttributesError};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
+use crate::privacy::{self, Dependency, PrivacyRule, RuleDemand, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Beside, SlicedDiversity, Unit};
-use crate::publish::{self, Decision, Design, DesignedRule, DesignedTable, Input, Refusal, Rows, Unplanned};
-use crate::random::Streams;
-use crate::report::{Dependencies, Notice};
+use crate::publication::{EarlierReleases, SlicedDiversity, Unit};
+use crate::publish::{
+    self, Decision, Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows,
+};
+use crate::random::RandomStreams;
+use crate::report::{ManifestDependencies, SpecificationNotice};
 use crate::spec::reader::child;
-use crate::spec::{MethodSpec, Specification, StatedDependency, at_values};
+use crate::spec::{DeclaredDependency, MethodSpec, Specification, at_values};
 
-use beyond::Wide;
+use beyond::ExtendedTable;
 
-pub use attack::{Attacked, Finding, Findings};
+pub use attack::{AttackFinding, AttackFindings, AttackReport};
 pub use concluding::conclude;
 pub use corruption::Corruption;
 pub use crossing::negative_association;
-pub use earlier::{Joinable, OnJoin, OnJoinMeasure, against, earlier_of, entered, tuples_of};
-pub use entered::{Beheld, EnteredTable, entered_of};
-pub use linked::{Linker, NotLinked, labels as bucket_labels, linked_part};
-pub use measures::{Measures, RecursiveC, TableMeasures};
-pub use membership::{Membership, MembershipClass, TupleCount, membership};
+pub use earlier::{JoinAttackMeasure, JoinAttackResult, JoinableRelease, against, earlier_of, entered, tuples_of};
+pub use entered::{ExternalTableRows, JoinContext, entered_of};
+pub use linked::{BucketJoiner, LinkedViewError, labels as bucket_labels, linked_part};
+pub use measures::{AchievedMeasures, RecursiveC, TableMeasures};
+pub use membership::{MembershipClass, MembershipSummary, TupleCount, membership};
 pub use need::{ColumnSize, memory, memory_to_choose, memory_to_join, memory_to_look, memory_to_measure};
-pub use plan::{Composition, ExposedTo, Plan, PlanRule, PlanTable, Proxy};
-pub use profile::{Association, HeldDependency, Profile, ProfiledColumn, SuggestedRole, profile};
-pub use query::{Asked, ErrorModelName, QueryAnswer};
-pub use release::{Order, Released, release};
+pub use plan::{ExposedTo, Plan, PlanComposition, PlanProxy, PlanRule, PlanTable};
+pub use profile::{AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, SuggestedRole, profile};
+pub use query::{ErrorModelName, QueryAnswer, QuerySet};
+pub use release::{ReleaseInput, VerifiedRelease, release};
 pub use terrain::{on_terrain, with_strange};
 pub use verification::{
-    BrokenClass, BrokenClasses, Material, ReadFile, Take, Verification, VerifiedRule, VerifiedTable, attack_tables,
-    read_file, read_published, rules_of, stated_by, stated_with_counterfeits, verify_tables,
+    BrokenClass, BrokenClasses, ReadFile, ReserveMemory, Verification, VerificationMaterial, VerifiedRule,
+    VerifiedTable, attack_tables, read_file, read_published, rules_of, stated_by, stated_with_counterfeits,
+    verify_tables,
 };
-pub use verify::{Claim, verify};
+pub use verify::{VerificationInput, verify};
 pub use write::PartStore;
 
 /// Why a release did not come about.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum EngineError {
     /// It was told to stop.
     Cancelled,
     /// The caller's answer.
@@ -82,34 +85,34 @@ pub enum Stopped {
     },
 }
 
-impl From<Cancelled> for Stopped {
+impl From<Cancelled> for EngineError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
 }
 
-impl From<Refusal> for Stopped {
-    fn from(refusal: Refusal) -> Self {
+impl From<PlanRefusal> for EngineError {
+    fn from(refusal: PlanRefusal) -> Self {
         Self::Refused(problem_of_faults(refusal.0))
     }
 }
 
-impl From<Unplanned> for Stopped {
-    fn from(unplanned: Unplanned) -> Self {
+impl From<PlanError> for EngineError {
+    fn from(unplanned: PlanError) -> Self {
         match unplanned {
-            Unplanned::Refused(refusal) => refusal.into(),
-            Unplanned::Cancelled(cancelled) => cancelled.into(),
+            PlanError::Refused(refusal) => refusal.into(),
+            PlanError::Cancelled(cancelled) => cancelled.into(),
         }
     }
 }
 
-impl From<AuditStopped> for Stopped {
-    fn from(stopped: AuditStopped) -> Self {
+impl From<VerifierError> for EngineError {
+    fn from(stopped: VerifierError) -> Self {
         match stopped {
-            AuditStopped::Cancelled(_) => Self::Cancelled,
-            AuditStopped::Io(error) => error.into(),
+            VerifierError::Cancelled(_) => Self::Cancelled,
+            VerifierError::Io(error) => error.into(),
             // what cannot be checked is not published
-            AuditStopped::TooDense => {
+            VerifierError::TooDense => {
                 let detail = "there is too much to be told apart on the join";
                 let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
                 Self::Refused(Problem::of_faults(vec![fault]))
@@ -118,7 +121,7 @@ impl From<AuditStopped> for Stopped {
     }
 }
 
-impl From<std::io::Error> for Stopped {
+impl From<std::io::Error> for EngineError {
     fn from(error: std::io::Error) -> Self {
         let problem = match error.kind() {
             std::io::ErrorKind::StorageFull => Problem::new(Kind::StorageFull, "the parts could not be written"),
@@ -131,7 +134,7 @@ impl From<std::io::Error> for Stopped {
     }
 }
 
-impl Stopped {
+impl EngineError {
     fn bug(cause: impl Into<String>) -> Self {
         let problem = Problem::new(Kind::Internal, "a check of the service's own work failed; nothing was released");
         Self::Failed { problem, cause: cause.into() }
@@ -149,19 +152,19 @@ fn problem_of_faults(faults: Vec<Fault>) -> Problem {
 }
 
 /// A design together with what the ledger holds.
-struct Prepared {
+struct PreparedRelease {
     design: Design,
-    union: Union,
-    dependencies: Known,
+    union: LedgerUnion,
+    dependencies: KnownDependencies,
 }
 
 /// What the ledger holds in the attributes of a job, and behind them those that its dependencies name.
-fn united(specification: &Specification, earlier: &Earlier) -> Result<Union, Unplanned> {
+fn united(specification: &Specification, earlier: &EarlierDisclosures) -> Result<LedgerUnion, PlanError> {
     let names = [specification.names.as_slice(), &specification.dropped_names].concat();
-    let mut union = Union::new(&names, earlier).map_err(|TooManyAttributes(found)| {
+    let mut union = LedgerUnion::new(&names, earlier).map_err(|TooManyAttributesError(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
         let detail = "the job and the earlier releases of the same people together have too many attributes";
-        Refusal(vec![
+        PlanRefusal(vec![
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
     })?;
@@ -173,12 +176,12 @@ fn united(specification: &Specification, earlier: &Earlier) -> Result<Union, Unp
 /// published without proof is planned as if nothing were published yet.
 fn prepare(
     specification: &Specification,
-    (counts, rows): (&dyn Counts, Option<Rows<'_>>),
-    (mut union, joined): (Union, &Beside),
-    dependencies: Known,
-    wide: Option<&Wide<'_>>,
+    (counts, rows): (&dyn AttributeCounts, Option<PlanRows<'_>>),
+    (mut union, joined): (LedgerUnion, &EarlierReleases),
+    dependencies: KnownDependencies,
+    wide: Option<&ExtendedTable<'_>>,
     control: &Control,
-) -> Result<Prepared, Unplanned> {
+) -> Result<PreparedRelease, PlanError> {
     let beyond = wide.map_or(Ok(Vec::new()), |wide| wide.dependencies(specification, &dependencies, control))?;
     union.assume(&dependencies.all, &beyond);
     if let MethodSpec::Sequential(spec) = &specification.method {
@@ -186,7 +189,7 @@ fn prepare(
         earlier::joined_by_names(spec.generalized, own, joined, &union, &known)?;
     }
     let (earlier, standing_rules) = beside(specification, &union);
-    let input = Input {
+    let input = PlanInput {
         counts,
         published_names: &specification.published_names,
         earlier,
@@ -203,21 +206,21 @@ fn prepare(
         let known = [dependencies.all.as_slice(), &beyond].concat();
         wide.link(&mut union, specification, &design, &known, control)?;
     }
-    Ok(Prepared { design, union, dependencies })
+    Ok(PreparedRelease { design, union, dependencies })
 }
 
 /// What a design is made beside.
-fn beside<'a>(specification: &Specification, union: &'a Union) -> (&'a [Schema], &'a [Rule]) {
+fn beside<'a>(specification: &Specification, union: &'a LedgerUnion) -> (&'a [TableSchema], &'a [PrivacyRule]) {
     match specification.unproven {
         Some(_) => (&[], &[]),
         None => (&union.schemas, &union.rules),
     }
 }
 
-impl Prepared {
+impl PreparedRelease {
     /// Judges the design beside earlier releases.
-    fn compose(&self) -> Result<(), Vec<Violation>> {
-        let rules: Vec<(Option<String>, Demand)> =
+    fn compose(&self) -> Result<(), Vec<CompositionViolation>> {
+        let rules: Vec<(Option<String>, RuleDemand)> =
             standing_by_tables(&self.design).map(|rule| (rule.pointer.clone(), rule.demand())).collect();
         let why = |table: &DesignedTable| match &table.bucketized {
             Some(bucketized) if bucketized.leaves_out() => Some("would lack some rows"),
@@ -234,41 +237,41 @@ impl Prepared {
 /// stands beside it: no other table that shares an attribute is admitted, and so none can break it.
 fn standing_by_tables(design: &Design) -> impl Iterator<Item = &DesignedRule> {
     design.rules.iter().filter(|rule| match rule.status {
-        Status::Guardian { table, .. } => !design.tables.get(table).is_some_and(DesignedTable::stands_alone),
-        Status::Unreachable | Status::Violated(_) => true,
+        RuleStatus::Guardian { table, .. } => !design.tables.get(table).is_some_and(DesignedTable::stands_alone),
+        RuleStatus::Unreachable | RuleStatus::Violated(_) => true,
     })
 }
 
 /// The faults that counts alone can show: rules that the data cannot satisfy.
 #[must_use]
-pub fn check(specification: &Specification, counts: &dyn Counts) -> Vec<Fault> {
-    let dependencies = Known::declared(specification);
-    let nothing = Earlier::default();
+pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
+    let dependencies = KnownDependencies::declared(specification);
+    let nothing = EarlierDisclosures::default();
     let prepared = united(specification, &nothing).and_then(|union| {
         prepare(specification, (counts, None), (union, &nothing.beside), dependencies, None, &Control::default())
     });
     match prepared {
-        Err(Unplanned::Refused(Refusal(faults))) => faults,
-        Err(Unplanned::Cancelled(_)) => Vec::new(),
+        Err(PlanError::Refused(PlanRefusal(faults))) => faults,
+        Err(PlanError::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {
             let feasible = feasible(&prepared.design, specification);
-            feasible.err().map_or_else(Vec::new, |Refusal(faults)| faults)
+            feasible.err().map_or_else(Vec::new, |PlanRefusal(faults)| faults)
         }
     }
 }
 
 /// The faults for which nothing is published; where values have to be looked at, they say where.
-fn feasible(design: &Design, specification: &Specification) -> Result<(), Refusal> {
-    let Err(Refusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
+fn feasible(design: &Design, specification: &Specification) -> Result<(), PlanRefusal> {
+    let Err(PlanRefusal(faults)) = design.feasible(&attribute_names(specification)) else { return Ok(()) };
     let faults = faults.into_iter().map(|fault| of_units(fault, &specification.unit)).collect();
-    let MethodSpec::Bucketize(spec) = &specification.method else { return Err(Refusal(faults)) };
-    let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(Refusal(faults)) };
+    let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
+    let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
     let shown = |fault: Fault| match fault.kind {
         Kind::ThresholdMissing | Kind::RuleIneligible => at_values(fault, &specification.names[attr.index()], dataset),
         _ => fault,
     };
-    Err(Refusal(faults.into_iter().map(shown).collect()))
+    Err(PlanRefusal(faults.into_iter().map(shown).collect()))
 }
 
 /// A fault of rows as one of persons, of whom a table has several.
@@ -293,17 +296,17 @@ fn attribute_names(specification: &Specification) -> Vec<String> {
 
 /// The dependencies that the adversary is taken to know.
 #[derive(Clone, Default)]
-struct Known {
+struct KnownDependencies {
     /// Declared ones first.
     all: Vec<Dependency>,
     /// How many of them are declared.
     declared: usize,
 }
 
-impl Known {
+impl KnownDependencies {
     fn declared(specification: &Specification) -> Self {
-        let single = |stated: &StatedDependency| {
-            let StatedDependency { determinant, dependent } = *stated;
+        let single = |stated: &DeclaredDependency| {
+            let DeclaredDependency { determinant, dependent } = *stated;
             dependent.iter().map(move |dependent| Dependency { determinant, dependent }).collect::<Vec<_>>()
         };
         let all: Vec<Dependency> = specification.method.declared().iter().flat_map(single).collect();
@@ -326,12 +329,12 @@ impl Known {
     }
 
     /// As they stand in plans and manifests: of those that were discovered only the ones that changed a rule.
-    fn in_json(&self, relied_on: &[Dependency], specification: &Specification) -> Dependencies {
+    fn in_json(&self, relied_on: &[Dependency], specification: &Specification) -> ManifestDependencies {
         let names = attribute_names(specification);
         let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
-        let stated = |d: &StatedDependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(d.dependent) });
+        let stated = |d: &DeclaredDependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(d.dependent) });
         let found = |d: &Dependency| serde_json::json!({ "determinant": named(d.determinant), "dependent": named(AttrSet::one(d.dependent)) });
-        Dependencies {
+        ManifestDependencies {
             declared: specification.method.declared().iter().map(stated).collect(),
             discovered: self.all[self.declared..].iter().filter(|d| relied_on.contains(d)).map(found).collect(),
             assumed_unknown: specification
@@ -348,8 +351,8 @@ impl Known {
     }
 
     /// What a reader should know where rules hold in spite of dependencies.
-    fn notices(&self, relied_on: &[Dependency]) -> Option<Notice> {
-        (self.declared > 0 || !relied_on.is_empty()).then(|| Notice {
+    fn notices(&self, relied_on: &[Dependency]) -> Option<SpecificationNotice> {
+        (self.declared > 0 || !relied_on.is_empty()).then(|| SpecificationNotice {
             r#type: "dependency-necessary-only".to_owned(),
             pointer: None,
             detail:
@@ -365,22 +368,22 @@ impl Known {
 /// buckets drawn from `streams`, which are not those of any job.
 ///
 /// # Errors
-/// [`Stopped::Refused`] when the specification cannot even be planned.
+/// [`EngineError::Refused`] when the specification cannot even be planned.
 pub fn dry_run(
     specification: &Specification,
     (table, further): (&Table, Option<&Table>),
-    streams: &Streams,
-    earlier: &Earlier,
+    streams: &RandomStreams,
+    earlier: &EarlierDisclosures,
     faults: Vec<Fault>,
     control: &Control,
-) -> Result<Plan, Stopped> {
-    let dependencies = Known::of(specification, table, control)?;
+) -> Result<Plan, EngineError> {
+    let dependencies = KnownDependencies::of(specification, table, control)?;
     let permuted = table.reordered(&secret_order(table, streams));
     let (permuted, strange) = on_terrain(specification, permuted);
     let mut faults = with_strange(faults, strange);
-    let rows = Some(Rows { table: &permuted, streams });
-    let union = united(specification, earlier).map_err(Stopped::from)?;
-    let wide = Wide::of(specification, table, further, &union);
+    let rows = Some(PlanRows { table: &permuted, streams });
+    let union = united(specification, earlier).map_err(EngineError::from)?;
+    let wide = ExtendedTable::of(specification, table, further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &earlier.beside), dependencies, Some(&wide), control);
     let prepared = planned_or_refused(prepared, &mut faults)?;
@@ -397,45 +400,48 @@ pub fn dry_run(
 /// As [`dry_run`].
 pub fn dry_run_from_counts(
     specification: &Specification,
-    counts: &dyn Counts,
-    earlier: &Earlier,
+    counts: &dyn AttributeCounts,
+    earlier: &EarlierDisclosures,
     mut faults: Vec<Fault>,
     problem: &Problem,
-) -> Result<Plan, Stopped> {
-    let (dependencies, control) = (Known::declared(specification), Control::default());
-    let union = united(specification, earlier).map_err(Stopped::from)?;
+) -> Result<Plan, EngineError> {
+    let (dependencies, control) = (KnownDependencies::declared(specification), Control::default());
+    let union = united(specification, earlier).map_err(EngineError::from)?;
     let prepared = prepare(specification, (counts, None), (union, &earlier.beside), dependencies, None, &control);
     let prepared = planned_or_refused(prepared, &mut faults)?;
     Ok(judged(specification, earlier, &prepared, faults, vec![problem.to_json("about:blank")]))
 }
 
-fn planned_or_refused(prepared: Result<Prepared, Unplanned>, faults: &mut Vec<Fault>) -> Result<Prepared, Stopped> {
+fn planned_or_refused(
+    prepared: Result<PreparedRelease, PlanError>,
+    faults: &mut Vec<Fault>,
+) -> Result<PreparedRelease, EngineError> {
     prepared.map_err(|unplanned| match unplanned {
-        Unplanned::Refused(Refusal(more)) => {
+        PlanError::Refused(PlanRefusal(more)) => {
             // of a document that was read in part, what is missing for the method may be what could not be read
             let is_read = faults.is_empty();
             let missing = |fault: &Fault| matches!(fault.kind, Kind::BadColumns | Kind::EmptyTable);
             faults.extend(more.into_iter().filter(|fault| is_read || !missing(fault)));
-            Refusal(std::mem::take(faults)).into()
+            PlanRefusal(std::mem::take(faults)).into()
         }
-        Unplanned::Cancelled(cancelled) => cancelled.into(),
+        PlanError::Cancelled(cancelled) => cancelled.into(),
     })
 }
 
 /// The secret order of the rows in which every method sees them.
-fn secret_order(table: &Table, streams: &Streams) -> Vec<u32> {
+fn secret_order(table: &Table, streams: &RandomStreams) -> Vec<u32> {
     streams.stream("rows").permutation(table.rows() as u32)
 }
 
 /// The plan of a design with everything that stands in its way.
 fn judged(
     specification: &Specification,
-    earlier: &Earlier,
-    prepared: &Prepared,
+    earlier: &EarlierDisclosures,
+    prepared: &PreparedRelease,
     mut faults: Vec<Fault>,
     mut problems: Vec<Value>,
 ) -> Plan {
-    if let Err(Refusal(ineligible)) = feasible(&prepared.design, specification) {
+    if let Err(PlanRefusal(ineligible)) = feasible(&prepared.design, specification) {
         faults.extend(ineligible);
     }
     faults.extend(proposal::violations(&prepared.design, &attribute_names(specification)));
@@ -444,7 +450,7 @@ fn judged(
     }
     let mut against: Vec<uuid::Uuid> = earlier.disclosures.iter().map(|(release, _)| *release).collect();
     against.dedup();
-    let mut composition = Composition { verdict: "safe".to_owned(), against, ..Composition::default() };
+    let mut composition = PlanComposition { verdict: "safe".to_owned(), against, ..PlanComposition::default() };
     if prepared.design.tables.is_empty() && prepared.design.decision != Decision::ByRules {
         composition.verdict = "undecidable".to_owned();
     } else if let Err(violations) = prepared.compose() {
@@ -469,8 +475,8 @@ fn judged(
 }
 
 /// The remarks of a specification, for the one who plans.
-fn notices_of(specification: &Specification) -> Vec<Notice> {
-    let warning = |warning: &crate::spec::SpecWarning| Notice {
+fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
+    let warning = |warning: &crate::spec::SpecWarning| SpecificationNotice {
         r#type: warning.type_.to_owned(),
         pointer: warning.pointer.clone(),
         detail: warning.detail.clone(),
@@ -479,10 +485,14 @@ fn notices_of(specification: &Specification) -> Vec<Notice> {
 }
 
 /// What the choice of a mixture, or of columns that share attributes, means: for the one who plans, and for readers.
-fn unsealed_by_choice(specification: &Specification) -> Option<Notice> {
+fn unsealed_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
     let MethodSpec::Slicing(spec) = &specification.method else { return None };
     let notice = |name: &str, pointer: &str, detail: &str| {
-        Some(Notice { r#type: name.to_owned(), pointer: Some(pointer.to_owned()), detail: detail.to_owned() })
+        Some(SpecificationNotice {
+            r#type: name.to_owned(),
+            pointer: Some(pointer.to_owned()),
+            detail: detail.to_owned(),
+        })
     };
     if spec.diversity != SlicedDiversity::Bucket {
         let detail = "the guarantee holds over all buckets that a row may stand in: a bucket by itself may show more, and nothing else may be \
@@ -494,7 +504,7 @@ fn unsealed_by_choice(specification: &Specification) -> Option<Notice> {
     spec.overlaps().then(|| notice("columns-share-attributes", "/method/columns/explicit", detail)).flatten()
 }
 
-fn violation_in_json(violation: &Violation) -> Value {
+fn violation_in_json(violation: &CompositionViolation) -> Value {
     let step = |(release, table, via): &(Option<uuid::Uuid>, String, Vec<String>)| serde_json::json!({ "release": release, "table": table, "via": via });
     serde_json::json!({
         "rule": { "release": violation.rule.0, "pointer": violation.rule.1 },
@@ -506,7 +516,7 @@ fn violation_in_json(violation: &Violation) -> Value {
 
 /// The refusal of a release that breaks a rule together with earlier ones. Names the first violation, as the contract has
 /// it, and lists all.
-fn composition_problem(violations: &[Violation]) -> Problem {
+fn composition_problem(violations: &[CompositionViolation]) -> Problem {
     let all: Vec<Value> = violations.iter().map(violation_in_json).collect();
     let detail = violations.first().map_or_else(String::new, |violation| violation.detail.clone());
     let mut problem = Problem::new(Kind::CompositionViolated, detail);
@@ -535,7 +545,7 @@ fn method_name(method: &MethodSpec, decision: &Decision) -> crate::report::Metho
 
 /// What the one who plans should know of values that may tell nothing: a missing value of a protected attribute protects its rows
 /// from nobody who knows that there is one.
-fn undeclared(specification: &Specification, table: &Table) -> Vec<Notice> {
+fn undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
     // thresholds reckon with nobody who rules values out
     if matches!(specification.method, MethodSpec::Bucketize(_)) {
         return Vec::new();
@@ -549,7 +559,7 @@ fn undeclared(specification: &Specification, table: &Table) -> Vec<Notice> {
     let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
     let notice = |attr: Attr| {
         let name = &specification.names[attr.index()];
-        Notice {
+        SpecificationNotice {
             r#type: "undeclared-missing".to_owned(),
             pointer: Some(child("/attributes", name)),
             detail: format!(

@@ -8,11 +8,13 @@ use utoipa::ToSchema;
 
 use super::terrain::pointer_of;
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{self, Dependency, Rule, Status, Violation};
-use crate::publication::{BreachKind, Guarantee, NamedThresholds, Particulars, Protected, StatedThresholds, TableName};
+use crate::privacy::{self, Dependency, GnfViolation, PrivacyRule, RuleStatus};
+use crate::publication::{
+    BreachKind, DeclaredThresholds, DigestedThresholds, Guarantee, MethodDetails, Protected, TableName,
+};
 use crate::publish::bucketize::{PlannedBuckets, strangers};
 use crate::publish::{Decision, Design, DesignedRule};
-use crate::report::{Dependencies, HeldByText, Notice, particulars};
+use crate::report::{ManifestDependencies, ManifestEnforcedBy, SpecificationNotice, particulars};
 use crate::spec::{MethodSpec, Specification};
 
 /// What a job with this specification would do. For keys that may inspect datasets: it tells counts of the data.
@@ -25,15 +27,15 @@ pub struct Plan {
     /// The tables that would come out.
     pub tables: Vec<PlanTable>,
     /// Dependencies that the adversary is taken to know.
-    pub dependencies: Dependencies,
+    pub dependencies: ManifestDependencies,
     /// Published attributes that predict a sensitive one without determining it, the strongest first; empty where the rows were not
     /// looked at.
-    pub proxies: Vec<Proxy>,
+    pub proxies: Vec<PlanProxy>,
     /// Published attributes that stand with a sensitive one in plain tables and single rows out; empty where the rows were not looked
     /// at.
     pub exposed_to: Vec<ExposedTo>,
     /// How the release would stand beside earlier ones.
-    pub composition: Composition,
+    pub composition: PlanComposition,
     /// What only some methods have to say: the buckets of `bucketize`, and what can be concluded of those of `decompose`, as a manifest would
     /// state them.
     #[schema(value_type = Option<Object>)]
@@ -42,12 +44,13 @@ pub struct Plan {
     #[schema(value_type = Vec<Object>)]
     pub problems: Vec<Value>,
     /// What the caller should think about.
-    pub warnings: Vec<Notice>,
+    pub warnings: Vec<SpecificationNotice>,
 }
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Proxy {
+#[schema(as = Proxy)]
+pub struct PlanProxy {
     /// What is predicted: the sensitive attribute of a rule.
     pub sensitive: String,
     /// What predicts it.
@@ -92,7 +95,7 @@ pub struct PlanRule {
     /// The largest l that the data allows; of k-anonymity the largest k.
     pub largest_l: u64,
     /// Why it would hold.
-    pub held_by: Option<HeldByText>,
+    pub held_by: Option<ManifestEnforcedBy>,
     /// The known attributes that reach the sensitive one.
     pub violated_by: Option<Vec<String>>,
     /// For each attribute of `violated_by` a shortest chain of tables from it to the sensitive one; around a table that protects the
@@ -118,7 +121,8 @@ pub struct PlanTable {
 
 /// How a release would stand beside earlier ones of the same dataset.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct Composition {
+#[schema(as = Composition)]
+pub struct PlanComposition {
     /// `safe`, `violated` or `undecidable`.
     pub verdict: String,
     /// The earlier releases.
@@ -132,7 +136,7 @@ pub struct Composition {
 }
 
 /// By which tables known attributes reach what a rule protects: for each of them one way.
-pub(super) fn paths(design: &Design, rule: &Rule, violation: &Violation) -> Vec<Vec<String>> {
+pub(super) fn paths(design: &Design, rule: &PrivacyRule, violation: &GnfViolation) -> Vec<Vec<String>> {
     let schemas = design.schemas();
     let path = |attr| privacy::leak(&schemas, rule, attr).into_iter().map(|table| TableName::at(table).0).collect();
     violation.reaching.iter().map(path).collect()
@@ -143,14 +147,14 @@ pub(super) fn paths(design: &Design, rule: &Rule, violation: &Violation) -> Vec<
 pub(super) fn in_words(
     design: &Design,
     specification: &Specification,
-    composition: Composition,
+    composition: PlanComposition,
     problems: Vec<Value>,
-    warnings: Vec<Notice>,
+    warnings: Vec<SpecificationNotice>,
 ) -> Plan {
     let names = super::attribute_names(specification);
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect::<Vec<_>>();
     let of_method = match &specification.method {
-        MethodSpec::Bucketize(spec) => Some(NamedThresholds::from(spec.thresholds.clone())),
+        MethodSpec::Bucketize(spec) => Some(DigestedThresholds::from(spec.thresholds.clone())),
         _ => None,
     };
     let of_rules = specification.thresholds.iter().map(|stated| &stated.thresholds);
@@ -179,13 +183,13 @@ pub(super) fn in_words(
         let refused = designed.is_refused() || infeasible;
         let (held_by, violated_by, paths) = match &designed.status {
             _ if refused || design.decision == Decision::Undecided => (None, None, Vec::new()),
-            Status::Unreachable => (Some(HeldByText::Unreachable { unreachable: true }), None, Vec::new()),
-            Status::Guardian { table, known } => (
-                Some(HeldByText::Guardian { guardian: TableName::at(*table).0, known: named(*known) }),
+            RuleStatus::Unreachable => (Some(ManifestEnforcedBy::Unreachable { unreachable: true }), None, Vec::new()),
+            RuleStatus::Guardian { table, known } => (
+                Some(ManifestEnforcedBy::Guardian { guardian: TableName::at(*table).0, known: named(*known) }),
                 None,
                 Vec::new(),
             ),
-            Status::Violated(violation) => {
+            RuleStatus::Violated(violation) => {
                 (None, Some(named(violation.reaching)), paths(design, &designed.rule, violation))
             }
         };
@@ -229,7 +233,7 @@ pub(super) fn in_words(
             because: None,
             eligible,
             largest_l: generalized.rows / specification.unit.rows(),
-            held_by: eligible.then(|| HeldByText::Table { table: TableName::at(index).0 }),
+            held_by: eligible.then(|| ManifestEnforcedBy::Table { table: TableName::at(index).0 }),
             violated_by: None,
             paths: Vec::new(),
         })
@@ -238,7 +242,7 @@ pub(super) fn in_words(
         feasible: problems.is_empty(),
         tables: tables.collect(),
         rules: anonymity.chain(design.rules.iter().map(rule)).collect(),
-        dependencies: Dependencies::default(),
+        dependencies: ManifestDependencies::default(),
         proxies: Vec::new(),
         exposed_to: Vec::new(),
         particulars: design
@@ -248,7 +252,7 @@ pub(super) fn in_words(
             .or_else(|| decomposition(design))
             .or_else(|| {
                 let cut = design.tables.iter().find_map(|table| table.cut.as_ref())?;
-                Some(Particulars::Sequential(Box::new(cut.sequence.clone())))
+                Some(MethodDetails::Sequential(Box::new(cut.sequence.clone())))
             })
             .and_then(|said| particulars(&said, &names)),
         composition,
@@ -258,29 +262,29 @@ pub(super) fn in_words(
 }
 
 /// What a manifest would say of a decomposition, buckets in the order in which they are made: no labels are drawn for a plan.
-fn decomposition(design: &Design) -> Option<Particulars> {
+fn decomposition(design: &Design) -> Option<MethodDetails> {
     let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref())?;
     let drawn = decomposed.drawn.as_deref()?;
     let labels: Vec<u32> = (1..=drawn.groups.len() as u32).collect();
-    Some(Particulars::Decompose(decomposed.particulars(drawn, &labels)))
+    Some(MethodDetails::Decompose(decomposed.particulars(drawn, &labels)))
 }
 
 /// What the one who plans should know of thresholds: a misspelled value leaves the one that was meant with the threshold of others.
-pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<Notice> {
+pub(super) fn strangers_in_words(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
     unused(planned.strangers, "/method/thresholds")
 }
 
 /// The same of the thresholds that rules put on values of a table.
-pub(super) fn strangers_of_rules(specification: &Specification, table: &Table) -> Vec<Notice> {
-    let of = |stated: &StatedThresholds| {
+pub(super) fn strangers_of_rules(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+    let of = |stated: &DeclaredThresholds| {
         let domain = &table.column(stated.attribute).domain;
         unused(strangers(stated.thresholds.stated(), domain), pointer_of(stated, specification))
     };
     specification.thresholds.iter().filter_map(of).collect()
 }
 
-fn unused(strangers: usize, pointer: &str) -> Option<Notice> {
-    (strangers > 0).then(|| Notice {
+fn unused(strangers: usize, pointer: &str) -> Option<SpecificationNotice> {
+    (strangers > 0).then(|| SpecificationNotice {
         r#type: "threshold-unused".to_owned(),
         pointer: Some(pointer.to_owned()),
         detail: format!("{strangers} of the values with a threshold of their own do not occur"),
@@ -289,12 +293,12 @@ fn unused(strangers: usize, pointer: &str) -> Option<Notice> {
 
 /// What the one who plans, and readers, should know of a decomposition: of which attributes no value is bounded, of which one can be
 /// concluded, and what is better there.
-pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
+pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let drawn = design.tables.iter().find_map(|table| table.decomposed.as_ref()?.drawn.as_deref());
     let bounded = |rule: &&DesignedRule| drawn.is_none_or(|drawn| drawn.bounded.contains(rule.rule.sensitive));
     let notice = |rule: &DesignedRule| {
         let name = &names[rule.rule.sensitive.index()];
-        Notice {
+        SpecificationNotice {
             r#type: "not-bounded".to_owned(),
             pointer: rule.pointer.clone(),
             detail: format!(
@@ -303,13 +307,13 @@ pub(super) fn not_bounded_in_words(design: &Design, names: &[String]) -> Vec<Not
             ),
         }
     };
-    let mut notices: Vec<Notice> = design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect();
+    let mut notices: Vec<SpecificationNotice> = design.rules.iter().filter(|rule| !bounded(rule)).map(notice).collect();
     notices.extend(concluded_in_words(design, names));
     notices
 }
 
 /// Of which attributes a value can be concluded, by whom, and what keeps it from them.
-fn concluded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
+fn concluded_in_words(design: &Design, names: &[String]) -> Vec<SpecificationNotice> {
     let decomposed = design.tables.iter().find_map(|table| table.decomposed.as_ref());
     let Some((decomposed, drawn)) = decomposed.and_then(|of| Some((of, of.drawn.as_deref()?))) else {
         return Vec::new();
@@ -332,7 +336,7 @@ fn concluded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
             .collect();
         let name = &names[attr.index()];
         let rule = design.rules.iter().find(|rule| rule.rule.sensitive == attr);
-        notices.push(Notice {
+        notices.push(SpecificationNotice {
             r#type: "can-be-concluded".to_owned(),
             pointer: rule.and_then(|rule| rule.pointer.clone()),
             detail: format!(
@@ -345,8 +349,8 @@ fn concluded_in_words(design: &Design, names: &[String]) -> Vec<Notice> {
 }
 
 /// What the holder of the original should know of counterfeits: there were not always enough values that nothing speaks against.
-pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<Notice> {
-    (planned.seen_through > 0).then(|| Notice {
+pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<SpecificationNotice> {
+    (planned.seen_through > 0).then(|| SpecificationNotice {
         r#type: "counterfeits-unlikely".to_owned(),
         pointer: Some("/method/counterfeits".to_owned()),
         detail: format!(
@@ -357,7 +361,7 @@ pub(super) fn seen_through_in_words(planned: &PlannedBuckets) -> Option<Notice> 
 }
 
 /// What the one who plans should know of how the tables were chosen. Names scores, which tell of the data.
-pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Option<Notice> {
+pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Option<SpecificationNotice> {
     let (type_, detail) = match decision {
         Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
         Decision::ByData(Some(choice)) => {
@@ -371,7 +375,7 @@ pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Optio
             ("algorithm-chosen", detail)
         }
         Decision::Undecided if matches!(method, MethodSpec::Slicing(_)) => {
-            return Some(Notice {
+            return Some(SpecificationNotice {
                 r#type: "not-decided".to_owned(),
                 pointer: Some("/method/columns".to_owned()),
                 detail: "which attributes stand together is chosen by what goes with what in the data, once its rows are looked at"
@@ -379,7 +383,7 @@ pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Optio
             });
         }
         Decision::Undecided if matches!(method, MethodSpec::Sequential(_)) => {
-            return Some(Notice {
+            return Some(SpecificationNotice {
                 r#type: "not-decided".to_owned(),
                 pointer: Some("/method/requirements".to_owned()),
                 detail: "how far attributes are generalized is decided once the rows are looked at".to_owned(),
@@ -390,13 +394,13 @@ pub(super) fn choice_in_words(method: &MethodSpec, decision: &Decision) -> Optio
             ("not-decided", detail.to_owned())
         }
     };
-    Some(Notice { r#type: type_.to_owned(), pointer: Some("/method/algorithm".to_owned()), detail })
+    Some(SpecificationNotice { r#type: type_.to_owned(), pointer: Some("/method/algorithm".to_owned()), detail })
 }
 
 /// What a reader of the release should know of it: which algorithm made the tables, and no figure of one that did not.
-pub(super) fn choice_for_readers(decision: &Decision) -> Option<Notice> {
+pub(super) fn choice_for_readers(decision: &Decision) -> Option<SpecificationNotice> {
     let Decision::ByData(Some(choice)) = decision else { return None };
-    Some(Notice {
+    Some(SpecificationNotice {
         r#type: "algorithm-chosen".to_owned(),
         pointer: Some("/method/algorithm".to_owned()),
         detail: format!("of the algorithms that were tried {} told most", choice.winner),

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Associations, Attr, AttrSet, BINS, Table};
-use crate::privacy::{self, Effort};
-use crate::report::Ratio;
+use crate::privacy::{self, WorkBudget};
+use crate::report::ManifestRatio;
 
 /// Associations of larger tables are computed on so many rows, taken from all over the table.
 const SAMPLE: usize = 100_000;
@@ -16,13 +16,14 @@ const ROWS_PER_VALUE: usize = 20;
 
 /// What columns of a dataset have to do with each other.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct Profile {
+#[schema(as = Profile)]
+pub struct DependencyProfile {
     /// The columns that were looked at, in their order.
     pub columns: Vec<ProfiledColumn>,
     /// Every pair of them that goes together at all, the strongest first.
-    pub associations: Vec<Association>,
+    pub associations: Vec<AttributeAssociation>,
     /// What is determined by one or two attributes, exactly, with at least 20 rows per value of these on average.
-    pub dependencies: Vec<HeldDependency>,
+    pub dependencies: Vec<ExactDependency>,
     /// On how many rows the associations were computed; null when on all.
     pub sampled_rows: Option<u64>,
 }
@@ -35,7 +36,7 @@ pub struct ProfiledColumn {
     /// What it may be to a rule.
     pub suggested_role: SuggestedRole,
     /// The distinct values among the rows, a missing value counted as one.
-    pub distinct_share: Ratio,
+    pub distinct_share: ManifestRatio,
 }
 
 /// What a column may be to a rule. A guess from counts: what is sensitive, people decide.
@@ -54,7 +55,8 @@ pub enum SuggestedRole {
 
 /// How strongly two attributes go together.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct Association {
+#[schema(as = Association)]
+pub struct AttributeAssociation {
     /// The column that comes first.
     pub a: String,
     /// The other.
@@ -65,25 +67,26 @@ pub struct Association {
 
 /// A dependency that holds in the rows.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct HeldDependency {
+#[schema(as = HeldDependency)]
+pub struct ExactDependency {
     /// What determines.
     pub determinant: Vec<String>,
     /// What is determined.
     pub dependent: Vec<String>,
     /// The rows, and how many values the determinant has.
-    pub rows_per_value: Ratio,
+    pub rows_per_value: ManifestRatio,
 }
 
 /// Profiles a table. `identifiers` are the attributes of which nearly every row has a value of its own.
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result<Profile, Cancelled> {
+pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result<DependencyProfile, Cancelled> {
     let (rows, attrs) = (table.rows(), table.attributes());
     let named = |set: AttrSet| set.iter().map(|attr| table.name(attr).to_owned()).collect::<Vec<_>>();
-    let ratio = |count: usize, of: usize| Ratio { count: count as u64, of: of as u64 };
+    let ratio = |count: usize, of: usize| ManifestRatio { count: count as u64, of: of as u64 };
 
-    let choices = privacy::singling_out(table, attrs.minus(identifiers), &mut Effort::default(), control)?;
+    let choices = privacy::singling_out(table, attrs.minus(identifiers), &mut WorkBudget::default(), control)?;
     let finding = choices.into_iter().fold(AttrSet::EMPTY, AttrSet::union);
     let role = |attr: Attr| {
         let column = table.column(attr);
@@ -110,20 +113,20 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
     let matrix = Associations::of(looked_at, attrs, |_| BINS, || control.check())?;
     let name = |at: usize| table.name(matrix.attributes()[at]).to_owned();
     let pairs = (0..attrs.len()).flat_map(|a| (a + 1..attrs.len()).map(move |b| (a, b)));
-    let mut associations: Vec<Association> = pairs
-        .map(|(a, b)| Association { a: name(a), b: name(b), phi_squared: matrix.between(a, b) })
+    let mut associations: Vec<AttributeAssociation> = pairs
+        .map(|(a, b)| AttributeAssociation { a: name(a), b: name(b), phi_squared: matrix.between(a, b) })
         .filter(|association| association.phi_squared > 0.0)
         .collect();
     // the order of columns where two are equally strong
     associations.sort_by(|one, other| other.phi_squared.total_cmp(&one.phi_squared));
 
     let held = privacy::discover_dependencies(table, control)?.into_iter().map(|dependency| {
-        Ok(HeldDependency {
+        Ok(ExactDependency {
             determinant: named(dependency.determinant),
             dependent: named(AttrSet::one(dependency.dependent)),
             rows_per_value: ratio(rows, privacy::distinct_tuples(table, dependency.determinant, control)?),
         })
     });
     let dependencies = held.collect::<Result<_, _>>()?;
-    Ok(Profile { columns, associations, dependencies, sampled_rows: sampled.map(|_| SAMPLE as u64) })
+    Ok(DependencyProfile { columns, associations, dependencies, sampled_rows: sampled.map(|_| SAMPLE as u64) })
 }

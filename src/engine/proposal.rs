@@ -1,21 +1,21 @@
 //! What there is to say of tables that somebody proposes: which rules they break, and what they do in vain.
 
 use super::plan::paths;
-use crate::ledger::Union;
+use crate::ledger::LedgerUnion;
 use crate::microdata::AttrSet;
-use crate::model::{JoinTree, View};
-use crate::privacy::Status;
+use crate::model::{JoinTree, TableView};
+use crate::privacy::RuleStatus;
 use crate::problem::{Fault, Kind};
 use crate::publication::TableName;
 use crate::publish::{self, Design, DesignedTable};
-use crate::report::Notice;
+use crate::report::SpecificationNotice;
 use crate::spec::Specification;
 
 /// The rules that a design breaks. Only proposed tables can: a method finds none that do. `names` are those of the attributes.
 pub(super) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
     let violated = design.rules.iter().filter(|rule| !rule.is_refused()).filter_map(|rule| match &rule.status {
-        Status::Violated(violation) => Some((rule, violation)),
+        RuleStatus::Violated(violation) => Some((rule, violation)),
         _ => None,
     });
     let fault = violated.map(|(rule, violation)| {
@@ -31,9 +31,9 @@ pub(super) fn violations(design: &Design, names: &[String]) -> Vec<Fault> {
 }
 
 /// What the one who proposes tables should think about.
-pub(super) fn notices(specification: &Specification, design: &Design, union: &Union) -> Vec<Notice> {
+pub(super) fn notices(specification: &Specification, design: &Design, union: &LedgerUnion) -> Vec<SpecificationNotice> {
     let Some(tables) = &specification.schema else { return Vec::new() };
-    let notice = |r#type: &str, pointer: String, detail: String| Notice {
+    let notice = |r#type: &str, pointer: String, detail: String| SpecificationNotice {
         r#type: r#type.to_owned(),
         pointer: Some(pointer),
         detail,
@@ -57,9 +57,9 @@ pub(super) fn notices(specification: &Specification, design: &Design, union: &Un
     let view = |table: &DesignedTable| match &table.bucketized {
         Some(bucketized) => {
             let known = table.attributes.minus(bucketized.sensitive());
-            View::tied(std::iter::once(known).chain(bucketized.parts.iter().copied()))
+            TableView::tied(std::iter::once(known).chain(bucketized.parts.iter().copied()))
         }
-        None => View::plain(table.attributes),
+        None => TableView::plain(table.attributes),
     };
     let tree = JoinTree::of(&design.tables.iter().map(view).collect::<Vec<_>>());
     let why = match tree.mixed {

@@ -4,19 +4,21 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Stopped;
+use super::EngineError;
 use super::verify::taxonomies_of;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{
-    Boxes, Cells, Decomposed, ErrorModel, Estimate, Estimator, Predicates, Route, Shape, Unread, parted,
+    Boxes, DecompositionModel, ErrorModel, Estimate, Estimator, ModelError, ModelShape, Predicates, PublishedRows,
+    QueryPath, parted,
 };
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    Cells as Published, Decomposition, Particulars, Publication, PublishedBytes, PublishedTable, StatedTaxonomy,
+    CellContent as Published, DeclaredTaxonomy, DecompositionDetails, MethodDetails, Publication, PublishedBytes,
+    PublishedTable,
 };
 use crate::report::{Manifest, publication_of};
-use crate::spec::{CountQuery, read_queries};
+use crate::spec::{ResolvedCountQuery, read_queries};
 
 /// So many rows may be looked at to answer one document of queries, each as often as queries look at it.
 const MOST_WORK: u64 = 1 << 32;
@@ -45,18 +47,18 @@ pub enum ErrorModelName {
 }
 
 /// Queries that a release can be asked.
-pub struct Asked {
+pub struct QuerySet {
     publication: Publication,
     /// Those whose nodes stand in cells.
-    taxonomies: Vec<StatedTaxonomy>,
+    taxonomies: Vec<DeclaredTaxonomy>,
     kinds: Vec<Option<AttributeType>>,
-    shape: Shape,
-    queries: Vec<(CountQuery, Route)>,
+    shape: ModelShape,
+    queries: Vec<(ResolvedCountQuery, QueryPath)>,
     /// The attributes that are needed of each table.
     needed: Vec<Option<AttrSet>>,
 }
 
-impl Asked {
+impl QuerySet {
     /// Understands a document of queries over a release.
     ///
     /// # Errors
@@ -83,10 +85,10 @@ impl Asked {
         };
         let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
         suppressed(&publication, &names, &queries)?;
-        let shape = Shape::of(&publication);
+        let shape = ModelShape::of(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);
         let (mut needed, mut work): (Vec<Option<AttrSet>>, u64) = (vec![None; publication.tables.len()], 0);
-        let routed = |query: CountQuery| {
+        let routed = |query: ResolvedCountQuery| {
             let attributes = query.iter().map(|selection| selection.attribute).collect();
             let route = shape.route(attributes);
             for (needed, more) in needed.iter_mut().zip(shape.needed(&route, attributes)) {
@@ -95,7 +97,7 @@ impl Asked {
             work = work.saturating_add(Estimator::work(&shape, &route, rows));
             (query, route)
         };
-        let queries: Vec<(CountQuery, Route)> = queries.into_iter().map(routed).collect();
+        let queries: Vec<(ResolvedCountQuery, QueryPath)> = queries.into_iter().map(routed).collect();
         if let Some(said) = decomposition_of(&publication) {
             let asked = queries.iter().flat_map(|(query, _)| query.iter().map(|selection| selection.attribute));
             needed = read_of(said, asked.collect());
@@ -128,8 +130,8 @@ impl Asked {
     /// Answers every query, in their order.
     ///
     /// # Errors
-    /// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
-    pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, Stopped> {
+    /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
+    pub fn answer(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<Vec<QueryAnswer>, EngineError> {
         if let Some(table) = boxes_of(&self.publication) {
             let wanted = self.needed.iter().flatten().fold(AttrSet::EMPTY, |all, more| all.union(*more));
             let read = Boxes::read(table, wanted, &self.kinds, &self.taxonomies, parts, control);
@@ -137,14 +139,14 @@ impl Asked {
             let estimates = self.queries.iter().map(|(query, _)| Ok(boxes.estimate(query, control)?.into()));
             return estimates.collect();
         }
-        let cells = Cells::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
+        let cells = PublishedRows::read(&self.publication, |table| self.needed[table], &self.kinds, parts, control);
         let cells = cells.map_err(unread)?;
         if let Some(said) = decomposition_of(&self.publication) {
             return self.answer_of_decomposition(said, &cells, control);
         }
-        let routes: Vec<Route> = self.queries.iter().map(|(_, route)| route.clone()).collect();
+        let routes: Vec<QueryPath> = self.queries.iter().map(|(_, route)| route.clone()).collect();
         let estimator = Estimator::new(&self.shape, &cells, &routes, control)?;
-        let answer = |(query, route): &(CountQuery, Route)| {
+        let answer = |(query, route): &(ResolvedCountQuery, QueryPath)| {
             let estimate = estimator.estimate(route, &predicates(query, &cells), control)?;
             Ok(estimate.into())
         };
@@ -153,24 +155,26 @@ impl Asked {
 
     fn answer_of_decomposition(
         &self,
-        said: &Decomposition,
-        cells: &Cells,
+        said: &DecompositionDetails,
+        cells: &PublishedRows,
         control: &Control,
-    ) -> Result<Vec<QueryAnswer>, Stopped> {
+    ) -> Result<Vec<QueryAnswer>, EngineError> {
         let model = model_of(said, cells)?;
         let work = model.work().saturating_mul(self.queries.len() as u64);
         if work > MOST_WORK {
             let detail = "the queries together look at more joint values than one request may; send them in several";
             let problem = Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work);
-            return Err(Stopped::Refused(problem));
+            return Err(EngineError::Refused(problem));
         }
-        let answer = |(query, _): &(CountQuery, Route)| Ok(model.estimate(&predicates(query, cells), control)?.into());
+        let answer = |(query, _): &(ResolvedCountQuery, QueryPath)| {
+            Ok(model.estimate(&predicates(query, cells), control)?.into())
+        };
         self.queries.iter().map(answer).collect()
     }
 }
 
 /// Of an attribute of which every cell is suppressed nothing is published.
-fn suppressed(publication: &Publication, names: &[String], queries: &[CountQuery]) -> Result<(), Problem> {
+fn suppressed(publication: &Publication, names: &[String], queries: &[ResolvedCountQuery]) -> Result<(), Problem> {
     let columns = || publication.tables.iter().flat_map(|table| &table.parts).flat_map(|part| &part.columns);
     let shown = |of: Attr| columns().any(|column| column.attribute == of && column.cells != Published::Suppressed);
     let asked = queries.iter().enumerate().flat_map(|(at, query)| {
@@ -199,7 +203,7 @@ impl From<Estimate> for QueryAnswer {
     }
 }
 
-fn predicates(query: &CountQuery, cells: &Cells) -> Predicates {
+fn predicates(query: &ResolvedCountQuery, cells: &PublishedRows) -> Predicates {
     let admitted = query
         .iter()
         .filter_map(|selection| Some((selection.attribute, selection.codes(cells.domain(selection.attribute)?))));
@@ -207,24 +211,27 @@ fn predicates(query: &CountQuery, cells: &Cells) -> Predicates {
 }
 
 /// What is said of a decomposition, where a publication is one.
-pub(super) fn decomposition_of(publication: &Publication) -> Option<&Decomposition> {
+pub(super) fn decomposition_of(publication: &Publication) -> Option<&DecompositionDetails> {
     match &publication.particulars {
-        Particulars::Decompose(said) => Some(said),
+        MethodDetails::Decompose(said) => Some(said),
         _ => None,
     }
 }
 
 /// The attributes of both its tables that are read to answer for `asked`.
-pub(super) fn read_of(said: &Decomposition, asked: AttrSet) -> Vec<Option<AttrSet>> {
+pub(super) fn read_of(said: &DecompositionDetails, asked: AttrSet) -> Vec<Option<AttrSet>> {
     let sensitive: AttrSet = said.l.keys().copied().collect();
     vec![Some(asked.union(sensitive)), Some(sensitive)]
 }
 
 /// The model of a decomposition that was read.
-pub(super) fn model_of<'c>(said: &Decomposition, cells: &'c Cells) -> Result<Decomposed<'c>, Stopped> {
+pub(super) fn model_of<'c>(
+    said: &DecompositionDetails,
+    cells: &'c PublishedRows,
+) -> Result<DecompositionModel<'c>, EngineError> {
     let others: Vec<_> = said.l.keys().copied().filter(|attr| *attr != said.primary).collect();
-    Decomposed::of(cells, said.primary, &others)
-        .ok_or_else(|| Stopped::bug("the parts of a decomposition are not what its manifest says"))
+    DecompositionModel::of(cells, said.primary, &others)
+        .ok_or_else(|| EngineError::bug("the parts of a decomposition are not what its manifest says"))
 }
 
 /// The one table of a publication, where cells of it stand for several values.
@@ -234,16 +241,16 @@ pub(super) fn boxes_of(publication: &Publication) -> Option<&PublishedTable> {
 }
 
 /// What it means when parts cannot be read.
-pub(super) fn unread(error: Unread) -> Stopped {
+pub(super) fn unread(error: ModelError) -> EngineError {
     match error {
-        Unread::Cancelled(cancelled) => cancelled.into(),
-        Unread::Io(error) => {
+        ModelError::Cancelled(cancelled) => cancelled.into(),
+        ModelError::Io(error) => {
             let kind = match error.kind() {
                 std::io::ErrorKind::ResourceBusy => Kind::Unavailable,
                 _ => Kind::Internal,
             };
             let problem = Problem::new(kind, "the parts of the release could not be read");
-            Stopped::Failed { problem, cause: error.to_string() }
+            EngineError::Failed { problem, cause: error.to_string() }
         }
     }
 }

@@ -1,45 +1,48 @@
 //! Making one release.
 
 use super::write::{PartStore, write_part};
-use super::{Known, Prepared, Stopped, Wide, beside, composition_problem, method_name, prepare, standing_by_tables};
-use crate::audit::{self, Audit, CheckName, Evidence, Linkage, Measure};
+use super::{
+    EngineError, ExtendedTable, KnownDependencies, PreparedRelease, beside, composition_problem, method_name, prepare,
+    standing_by_tables,
+};
+use crate::audit::{self, BucketMeasure, CheckName, Evidence, Linkage, VerifierReport};
 use crate::control::{Control, Phase};
-use crate::ledger::{self, Disclosure, Earlier, KeptStanding, StandingRule};
+use crate::ledger::{self, ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::Status;
-use crate::publication::{Guarantee, HeldBy, Protected, Publication, Witness};
-use crate::publish::{self, Decision, Design, DesignedTable, Input, Refusal, Rows};
-use crate::random::Streams;
+use crate::privacy::RuleStatus;
+use crate::publication::{EnforcedBy, Guarantee, Protected, Publication, Witness};
+use crate::publish::{self, Decision, Design, DesignedTable, PlanInput, PlanRefusal, PlanRows};
+use crate::random::RandomStreams;
 use crate::report::{
-    Achieved, AuditSummary, BucketSizes, CheckResult, Generalization, InternalReport, Manifest, Notice, Provenance,
-    Ratio, manifest, particulars,
+    AuditSummary, BucketSizes, CheckResult, Generalization, InternalReport, Manifest, ManifestAchieved, ManifestRatio,
+    Provenance, SpecificationNotice, manifest, particulars,
 };
 use crate::spec::Specification;
 
 /// Everything a release is made from.
-pub struct Order<'a> {
+pub struct ReleaseInput<'a> {
     /// What to publish and under which rules; free of faults.
     pub specification: &'a Specification,
     /// The columns the specification uses, rows in the order of the upload.
     pub table: &'a Table,
     /// The randomness of the release.
-    pub streams: &'a Streams,
+    pub streams: &'a RandomStreams,
     /// The columns that earlier releases have and the specification does not use, rows in the same order.
     pub further: Option<&'a Table>,
     /// What the ledger holds of the same people.
-    pub earlier: &'a Earlier,
+    pub earlier: &'a EarlierDisclosures,
     /// Name and time of the release.
     pub provenance: &'a Provenance,
 }
 
 /// A verified release, ready to be made visible.
-pub struct Released {
+pub struct VerifiedRelease {
     /// What is said of it.
     pub manifest: Manifest,
     /// What the ledger will keep of its tables.
     pub disclosures: Vec<Disclosure>,
     /// The rules that will stand.
-    pub rules: Vec<StandingRule>,
+    pub rules: Vec<ActiveRule>,
     /// What the original says of it, for its holder alone.
     pub internal: InternalReport,
 }
@@ -47,32 +50,36 @@ pub struct Released {
 /// Plans, publishes, writes and audits. Nothing is made visible here; what is returned has passed the audit.
 ///
 /// # Errors
-/// [`Stopped`]: cancelled, refused, or failed. The parts written so far are then worthless.
-pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) -> Result<Released, Stopped> {
-    let Order { specification, table, .. } = order;
+/// [`EngineError`]: cancelled, refused, or failed. The parts written so far are then worthless.
+pub fn release(
+    order: &ReleaseInput<'_>,
+    store: &mut dyn PartStore,
+    control: &Control,
+) -> Result<VerifiedRelease, EngineError> {
+    let ReleaseInput { specification, table, .. } = order;
     control.begin(Phase::Plan, 1)?;
-    let dependencies = Known::of(specification, table, control)?;
+    let dependencies = KnownDependencies::of(specification, table, control)?;
     let secret_order = super::secret_order(table, order.streams);
     let (permuted, strange) = super::on_terrain(specification, table.reordered(&secret_order));
     if !strange.is_empty() {
-        return Err(Refusal(strange).into());
+        return Err(PlanRefusal(strange).into());
     }
-    let rows = Some(Rows { table: &permuted, streams: order.streams });
+    let rows = Some(PlanRows { table: &permuted, streams: order.streams });
     let union = super::united(specification, order.earlier)?;
-    let wide = Wide::of(specification, table, order.further, &union);
+    let wide = ExtendedTable::of(specification, table, order.further, &union);
     let prepared =
         prepare(specification, (&permuted, rows), (union, &order.earlier.beside), dependencies, Some(&wide), control)?;
     drop(wide);
     super::feasible(&prepared.design, specification)?;
     if prepared.design.decision == Decision::Undecided {
-        return Err(Stopped::bug("no tables were chosen though the rows are known"));
+        return Err(EngineError::bug("no tables were chosen though the rows are known"));
     }
     // the decomposition promises normal form; a design that breaks it is a bug, not an answer
-    if prepared.design.rules.iter().any(|rule| matches!(rule.status, Status::Violated(_))) {
-        return Err(Stopped::bug("the designed tables are not in Guardian Normal Form"));
+    if prepared.design.rules.iter().any(|rule| matches!(rule.status, RuleStatus::Violated(_))) {
+        return Err(EngineError::bug("the designed tables are not in Guardian Normal Form"));
     }
     if specification.unproven.is_none() {
-        prepared.compose().map_err(|violations| Stopped::Refused(composition_problem(&violations)))?;
+        prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;
     }
 
     let (publication, witness, written) = publish_and_write(order, &prepared, &permuted, store, control)?;
@@ -105,7 +112,7 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
             .filter(|check| !check.passed)
             .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
             .collect();
-        return Err(Stopped::bug(format!("the audit of the written parts failed: {}", failed.join("; "))));
+        return Err(EngineError::bug(format!("the audit of the written parts failed: {}", failed.join("; "))));
     }
 
     let mut warnings = stated_choices(specification);
@@ -149,34 +156,34 @@ pub fn release(order: &Order<'_>, store: &mut dyn PartStore, control: &Control) 
     if let Some(reason) = &specification.unproven {
         // nobody has shown that its seals and rules hold beside the others: later releases neither rely on them nor are held to them
         for disclosure in &mut disclosures {
-            disclosure.standing = KeptStanding::Unsealed;
+            disclosure.standing = RecordedProtection::Unsealed;
             disclosure.unproven = Some(reason.clone());
         }
         rules.clear();
     }
-    Ok(Released { internal, manifest, disclosures, rules })
+    Ok(VerifiedRelease { internal, manifest, disclosures, rules })
 }
 
 /// Runs the method on the secretly permuted rows, of which the witness speaks, and writes every part.
 fn publish_and_write(
-    order: &Order<'_>,
-    prepared: &Prepared,
+    order: &ReleaseInput<'_>,
+    prepared: &PreparedRelease,
     permuted: &Table,
     store: &mut dyn PartStore,
     control: &Control,
-) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), Stopped> {
-    let Order { specification, streams, .. } = order;
+) -> Result<(Publication, Witness, Vec<Vec<crate::report::WrittenPart>>), EngineError> {
+    let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
     let (earlier, standing_rules) = beside(specification, &prepared.union);
-    let input = Input {
+    let input = PlanInput {
         counts: permuted,
         published_names: &specification.published_names,
         earlier,
         standing_rules,
         dependencies: &prepared.dependencies.all,
         beside: Some(&order.earlier.beside),
-        rows: Some(Rows { table: permuted, streams }),
+        rows: Some(PlanRows { table: permuted, streams }),
     };
     let published = publish::publish(&specification.method, &prepared.design, &input, permuted, streams, control)?;
 
@@ -194,7 +201,7 @@ fn publish_and_write(
 }
 
 /// The audit in the words of a manifest.
-pub(super) fn summary(audit: &Audit) -> AuditSummary {
+pub(super) fn summary(audit: &VerifierReport) -> AuditSummary {
     AuditSummary {
         verified: audit.verified(),
         linkage: match audit.linkage {
@@ -231,14 +238,14 @@ pub(super) const fn check_name(check: CheckName) -> &'static str {
 
 /// The rules that will stand once the release is published, as they were judged: of a combination, the attribute whose
 /// protection protects it, or its joint value. What is implied stands with what implies it.
-fn standing_rules(design: &Design, specification: &Specification) -> Vec<StandingRule> {
+fn standing_rules(design: &Design, specification: &Specification) -> Vec<ActiveRule> {
     let names = &specification.names;
     let aside = |sensitive| {
         let stated = specification.uninformative.iter().find(|stated| stated.attribute == sensitive);
         stated.map_or_else(Vec::new, |stated| stated.values.clone())
     };
     let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
-    let standing = kept.map(|designed| StandingRule {
+    let standing = kept.map(|designed| ActiveRule {
         pointer: designed.pointer.clone(),
         quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
         sensitive: names[designed.rule.sensitive.index()].clone(),
@@ -254,38 +261,38 @@ fn standing_rules(design: &Design, specification: &Specification) -> Vec<Standin
 }
 
 /// What the buckets that hold a rule achieve, from the parts as the audit read them.
-fn achieved(audit: &Audit, publication: &Publication, rule: usize) -> Option<Achieved> {
+fn achieved(audit: &VerifierReport, publication: &Publication, rule: usize) -> Option<ManifestAchieved> {
     let standing = publication.rules.get(rule)?;
-    let (HeldBy::Guardian { table: guard, .. } | HeldBy::Table(guard)) = &standing.held_by else { return None };
+    let (EnforcedBy::Guardian { table: guard, .. } | EnforcedBy::Table(guard)) = &standing.held_by else { return None };
     let index = publication.tables.iter().position(|published| published.name == *guard)?;
     let figures = &audit.tables[index];
     if let Guarantee::KAnonymity { .. } = standing.guarantee {
         let smallest = figures.sizes.keys().next().copied()?;
-        return Some(Achieved { smallest_bucket: smallest, k: Some(smallest), ..Achieved::default() });
+        return Some(ManifestAchieved { smallest_bucket: smallest, k: Some(smallest), ..ManifestAchieved::default() });
     }
     let sensitive = standing.protects.attributes();
     let single = sensitive.iter().find_map(|attr| figures.posteriors.get(&attr));
     let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
     let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
-    let ratio = |(count, of): (u64, u64)| Ratio { count, of };
-    let mut achieved = Achieved {
+    let ratio = |(count, of): (u64, u64)| ManifestRatio { count, of };
+    let mut achieved = ManifestAchieved {
         worst_posterior: Some(ratio(posterior.worst)),
         median_posterior: Some(ratio(posterior.median)),
         smallest_bucket: posterior.smallest_bucket,
-        ..Achieved::default()
+        ..ManifestAchieved::default()
     };
     match figures.measures.get(&rule) {
         None => {}
-        Some(Measure::DistinctValues(values)) => achieved.distinct_values = Some(*values),
-        Some(Measure::EntropyL(l)) => achieved.entropy_l = Some(*l),
-        Some(Measure::RecursiveC(c)) => achieved.recursive_c = Some(*c),
-        Some(Measure::Distance(distance)) => achieved.distance = Some(*distance),
-        Some(Measure::Gain(gain)) => achieved.gain = Some(*gain),
+        Some(BucketMeasure::DistinctValues(values)) => achieved.distinct_values = Some(*values),
+        Some(BucketMeasure::EntropyL(l)) => achieved.entropy_l = Some(*l),
+        Some(BucketMeasure::RecursiveC(c)) => achieved.recursive_c = Some(*c),
+        Some(BucketMeasure::Distance(distance)) => achieved.distance = Some(*distance),
+        Some(BucketMeasure::Gain(gain)) => achieved.gain = Some(*gain),
     }
     Some(achieved)
 }
 
-fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
+fn bucket_sizes(audit: &VerifierReport, publication: &Publication) -> Vec<BucketSizes> {
     let sizes = publication.tables.iter().zip(&audit.tables).flat_map(|(table, figures)| {
         figures.sizes.iter().map(|(&size, &buckets)| BucketSizes { table: table.name.0.clone(), size, buckets })
     });
@@ -294,7 +301,7 @@ fn bucket_sizes(audit: &Audit, publication: &Publication) -> Vec<BucketSizes> {
 
 /// Whether every figure of a manifest is the one that the audit read from the parts.
 pub(super) fn figures(
-    audit: &Audit,
+    audit: &VerifierReport,
     publication: &Publication,
     published_names: &[String],
     manifest: &Manifest,
@@ -306,8 +313,8 @@ pub(super) fn figures(
 
 /// What a reader of the release should know of the choices of its specification: statements of the caller, nothing of the
 /// data.
-fn stated_choices(specification: &Specification) -> Vec<Notice> {
-    let stated = specification.overridden_identifiers.iter().map(|attr| Notice {
+fn stated_choices(specification: &Specification) -> Vec<SpecificationNotice> {
+    let stated = specification.overridden_identifiers.iter().map(|attr| SpecificationNotice {
         r#type: "identifier-overridden".to_owned(),
         pointer: None,
         detail: format!(

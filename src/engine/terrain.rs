@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::microdata::{Attr, Table, Terrain};
+use crate::microdata::{Attr, ColumnAnnotations, Table};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative};
-use crate::publish::bucketize::{Share, shares};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Protected, SubmittedRule};
+use crate::publish::bucketize::{ValueThreshold, shares};
 use crate::spec::reader::child;
 use crate::spec::{Specification, at_values, values_missing};
 
@@ -14,9 +14,9 @@ use crate::spec::{Specification, at_values, values_missing};
 #[must_use]
 pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Vec<Fault>) {
     let dataset = specification.normalized["dataset"].as_str();
-    let mut terrains: BTreeMap<Attr, Terrain> = BTreeMap::new();
+    let mut terrains: BTreeMap<Attr, ColumnAnnotations> = BTreeMap::new();
     let mut faults = Vec::new();
-    for Uninformative { attribute, values } in &specification.uninformative {
+    for ExcludedValues { attribute, values } in &specification.uninformative {
         let codes = table.column(*attribute).domain.codes_of(values);
         let name = &specification.names[attribute.index()];
         // nobody is surprised that no value is missing
@@ -27,9 +27,9 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
                 Fault::new(format!("{pointer}/{at}"), Kind::ParameterRange, format!("no row has this value of {name}"));
             at_values(fault.with("allowed", format!("a value of {name}, or null")), name, dataset)
         }));
-        terrains.insert(*attribute, Terrain::without(codes.into_iter().flatten().collect()));
+        terrains.insert(*attribute, ColumnAnnotations::without(codes.into_iter().flatten().collect()));
     }
-    for StatedTaxonomy { attribute, tree } in &specification.taxonomies {
+    for DeclaredTaxonomy { attribute, tree } in &specification.taxonomies {
         let name = &specification.names[attribute.index()];
         match tree.bind(&table.column(*attribute).domain) {
             Ok(bound) => {
@@ -51,7 +51,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
             }
         }
     }
-    for stated @ StatedThresholds { attribute, thresholds } in &specification.thresholds {
+    for stated @ DeclaredThresholds { attribute, thresholds } in &specification.thresholds {
         let name = &specification.names[attribute.index()];
         let column = table.column(*attribute);
         let counts = column.counts();
@@ -63,7 +63,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
                     let detail = format!("every value of {name} may take all of a bucket: state a threshold below 1");
                     faults.push(Fault::new(pointer, Kind::VacuousGuarantee, detail));
                 }
-                let limits = shares.into_iter().map(Share::fraction).collect();
+                let limits = shares.into_iter().map(ValueThreshold::fraction).collect();
                 let terrain = terrains.remove(attribute).unwrap_or_default();
                 terrains.insert(*attribute, terrain.limited(*thresholds.name().bytes(), limits));
             }
@@ -81,7 +81,7 @@ pub fn on_terrain(specification: &Specification, mut table: Table) -> (Table, Ve
 }
 
 /// The first rule that puts thresholds on values.
-pub(super) fn pointer_of<'s>(stated: &StatedThresholds, specification: &'s Specification) -> &'s str {
+pub(super) fn pointer_of<'s>(stated: &DeclaredThresholds, specification: &'s Specification) -> &'s str {
     let guarantee = stated.thresholds.guarantee();
     let of =
         |rule: &&SubmittedRule| rule.protects == Protected::Attribute(stated.attribute) && rule.guarantee == guarantee;

@@ -7,17 +7,21 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::measures::{Measures, TableMeasures};
-use super::{ColumnSize, Stopped, memory};
-use crate::audit::{self, Cell, GivenPart, GivenTable, Held, Judged, Submission, Verdict};
+use super::measures::{AchievedMeasures, TableMeasures};
+use super::{ColumnSize, EngineError, memory};
+use crate::audit::{
+    self, CellText, EvaluationReport, ExternalEnforcement, ExternalPart, ExternalTable, RuleOutcome, Submission,
+};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::{CsvOptions, CsvReader};
-use crate::microdata::formats::{IngestError, Limits, TableReader};
+use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{Attr, AttrSet, AttributeType, Chunk, Column, ColumnBuilder, MAX_ATTRIBUTES, parse_integer};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Guarantee, Particulars, Protected, RowMeaning, SubmittedRule};
-use crate::report::{CheckResult, HeldByText, Manifest, ManifestPart, ManifestTable, Notice, publication_of};
-use crate::spec::{Asked, Attack, StatedFile, StatedPart, StatedTable};
+use crate::publication::{Guarantee, MethodDetails, Protected, RowMeaning, SubmittedRule};
+use crate::report::{
+    CheckResult, Manifest, ManifestEnforcedBy, ManifestPart, ManifestTable, SpecificationNotice, publication_of,
+};
+use crate::spec::{Attack, SubmittedFile, SubmittedPart, SubmittedTable, VerificationRules};
 
 /// The name of the column of labels.
 const BUCKET: &str = "bucket";
@@ -32,13 +36,17 @@ pub struct ReadFile {
 }
 
 /// Is asked, while a file grows, whether so many bytes of memory may be taken for it altogether.
-pub type Take<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
+pub type ReserveMemory<'a> = &'a mut dyn FnMut(u64) -> Result<(), Problem>;
 
 /// Reads a file whole.
 ///
 /// # Errors
 /// What is wrong with the file, or the answer of `take`.
-pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) -> Result<ReadFile, Problem> {
+pub fn read_file(
+    reader: &mut dyn TableReader,
+    limits: &IngestLimits,
+    take: ReserveMemory<'_>,
+) -> Result<ReadFile, Problem> {
     let names = reader.names().to_vec();
     let (builders, rows) = gather(names.len(), &mut || reader.next_chunk(), limits, take)?;
     if rows == 0 {
@@ -51,8 +59,8 @@ pub fn read_file(reader: &mut dyn TableReader, limits: &Limits, take: Take<'_>) 
 ///
 /// # Errors
 /// As [`read_file`].
-pub fn read_published(part: &ManifestPart, bytes: impl Read, take: Take<'_>) -> Result<ReadFile, Problem> {
-    let limits = Limits::of_own_parts();
+pub fn read_published(part: &ManifestPart, bytes: impl Read, take: ReserveMemory<'_>) -> Result<ReadFile, Problem> {
+    let limits = IngestLimits::of_own_parts();
     // cells that stand for several values are compared as they are written
     let kind = |name: &String, kind| if part.cells.contains_key(name) { AttributeType::Text } else { kind };
     let types = part.types.iter().map(|(name, of)| (name.clone(), kind(name, *of))).collect();
@@ -67,8 +75,8 @@ pub fn read_published(part: &ManifestPart, bytes: impl Read, take: Take<'_>) -> 
 fn gather(
     columns: usize,
     next: &mut dyn FnMut() -> Result<Option<Chunk>, IngestError>,
-    limits: &Limits,
-    take: Take<'_>,
+    limits: &IngestLimits,
+    take: ReserveMemory<'_>,
 ) -> Result<(Vec<ColumnBuilder>, usize), Problem> {
     let mut builders: Vec<ColumnBuilder> = (0..columns).map(|_| ColumnBuilder::new(limits)).collect();
     // at most so many: a value counts once for every chunk that holds it
@@ -100,7 +108,7 @@ fn finished(
 ///
 /// # Errors
 /// What cannot be verified of it.
-pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
+pub fn stated_by(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
     stated(manifest, false)
 }
 
@@ -108,11 +116,11 @@ pub fn stated_by(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
 ///
 /// # Errors
 /// What cannot be read of it.
-pub fn stated_with_counterfeits(manifest: &Manifest) -> Result<Vec<StatedTable>, Problem> {
+pub fn stated_with_counterfeits(manifest: &Manifest) -> Result<Vec<SubmittedTable>, Problem> {
     stated(manifest, true)
 }
 
-fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<StatedTable>, Problem> {
+fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<SubmittedTable>, Problem> {
     let part = |part: &ManifestPart| {
         let meaning = match (part.row_meaning.as_str(), part.counterfeits_per_bucket) {
             ("tuples", _) => RowMeaning::Tuples,
@@ -126,9 +134,9 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<StatedTabl
                 return Err(Problem::new(Kind::GuaranteeUnsupported, detail));
             }
         };
-        Ok(StatedPart {
+        Ok(SubmittedPart {
             name: part.name.clone(),
-            file: StatedFile { file: part.file.clone(), format: None, pointer: String::new() },
+            file: SubmittedFile { file: part.file.clone(), format: None, pointer: String::new() },
             bucketed: part.bucketed,
             meaning,
             cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.shape(name)))).collect(),
@@ -136,8 +144,8 @@ fn stated(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<StatedTabl
         })
     };
     let table = |table: &ManifestTable| {
-        let parts: Result<Vec<StatedPart>, Problem> = table.parts.iter().map(part).collect();
-        Ok(StatedTable { name: table.name.clone(), parts: parts? })
+        let parts: Result<Vec<SubmittedPart>, Problem> = table.parts.iter().map(part).collect();
+        Ok(SubmittedTable { name: table.name.clone(), parts: parts? })
     };
     manifest.tables.iter().map(table).collect()
 }
@@ -179,17 +187,17 @@ pub fn rules_of(
 /// Plays an attack on the parts of a release, and on its original where the material has it; `hash` parts the rows of that in two.
 ///
 /// # Errors
-/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
+/// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played.
 pub fn attack_tables(
-    material: &Material,
+    material: &VerificationMaterial,
     attack: Attack,
     rules: &[SubmittedRule],
     hash: &dyn Fn(usize) -> u64,
     manifest: &Manifest,
     control: &Control,
-) -> Result<super::attack::Attacked, Stopped> {
+) -> Result<super::attack::AttackReport, EngineError> {
     control.begin(Phase::Audit, rules.len() as u64)?;
-    let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(Stopped::bug)?;
+    let taxonomies = super::verify::taxonomies_of(manifest, &material.names).map_err(EngineError::bug)?;
     let (tables, names, original) = (&material.tables, &material.names, material.original.as_ref());
     let thresholds = super::verify::all_thresholds_in(manifest, &material.names);
     let (taxonomies, thresholds) = (&taxonomies[..], &thresholds[..]);
@@ -200,21 +208,21 @@ pub fn attack_tables(
 
 /// Tables as they were read, and the names of their attributes.
 #[derive(Debug)]
-pub struct Material {
-    tables: Vec<GivenTable>,
-    original: Option<GivenPart>,
+pub struct VerificationMaterial {
+    tables: Vec<ExternalTable>,
+    original: Option<ExternalPart>,
     names: Vec<String>,
     /// The attributes of which every listed value is some row's.
     exact: AttrSet,
 }
 
-impl Material {
+impl VerificationMaterial {
     /// Puts stated tables and files together; `files` holds those of the parts in their order, and last that of the original,
     /// where one is stated.
     ///
     /// # Errors
     /// Every fault of the statements that the files show.
-    pub fn of(stated: &[StatedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
+    pub fn of(stated: &[SubmittedTable], mut files: Vec<ReadFile>, original: bool) -> Result<Self, Vec<Fault>> {
         let (mut names, mut faults) = (Vec::new(), Vec::new());
         let original = if original { files.pop() } else { None };
         for (_, file) in stated.iter().flat_map(|table| &table.parts).zip(&files) {
@@ -237,7 +245,7 @@ impl Material {
         let mut files = files.into_iter();
         let mut tables = Vec::new();
         for table in stated {
-            let mut parts: Vec<GivenPart> = Vec::new();
+            let mut parts: Vec<ExternalPart> = Vec::new();
             for (part, file) in table.parts.iter().zip(files.by_ref()) {
                 if part.bucketed && !has(&file, BUCKET) {
                     let detail = format!("{} has no column {BUCKET}", part.file.file);
@@ -256,7 +264,7 @@ impl Material {
                 }
                 parts.push(given);
             }
-            tables.push(GivenTable { name: table.name.clone(), parts });
+            tables.push(ExternalTable { name: table.name.clone(), parts });
         }
         let original = original.map(|file| given(&names, "original".to_owned(), RowMeaning::Tuples, file, false));
         if faults.is_empty() { Ok(Self { tables, original, names, exact: AttrSet::EMPTY }) } else { Err(faults) }
@@ -273,7 +281,7 @@ impl Material {
     #[must_use]
     pub fn told_by(self, manifest: &Manifest) -> Self {
         let exact = match publication_of(manifest, &self.names).map(|publication| publication.particulars) {
-            Ok(Particulars::Decompose(said)) => said.l.keys().copied().collect::<AttrSet>().minus(said.noisy),
+            Ok(MethodDetails::Decompose(said)) => said.l.keys().copied().collect::<AttrSet>().minus(said.noisy),
             _ => AttrSet::EMPTY,
         };
         Self { exact, ..self }
@@ -287,12 +295,12 @@ impl Material {
 
     /// The tables.
     #[must_use]
-    pub fn tables(&self) -> &[GivenTable] {
+    pub fn tables(&self) -> &[ExternalTable] {
         &self.tables
     }
 
     /// What they were made from, where it is at hand.
-    pub(super) const fn original(&self) -> Option<&GivenPart> {
+    pub(super) const fn original(&self) -> Option<&ExternalPart> {
         self.original.as_ref()
     }
 }
@@ -301,7 +309,7 @@ fn has(file: &ReadFile, name: &str) -> bool {
     file.columns.iter().any(|(column, _)| column == name)
 }
 
-fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bucketed: bool) -> GivenPart {
+fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bucketed: bool) -> ExternalPart {
     let (mut bucket, mut columns) = (None, Vec::new());
     for (column, cells) in file.columns {
         match names.iter().position(|known| *known == column) {
@@ -310,7 +318,7 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
             None => {}
         }
     }
-    GivenPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
+    ExternalPart { name, meaning, rows: file.rows, bucket, columns, cells: BTreeMap::new() }
 }
 
 /// Whether tables keep rules, and what they achieve.
@@ -327,9 +335,9 @@ pub struct Verification {
     /// What was checked. `content` only with an original.
     pub checks: Vec<CheckResult>,
     /// The attacks that were asked for.
-    pub attacks: Vec<super::attack::Attacked>,
+    pub attacks: Vec<super::attack::AttackReport>,
     /// What a reader should know.
-    pub warnings: Vec<Notice>,
+    pub warnings: Vec<SpecificationNotice>,
 }
 
 /// A rule and how it stands.
@@ -346,11 +354,11 @@ pub struct VerifiedRule {
     /// Whether it holds.
     pub holds: bool,
     /// Why it holds.
-    pub held_by: Option<HeldByText>,
+    pub held_by: Option<ManifestEnforcedBy>,
     /// The known attributes that reach what is sensitive, when it does not hold.
     pub violated_by: Option<Vec<String>>,
     /// What the classes show of the table that holds it, or of those that ought to; null where no class bears on it.
-    pub achieved: Option<Measures>,
+    pub achieved: Option<AchievedMeasures>,
     /// The classes that break it.
     pub breaks: BrokenClasses,
     /// Why it does not hold, in words.
@@ -395,7 +403,7 @@ pub struct VerifiedTable {
 }
 
 /// A value as it stands in answers: integers and booleans as such, everything else as text.
-pub(super) fn in_json(cell: &Cell) -> Value {
+pub(super) fn in_json(cell: &CellText) -> Value {
     let Some(value) = &cell.value else { return Value::Null };
     match cell.kind {
         AttributeType::Integer => match parse_integer(value) {
@@ -419,8 +427,12 @@ fn mixed(row: usize) -> u64 {
 /// Holds tables against rules.
 ///
 /// # Errors
-/// [`Stopped::Cancelled`], or the refusal of an attack that cannot be played.
-pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> Result<Verification, Stopped> {
+/// [`EngineError::Cancelled`], or the refusal of an attack that cannot be played.
+pub fn verify_tables(
+    material: &VerificationMaterial,
+    asked: &VerificationRules,
+    control: &Control,
+) -> Result<Verification, EngineError> {
     control.begin(Phase::Audit, asked.rules.len() as u64)?;
     let submission = Submission {
         tables: &material.tables,
@@ -451,7 +463,11 @@ pub fn verify_tables(material: &Material, asked: &Asked, control: &Control) -> R
     Ok(found)
 }
 
-fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::attack::Attacked>) -> Verification {
+fn in_words(
+    submission: &Submission<'_>,
+    verdict: &EvaluationReport,
+    attacks: Vec<super::attack::AttackReport>,
+) -> Verification {
     let names =
         |set: AttrSet| -> Vec<String> { set.iter().map(|attr| submission.names[attr.index()].clone()).collect() };
     let rules = submission.rules.iter().zip(&verdict.rules).map(|(rule, judged)| VerifiedRule {
@@ -461,16 +477,16 @@ fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::
         combination: matches!(rule.protects, crate::publication::Protected::Joint(_)),
         holds: judged.held.is_some(),
         held_by: judged.held.map(|held| match held {
-            Held::Unreachable => HeldByText::Unreachable { unreachable: true },
-            Held::Guardian(at, _) if submission.tables.len() == 1 => {
-                HeldByText::Table { table: submission.tables[at].name.clone() }
+            ExternalEnforcement::Unreachable => ManifestEnforcedBy::Unreachable { unreachable: true },
+            ExternalEnforcement::Guardian(at, _) if submission.tables.len() == 1 => {
+                ManifestEnforcedBy::Table { table: submission.tables[at].name.clone() }
             }
-            Held::Guardian(at, known) => {
-                HeldByText::Guardian { guardian: submission.tables[at].name.clone(), known: names(known) }
+            ExternalEnforcement::Guardian(at, known) => {
+                ManifestEnforcedBy::Guardian { guardian: submission.tables[at].name.clone(), known: names(known) }
             }
         }),
         violated_by: judged.held.is_none().then(|| names(judged.violated_by)),
-        achieved: judged.achieved.as_ref().map(Measures::of),
+        achieved: judged.achieved.as_ref().map(AchievedMeasures::of),
         breaks: broken(submission, judged),
         detail: judged.detail.clone(),
     });
@@ -489,8 +505,11 @@ fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::
         passed: check.passed,
         detail: check.detail.clone(),
     };
-    let notice =
-        |(name, detail): &(&str, String)| Notice { r#type: (*name).to_owned(), pointer: None, detail: detail.clone() };
+    let notice = |(name, detail): &(&str, String)| SpecificationNotice {
+        r#type: (*name).to_owned(),
+        pointer: None,
+        detail: detail.clone(),
+    };
     Verification {
         verified: verdict.verified(),
         linkage: "not_checked".to_owned(),
@@ -502,7 +521,7 @@ fn in_words(submission: &Submission<'_>, verdict: &Verdict, attacks: Vec<super::
     }
 }
 
-fn broken(submission: &Submission<'_>, judged: &Judged) -> BrokenClasses {
+fn broken(submission: &Submission<'_>, judged: &RuleOutcome) -> BrokenClasses {
     let first = judged.breaks.first.iter().map(|found| {
         let class: BTreeMap<String, Value> = named(submission.names, &found.class);
         BrokenClass {
@@ -515,6 +534,6 @@ fn broken(submission: &Submission<'_>, judged: &Judged) -> BrokenClasses {
 }
 
 /// Cells by the names of their attributes.
-pub(super) fn named<C: FromIterator<(String, Value)>>(names: &[String], cells: &[(Attr, Cell)]) -> C {
+pub(super) fn named<C: FromIterator<(String, Value)>>(names: &[String], cells: &[(Attr, CellText)]) -> C {
     cells.iter().map(|(attr, cell)| (names[attr.index()].clone(), in_json(cell))).collect()
 }

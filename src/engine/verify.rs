@@ -8,21 +8,21 @@ use sha2::{Digest, Sha256};
 
 use super::release::{figures, summary};
 use super::write::hex;
-use super::{Stopped, entropy};
+use super::{EngineError, entropy};
 use crate::audit::{self, Evidence};
 use crate::control::{Control, Phase};
 use crate::microdata::formats::csv::ScanError;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::publication::{
-    Origin, Particulars, PublishedBytes, Requirement, StatedTaxonomy, StatedThresholds, SubmittedRule, Thresholds,
-    Uninformative,
+    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, MethodDetails, PublishedBytes, RuleOrigin, SubmittedRule,
+    Thresholds, XyRequirement,
 };
 use crate::report::{AuditSummary, CheckResult, Manifest, PartRows, publication_of, thresholds_of};
 use crate::spec;
-use crate::spec::reader::Faults;
+use crate::spec::reader::FaultList;
 
 /// What a release is verified against.
-pub struct Claim<'a> {
+pub struct VerificationInput<'a> {
     /// What the release says of itself.
     pub manifest: &'a Manifest,
     /// The published names of the attributes; attribute `i` is column `i` of the original.
@@ -30,13 +30,13 @@ pub struct Claim<'a> {
     /// The rules as the specification states them; `None`: as the manifest does.
     pub rules: Option<&'a [SubmittedRule]>,
     /// The values that the specification says an insider can rule out; `None`: as the manifest does.
-    pub uninformative: Option<&'a [Uninformative]>,
+    pub uninformative: Option<&'a [ExcludedValues]>,
     /// The taxonomies that the specification states; `None`: as the manifest does.
-    pub taxonomies: Option<&'a [StatedTaxonomy]>,
+    pub taxonomies: Option<&'a [DeclaredTaxonomy]>,
     /// What the specification requires of joins, of a sequential release; `None`: what the manifest states.
-    pub requirements: Option<&'a [Requirement]>,
+    pub requirements: Option<&'a [XyRequirement]>,
     /// The thresholds that the specification puts on values; `None`: as the manifest states them.
-    pub thresholds: Option<&'a [StatedThresholds]>,
+    pub thresholds: Option<&'a [DeclaredThresholds]>,
     /// The table it was made from, in any row order.
     pub original: Option<&'a Table>,
 }
@@ -45,13 +45,17 @@ pub struct Claim<'a> {
 /// allow; and that the digests and figures of the manifest are those of the parts.
 ///
 /// # Errors
-/// [`Stopped::Cancelled`], or [`Stopped::Failed`] when a part cannot be read.
-pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) -> Result<AuditSummary, Stopped> {
+/// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.
+pub fn verify(
+    claim: &VerificationInput<'_>,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<AuditSummary, EngineError> {
     let mut publication = match publication_of(claim.manifest, claim.names) {
         Ok(publication) => publication,
         Err(detail) => return Ok(refuted("columns", detail)),
     };
-    if let (Particulars::Sequential(sequence), Some(requirements)) = (&publication.particulars, claim.requirements) {
+    if let (MethodDetails::Sequential(sequence), Some(requirements)) = (&publication.particulars, claim.requirements) {
         let own = sequence.requirements.iter().map(|(requirement, _)| requirement).filter(|of| of.of == 0);
         if !own.eq(requirements) {
             let detail = "the requirements of the manifest are not those of the specification".to_owned();
@@ -66,7 +70,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     let rows = claim.manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).sum();
     control.begin(Phase::Audit, rows)?;
     let stated =
-        publication.rules.iter().filter(|rule| rule.origin != Origin::FromDependency).map(|rule| SubmittedRule {
+        publication.rules.iter().filter(|rule| rule.origin != RuleOrigin::FromDependency).map(|rule| SubmittedRule {
             pointer: rule.pointer.clone().unwrap_or_default(),
             known: rule.known,
             protects: rule.protects,
@@ -78,17 +82,17 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
     };
     let kinds: Vec<Option<AttributeType>> = claim.names.iter().map(types).collect();
     let (names, dependencies) = dependencies(claim);
-    let listed: Vec<Uninformative> = claim
+    let listed: Vec<ExcludedValues> = claim
         .manifest
         .uninformative
         .iter()
         .filter_map(|(name, values)| {
             let attribute = names.iter().position(|known| known == name)?;
-            Some(Uninformative { attribute: Attr::from(attribute), values: values.clone() })
+            Some(ExcludedValues { attribute: Attr::from(attribute), values: values.clone() })
         })
         .collect();
     let all_listed = claim.uninformative.is_none_or(|stated| {
-        let named = |stated: &Uninformative| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
+        let named = |stated: &ExcludedValues| (claim.names[stated.attribute.index()].clone(), stated.values.clone());
         stated.iter().map(named).collect::<BTreeMap<_, _>>() == claim.manifest.uninformative
     });
     let trees = match taxonomies_of(claim.manifest, claim.names) {
@@ -96,7 +100,7 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
         Err(detail) => return Ok(refuted("columns", detail)),
     };
     let all_trees = claim.taxonomies.is_none_or(|stated| {
-        let named = |stated: &StatedTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
+        let named = |stated: &DeclaredTaxonomy| (claim.names[stated.attribute.index()].clone(), stated.tree.written());
         let published =
             |(name, _): &(String, Value)| claim.manifest.tables.iter().any(|table| table.attributes.contains(name));
         stated.iter().map(named).filter(published).collect::<BTreeMap<_, _>>() == claim.manifest.taxonomies
@@ -145,36 +149,36 @@ pub fn verify(claim: &Claim<'_>, parts: &dyn PublishedBytes, control: &Control) 
 }
 
 /// The taxonomies that a manifest states.
-pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<StatedTaxonomy>, String> {
+pub(super) fn taxonomies_of(manifest: &Manifest, names: &[String]) -> Result<Vec<DeclaredTaxonomy>, String> {
     let read = |(name, tree): (&String, &Value)| {
         let unread = || format!("the taxonomy of {name} cannot be read");
         let attribute = names.iter().position(|known| known == name).ok_or_else(unread)?;
-        let tree = spec::taxonomy(tree, "", &mut Faults::new()).ok_or_else(unread)?;
-        Ok(StatedTaxonomy { attribute: Attr::from(attribute), tree })
+        let tree = spec::taxonomy(tree, "", &mut FaultList::new()).ok_or_else(unread)?;
+        Ok(DeclaredTaxonomy { attribute: Attr::from(attribute), tree })
     };
     manifest.taxonomies.iter().map(read).collect()
 }
 
 /// The thresholds that a manifest states for rules.
-fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
+fn thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
     let of = |(name, stated): (&String, &Vec<Thresholds>)| {
         let attribute = Attr::from(names.iter().position(|known| known == name)?);
         let stated =
-            stated.iter().map(|thresholds| StatedThresholds { attribute, thresholds: thresholds.clone().into() });
+            stated.iter().map(|thresholds| DeclaredThresholds { attribute, thresholds: thresholds.clone().into() });
         Some(stated.collect::<Vec<_>>())
     };
     manifest.thresholds.iter().filter_map(of).flatten().collect()
 }
 
 /// All thresholds that a manifest states, also those of its method.
-pub(super) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<StatedThresholds> {
+pub(super) fn all_thresholds_in(manifest: &Manifest, names: &[String]) -> Vec<DeclaredThresholds> {
     let mut found = thresholds_in(manifest, names);
     let stated: Option<Thresholds> =
         manifest.particulars.as_ref().and_then(|of| serde_json::from_value(of["thresholds"].clone()).ok());
     let sensitive = manifest.rules.first().and_then(|rule| rule.sensitive.first());
     let attribute = sensitive.and_then(|name| names.iter().position(|known| known == name));
     let stated = attribute.zip(stated);
-    found.extend(stated.map(|(at, of)| StatedThresholds { attribute: at.into(), thresholds: of.into() }));
+    found.extend(stated.map(|(at, of)| DeclaredThresholds { attribute: at.into(), thresholds: of.into() }));
     found
 }
 
@@ -184,7 +188,7 @@ fn may_lack_rows(manifest: &Manifest) -> bool {
 }
 
 /// The dependencies that a manifest states. Attributes that it publishes nothing of come behind all others.
-fn dependencies(claim: &Claim<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
+fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, Vec<(AttrSet, AttrSet)>) {
     let mut names = claim.names.to_vec();
     let mut side = |side: &Value| -> AttrSet {
         let named = side.as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -5,11 +5,11 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::Stopped;
+use super::EngineError;
 use crate::control::Control;
 use crate::microdata::formats::csv::{RowWriter, header};
 use crate::microdata::{AttributeType, Table};
-use crate::publication::{Cells, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
+use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
 use crate::report::WrittenPart;
 
 /// Where parts go, and where they are read back as they will be served.
@@ -35,13 +35,13 @@ pub(super) fn write_part(
     csv: &mut Vec<u8>,
     store: &mut dyn PartStore,
     control: &Control,
-) -> Result<WrittenPart, Stopped> {
+) -> Result<WrittenPart, EngineError> {
     let file = part.file(table);
     let rows = part.len as usize;
     let columns: Vec<_> = contents.columns.iter().collect();
     let writer = RowWriter::new(&columns, part.bucketed);
     if writer.null() != part.null.as_deref() {
-        return Err(Stopped::bug("a part is written with another null marker than it is described with"));
+        return Err(EngineError::bug("a part is written with another null marker than it is described with"));
     }
     let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
 
@@ -59,7 +59,7 @@ pub(super) fn write_part(
     }
     let kind = |column: &PublishedColumn| match column.cells {
         // no cell shows it
-        Cells::Suppressed => AttributeType::Text,
+        CellContent::Suppressed => AttributeType::Text,
         _ => original.column(column.attribute).domain.kind(),
     };
     let types = part.columns.iter().map(kind).collect();

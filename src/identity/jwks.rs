@@ -15,7 +15,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use serde_json::Value;
 
 use super::Caller;
-use super::jwt::{self, JwtRules, Refused};
+use super::jwt::{self, JwtRules, TokenError};
 
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The file is looked at again after so long, and at once for a key that is not known.
@@ -45,11 +45,11 @@ pub enum KeySetError {
 
 /// The public keys of an issuer.
 #[derive(Debug)]
-pub(super) struct KeySet(Vec<Key>);
+pub(super) struct KeySet(Vec<PublicKey>);
 
 /// A key, and the one algorithm that it is for.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct PublicKey {
     id: Option<String>,
     pub(super) algorithm: Algorithm,
     pub(super) verifying: DecodingKey,
@@ -60,12 +60,12 @@ impl KeySet {
     fn parse(document: &[u8]) -> Result<Self, KeySetError> {
         let document: Value = serde_json::from_slice(document).map_err(|_| KeySetError::NotJwks)?;
         let members = document.get("keys").and_then(Value::as_array).ok_or(KeySetError::NotJwks)?;
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<PublicKey> = Vec::new();
         for member in members {
             if PRIVATE.iter().any(|name| member.get(name).is_some()) {
                 return Err(KeySetError::PrivateKey);
             }
-            let Some(key) = Key::of(member) else { continue };
+            let Some(key) = PublicKey::of(member) else { continue };
             if key.id.is_some() && keys.iter().any(|other| other.id == key.id) {
                 return Err(KeySetError::SameId);
             }
@@ -75,7 +75,7 @@ impl KeySet {
     }
 
     /// The key that a token means: the one of its `kid`, or the only one where one of both has no `kid`.
-    pub(super) fn find(&self, id: Option<&str>) -> Option<&Key> {
+    pub(super) fn find(&self, id: Option<&str>) -> Option<&PublicKey> {
         match (id, self.0.as_slice()) {
             (None, [only]) => Some(only),
             (Some(_), [only]) if only.id.is_none() => Some(only),
@@ -85,7 +85,7 @@ impl KeySet {
     }
 }
 
-impl Key {
+impl PublicKey {
     fn of(member: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(member.clone()).ok()?;
         let common = &jwk.common;
@@ -152,11 +152,11 @@ fn is_strong(numbers: &RSAKeyParameters) -> bool {
 pub struct Issuer {
     rules: JwtRules,
     file: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<KeySetState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct KeySetState {
     keys: Arc<KeySet>,
     /// What was last found in the file, usable or not: each content is judged once.
     found: Result<Vec<u8>, io::ErrorKind>,
@@ -171,15 +171,15 @@ impl Issuer {
     pub fn open(rules: JwtRules, file: &Path, now: DateTime<Utc>) -> Result<Self, KeySetError> {
         let found = read(file)?;
         let keys = Arc::new(KeySet::parse(&found)?);
-        let state = Mutex::new(State { keys, found: Ok(found), looked_at: now });
+        let state = Mutex::new(KeySetState { keys, found: Ok(found), looked_at: now });
         Ok(Self { rules, file: file.to_owned(), state })
     }
 
     /// The caller that a token makes at `now`. Blocks: the file may be read, and a signature is verified.
     ///
     /// # Errors
-    /// [`Refused`]
-    pub fn admit(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, Refused> {
+    /// [`TokenError`]
+    pub fn admit(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, TokenError> {
         let header = jwt::header(token)?;
         let mut keys = self.keys(now, false);
         if keys.find(header.kid.as_deref()).is_none() {
@@ -200,7 +200,7 @@ impl Issuer {
         Arc::clone(&state.keys)
     }
 
-    fn look(&self, state: &mut State) {
+    fn look(&self, state: &mut KeySetState) {
         let found = read(&self.file);
         let seen = found.as_ref().map(Vec::as_slice).map_err(io::Error::kind);
         if seen == state.found.as_deref().map_err(|kind| *kind) {

@@ -30,7 +30,7 @@ pub struct JwtRules {
 
 /// Why a token is refused: for the log alone, callers get one answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
+pub enum TokenError {
     /// It cannot be read as a token.
     #[error("it is malformed")]
     Malformed,
@@ -55,29 +55,29 @@ pub enum Refused {
 }
 
 /// The header of a token, not trusted yet.
-pub(super) fn header(token: &str) -> Result<Header, Refused> {
+pub(super) fn header(token: &str) -> Result<Header, TokenError> {
     if token.len() > MAX_TOKEN_BYTES {
-        return Err(Refused::Malformed);
+        return Err(TokenError::Malformed);
     }
     // `none` and unknown algorithms cannot be read
-    let header = decode_header(token).map_err(|_| Refused::Malformed)?;
+    let header = decode_header(token).map_err(|_| TokenError::Malformed)?;
     let usual = header.typ.as_ref().is_none_or(|typ| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ)));
-    if header.crit.is_none() && usual { Ok(header) } else { Err(Refused::Kind) }
+    if header.crit.is_none() && usual { Ok(header) } else { Err(TokenError::Kind) }
 }
 
 impl JwtRules {
     /// The caller that a token makes at `now`.
     ///
     /// # Errors
-    /// [`Refused`]
+    /// [`TokenError`]
     pub(super) fn admit(
         &self,
         header: &Header,
         token: &str,
         keys: &KeySet,
         now: DateTime<Utc>,
-    ) -> Result<Caller, Refused> {
-        let key = keys.find(header.kid.as_deref()).ok_or(Refused::UnknownKey)?;
+    ) -> Result<Caller, TokenError> {
+        let key = keys.find(header.kid.as_deref()).ok_or(TokenError::UnknownKey)?;
         // the key says which algorithm, not the token
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
@@ -86,17 +86,17 @@ impl JwtRules {
         // judged below, by the service's clock
         validation.validate_exp = false;
         let claims = decode::<Map<String, Value>>(token, &key.verifying, &validation);
-        let claims = claims.map_err(|_| Refused::Claims)?.claims;
+        let claims = claims.map_err(|_| TokenError::Claims)?.claims;
         // the library also takes several issuers
         if text(&claims, "iss") != Some(&self.issuer) {
-            return Err(Refused::Claims);
+            return Err(TokenError::Claims);
         }
         let until = times(&claims, now)?;
         let usable = |subject: &&str| {
             (1..=MAX_SUBJECT_CHARS).contains(&subject.chars().count()) && !subject.chars().any(char::is_control)
         };
-        let subject = text(&claims, "sub").filter(usable).ok_or(Refused::Subject)?.to_owned();
-        let tenant = text(&claims, &self.tenant_claim).filter(|name| is_tenant(name)).ok_or(Refused::Tenant)?;
+        let subject = text(&claims, "sub").filter(usable).ok_or(TokenError::Subject)?.to_owned();
+        let tenant = text(&claims, &self.tenant_claim).filter(|name| is_tenant(name)).ok_or(TokenError::Tenant)?;
         let actor = Actor::Subject { subject, until };
         Ok(Caller { tenant: tenant.to_owned(), scopes: scopes(&claims), actor })
     }
@@ -107,14 +107,18 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 }
 
 /// Judges `nbf` and `exp`, and gives the moment from which the token works no more.
-fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc>, Refused> {
+fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc>, TokenError> {
     let from = match claims.get("nbf") {
         None => 0,
-        Some(from) => seconds(from).ok_or(Refused::Time)?,
+        Some(from) => seconds(from).ok_or(TokenError::Time)?,
     };
-    let end = claims.get("exp").and_then(seconds).ok_or(Refused::Time)?;
-    let until = DateTime::from_timestamp(end.saturating_add(LEEWAY_SECONDS), 0).ok_or(Refused::Time)?;
-    if now < until && from <= now.timestamp().saturating_add(LEEWAY_SECONDS) { Ok(until) } else { Err(Refused::Time) }
+    let end = claims.get("exp").and_then(seconds).ok_or(TokenError::Time)?;
+    let until = DateTime::from_timestamp(end.saturating_add(LEEWAY_SECONDS), 0).ok_or(TokenError::Time)?;
+    if now < until && from <= now.timestamp().saturating_add(LEEWAY_SECONDS) {
+        Ok(until)
+    } else {
+        Err(TokenError::Time)
+    }
 }
 
 /// A NumericDate in whole seconds.
@@ -187,7 +191,7 @@ mod tests {
             json!({"exp": 2_000_000, "nbf": "0"}),
             json!({"exp": 2_000_000, "nbf": null}),
         ] {
-            assert_eq!(judge(wrong.clone()), Err(Refused::Time), "{wrong}");
+            assert_eq!(judge(wrong.clone()), Err(TokenError::Time), "{wrong}");
         }
     }
 }

@@ -9,8 +9,8 @@ mod token;
 use std::fmt;
 
 pub use jwks::{Issuer, KeySetError};
-pub use jwt::{JwtRules, Refused};
-pub use scope::{Preset, Scope, Scopes, UnknownName};
+pub use jwt::{JwtRules, TokenError};
+pub use scope::{Preset, Scope, Scopes, UnknownScopeError};
 pub use tenant::is_tenant;
 pub use token::{Token, TokenHash};
 

@@ -40,13 +40,13 @@ scopes! {
 /// A name that stands for nothing here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown name")]
-pub struct UnknownName;
+pub struct UnknownScopeError;
 
 impl FromStr for Scope {
-    type Err = UnknownName;
+    type Err = UnknownScopeError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL.iter().copied().find(|scope| scope.name() == text).ok_or(UnknownName)
+    fn from_str(text: &str) -> Result<Self, UnknownScopeError> {
+        Self::ALL.iter().copied().find(|scope| scope.name() == text).ok_or(UnknownScopeError)
     }
 }
 
@@ -101,9 +101,9 @@ impl fmt::Debug for Scopes {
 }
 
 impl FromStr for Scopes {
-    type Err = UnknownName;
+    type Err = UnknownScopeError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, UnknownScopeError> {
         text.split_whitespace().map(str::parse).collect()
     }
 }
@@ -156,10 +156,10 @@ impl Preset {
 }
 
 impl FromStr for Preset {
-    type Err = UnknownName;
+    type Err = UnknownScopeError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or(UnknownName)
+    fn from_str(text: &str) -> Result<Self, UnknownScopeError> {
+        Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or(UnknownScopeError)
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
             let scopes = preset.scopes();
             assert_eq!(scopes.to_string().parse(), Ok(scopes), "{}", preset.name());
         }
-        assert_eq!("jobs nonsense".parse::<Scopes>(), Err(UnknownName));
+        assert_eq!("jobs nonsense".parse::<Scopes>(), Err(UnknownScopeError));
         assert_eq!("".parse(), Ok(Scopes::NONE));
     }
 

@@ -14,36 +14,36 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use uuid::Uuid;
 
 use super::disclosures::SeriesRecord;
-use super::people::{Counts, Known, in_common};
+use super::people::{FingerprintedDataset, RecordOverlap, in_common};
 use super::publish::earlier_of;
 use super::statements::Statement;
-use super::{DatasetRecord, KnownBy, Mark, Overlap, People, Store, StoreError};
-use crate::ledger::{Earlier, Identities};
+use super::{DatasetRecord, KeyedHash, RecordIdentity, Store, StoreError, SubjectFingerprint, SubjectOverlap};
+use crate::ledger::{AttributeIdentities, EarlierDisclosures};
 use crate::problem::{Kind, Problem};
 use crate::vault::{ContentHasher, Vault};
 
 /// What the ledger holds of the people of a dataset.
-pub(super) struct Beside {
+pub(super) struct CompositionContext {
     /// What was published of them.
-    pub(super) earlier: Earlier,
+    pub(super) earlier: EarlierDisclosures,
     /// The version of the series that it was read from.
     pub(super) version: i64,
     /// Why no job is accepted, whatever it publishes.
-    pub(super) clash: Option<Clash>,
+    pub(super) clash: Option<CompositionConflict>,
 }
 
 /// Why nothing can be published of a dataset.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Clash {
+pub(super) enum CompositionConflict {
     /// Other series speak of the same people.
-    Undeclared(Vec<Overlap>),
+    Undeclared(Vec<SubjectOverlap>),
     /// Something was published of some of them.
-    Overlapping(Counts),
+    Overlapping(RecordOverlap),
     /// Nobody can tell, for this reason; the attributes that it is about.
     Undecidable(String, Vec<String>),
 }
 
-impl Clash {
+impl CompositionConflict {
     /// What a plan calls it.
     pub(super) const fn verdict(&self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Clash {
     /// The counts that a plan shows.
     pub(super) fn counts(&self) -> Option<serde_json::Value> {
         match self {
-            Self::Overlapping(Counts { common, added, removed }) => {
+            Self::Overlapping(RecordOverlap { common, added, removed }) => {
                 Some(serde_json::json!({"common": common, "added": added, "removed": removed}))
             }
             Self::Undeclared(_) | Self::Undecidable(..) => None,
@@ -74,7 +74,7 @@ impl Clash {
                 );
                 Problem::new(Kind::SeriesUndeclared, detail).with("series", series)
             }
-            Self::Overlapping(Counts { common, added, removed }) => {
+            Self::Overlapping(RecordOverlap { common, added, removed }) => {
                 let detail = format!(
                     "{common} records stand in a dataset of the series of which something was published; {added} were added since, and \
                      {removed} removed. Tables of both would tell the difference"
@@ -102,17 +102,17 @@ impl Clash {
 }
 
 /// How an earlier content stands to a dataset.
-enum Relation {
+enum DatasetRelation {
     /// The same people and values; further names of columns.
     Same(Vec<(String, String)>),
     /// Other people.
     Disjoint,
     /// Neither.
-    Clash(Clash),
+    Clash(CompositionConflict),
 }
 
 /// The dataset of a job.
-pub(super) struct Judged<'a> {
+pub(super) struct CompositionCheck<'a> {
     /// Where all is kept.
     pub(super) store: &'a dyn Store,
     /// What hashes names.
@@ -125,13 +125,13 @@ pub(super) struct Judged<'a> {
     pub(super) used: &'a [String],
 }
 
-impl Judged<'_> {
+impl CompositionCheck<'_> {
     /// Reads what stands in the ledger of the dataset's series, and what of it is of the same people.
     ///
     /// # Errors
     /// The store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
-    pub(super) async fn beside(&self, series: &SeriesRecord) -> Result<Beside, StoreError> {
-        let mut earlier = Earlier::default();
+    pub(super) async fn beside(&self, series: &SeriesRecord) -> Result<CompositionContext, StoreError> {
+        let mut earlier = EarlierDisclosures::default();
         for record in &series.statements {
             Statement::read(record)?.enter(&mut earlier);
         }
@@ -140,23 +140,24 @@ impl Judged<'_> {
             some => (some, BTreeSet::new()),
         };
         let clash = clash.or_else(|| self.unnamed(&earlier, &seen));
-        Ok(Beside { earlier, version: series.version, clash })
+        Ok(CompositionContext { earlier, version: series.version, clash })
     }
 
-    fn undeclared(&self) -> Option<Clash> {
+    fn undeclared(&self) -> Option<CompositionConflict> {
         if self.dataset.same_people == Some(false) {
             return None;
         }
-        let decide: Vec<Overlap> = self.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
-        (!decide.is_empty()).then_some(Clash::Undeclared(decide))
+        let decide: Vec<SubjectOverlap> =
+            self.dataset.overlaps.iter().filter(|overlap| overlap.decides).cloned().collect();
+        (!decide.is_empty()).then_some(CompositionConflict::Undeclared(decide))
     }
 
     /// Enters what was published of the same people. Also gives the columns that were seen beside it.
     async fn contents(
         &self,
         series: &SeriesRecord,
-        earlier: &mut Earlier,
-    ) -> Result<(Option<Clash>, BTreeSet<Mark>), StoreError> {
+        earlier: &mut EarlierDisclosures,
+    ) -> Result<(Option<CompositionConflict>, BTreeSet<KeyedHash>), StoreError> {
         let of_entries = series.entries.iter().map(|entry| entry.content_hash);
         let contents: BTreeSet<[u8; 32]> = of_entries.chain(series.rules.iter().map(|(content, _)| *content)).collect();
         let mut same = BTreeSet::new();
@@ -167,7 +168,7 @@ impl Judged<'_> {
             let known = people.iter().filter_map(|record| Some((record, record.people.as_ref()?)));
             let own = known.clone().find(|known| known.0.dataset == self.dataset.id);
             // of each content the dataset that was there first
-            let mut of: HashMap<[u8; 32], Known<'_>> = HashMap::new();
+            let mut of: HashMap<[u8; 32], FingerprintedDataset<'_>> = HashMap::new();
             for known in known {
                 of.entry(known.0.content_hash).or_insert(known);
             }
@@ -178,35 +179,35 @@ impl Judged<'_> {
                 None => HashMap::new(),
             };
             let names = named(series)?;
-            let mut marks = Marks::new(&template, &earlier.identities, self.columns, &names);
+            let mut marks = ColumnFingerprints::new(&template, &earlier.identities, self.columns, &names);
             for content in &contents {
                 let theirs = of.get(content).copied();
                 let relation = match (own, theirs) {
                     (own, _) if *content == self.dataset.content_hash => {
                         let renamed = own.map_or_else(Vec::new, |(_, people)| marks.renamed(people, people));
-                        Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect())
+                        DatasetRelation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect())
                     }
                     (Some((_, own)), Some((record, theirs))) => {
                         seen.extend(theirs.columns.iter().map(|(name, _)| marks.canonical(*name)));
                         relation(&marks, own, theirs, in_common.get(&record.dataset).copied())
                     }
-                    _ => Relation::Clash(undecidable(
+                    _ => DatasetRelation::Clash(undecidable(
                         "a dataset of the series of which something was published has left nothing that its people could be known by",
                     )),
                 };
                 match relation {
-                    Relation::Disjoint => {}
-                    Relation::Same(aliases) => {
+                    DatasetRelation::Disjoint => {}
+                    DatasetRelation::Same(aliases) => {
                         same.insert(*content);
                         for (name, of) in &aliases {
                             // what was stated otherwise stays as it was stated
                             let _ = earlier.identities.alias(name, of);
                         }
                         if !aliases.is_empty() {
-                            marks = Marks::new(&template, &earlier.identities, self.columns, &names);
+                            marks = ColumnFingerprints::new(&template, &earlier.identities, self.columns, &names);
                         }
                     }
-                    Relation::Clash(found) => clash = clash.or(Some(found)),
+                    DatasetRelation::Clash(found) => clash = clash.or(Some(found)),
                 }
             }
         }
@@ -221,8 +222,8 @@ impl Judged<'_> {
     /// How many records each of the datasets that are known by what this one is known by has in common with it, by its id.
     async fn in_common<'p>(
         &self,
-        (record, own): Known<'p>,
-        others: impl Iterator<Item = Known<'p>>,
+        (record, own): FingerprintedDataset<'p>,
+        others: impl Iterator<Item = FingerprintedDataset<'p>>,
     ) -> Result<HashMap<Uuid, u64>, StoreError> {
         let (same, others): (Vec<_>, Vec<_>) =
             others.filter(|(_, of)| of.by == own.by).partition(|(_, of)| of.set == own.set);
@@ -232,7 +233,7 @@ impl Judged<'_> {
     }
 
     /// The columns of the job that may be attributes of the ledger under new names.
-    fn unnamed(&self, earlier: &Earlier, seen: &BTreeSet<Mark>) -> Option<Clash> {
+    fn unnamed(&self, earlier: &EarlierDisclosures, seen: &BTreeSet<KeyedHash>) -> Option<CompositionConflict> {
         let identities = &earlier.identities;
         let named: BTreeSet<&str> = earlier.names().map(|name| identities.canonical(name)).collect();
         let here: BTreeSet<&str> = self.columns.iter().map(|name| identities.canonical(name)).collect();
@@ -243,7 +244,7 @@ impl Judged<'_> {
         let template = self.vault.content_hasher(&self.dataset.tenant);
         let strange = |name: &&String| {
             let canonical = identities.canonical(name);
-            let is_seen = || seen.contains(&Mark::of_name(&template, canonical));
+            let is_seen = || seen.contains(&KeyedHash::of_name(&template, canonical));
             !named.contains(canonical) && !identities.knows(name) && !is_seen()
         };
         let strange: Vec<String> = self.used.iter().filter(strange).cloned().collect();
@@ -254,13 +255,13 @@ impl Judged<'_> {
                 missing.join(", "),
                 strange.join(", ")
             );
-            Clash::Undecidable(detail, strange)
+            CompositionConflict::Undecidable(detail, strange)
         })
     }
 }
 
 /// The places of the columns, of all `columns`, that the ledger names and that are not `used`.
-pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) -> Vec<usize> {
+pub(super) fn further(columns: &[String], used: &[String], earlier: &EarlierDisclosures) -> Vec<usize> {
     let identities = &earlier.identities;
     let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
     let wanted = |name: &String| !used.contains(name) && identities.roots(name).iter().any(|root| named.contains(root));
@@ -268,26 +269,32 @@ pub(super) fn further(columns: &[String], used: &[String], earlier: &Earlier) ->
 }
 
 /// How the people of an earlier content stand to those of a dataset; `common` are the records of both, where they can be compared.
-fn relation(marks: &Marks, own: &People, theirs: &People, common: Option<u64>) -> Relation {
+fn relation(
+    marks: &ColumnFingerprints,
+    own: &SubjectFingerprint,
+    theirs: &SubjectFingerprint,
+    common: Option<u64>,
+) -> DatasetRelation {
     let Some(common) = common else {
-        return Relation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable(
             "of two datasets of the series one has a record key and the other has not: upload both with the same one",
         ));
     };
     let mine = marks.columns(own);
     let others = marks.columns(theirs);
-    let by_keys = own.by == KnownBy::Keys;
-    let key = |people: &People| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
+    let by_keys = own.by == RecordIdentity::Keys;
+    let key =
+        |people: &SubjectFingerprint| people.key.iter().map(|name| marks.canonical(*name)).collect::<BTreeSet<_>>();
     if by_keys && key(own) != key(theirs) {
-        return Relation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable(
             "two datasets of the series have record keys of different columns: nobody can tell which records are of the same people",
         ));
     }
-    let counts = Counts { common, added: own.rows - common, removed: theirs.rows - common };
+    let counts = RecordOverlap { common, added: own.rows - common, removed: theirs.rows - common };
     if by_keys && counts.common == 0 {
         return match own.folded == theirs.folded {
-            true => Relation::Disjoint,
-            false => Relation::Clash(undecidable(
+            true => DatasetRelation::Disjoint,
+            false => DatasetRelation::Clash(undecidable(
                 "a dataset of the series of which something was published is from before record keys were compared in one spelling, \
                  and none of its keys is written as one of these: nobody can tell whether they are of the same people",
             )),
@@ -295,34 +302,34 @@ fn relation(marks: &Marks, own: &People, theirs: &People, common: Option<u64>) -
     }
     if counts.added == 0 && counts.removed == 0 {
         // what says the same of everyone is the same, and what has one name says the same
-        let alike = |name: &Mark| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
+        let alike = |name: &KeyedHash| mine.get(name).zip(others.get(name)).is_none_or(|(a, b)| a == b);
         let renamed = marks.renamed(own, theirs);
         let all_known = by_keys || {
-            let found: BTreeSet<Mark> = renamed.iter().map(|(_, of)| *of).collect();
+            let found: BTreeSet<KeyedHash> = renamed.iter().map(|(_, of)| *of).collect();
             others.keys().all(|name| mine.contains_key(name) || found.contains(name))
         };
         if mine.keys().all(alike) && all_known {
-            return Relation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect());
+            return DatasetRelation::Same(renamed.into_iter().filter_map(|pair| marks.in_words(pair)).collect());
         }
-        return Relation::Clash(Clash::Overlapping(counts));
+        return DatasetRelation::Clash(CompositionConflict::Overlapping(counts));
     }
     if !by_keys && mine.keys().ne(others.keys()) {
-        return Relation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable(
             "two datasets of the series have different columns and no record key: nobody can tell which rows are of the same people; \
              upload them with record_key",
         ));
     }
     if !by_keys && counts.common == 0 {
-        return Relation::Clash(undecidable(
+        return DatasetRelation::Clash(undecidable(
             "no row of the dataset stands in an earlier one of the series, but without record keys nobody can tell whether they are of \
              the same people; upload both with record_key",
         ));
     }
-    Relation::Clash(Clash::Overlapping(counts))
+    DatasetRelation::Clash(CompositionConflict::Overlapping(counts))
 }
 
-fn undecidable(detail: &str) -> Clash {
-    Clash::Undecidable(detail.to_owned(), Vec::new())
+fn undecidable(detail: &str) -> CompositionConflict {
+    CompositionConflict::Undecidable(detail.to_owned(), Vec::new())
 }
 
 /// The names that the ledger of a series has.
@@ -333,18 +340,23 @@ fn named(series: &SeriesRecord) -> Result<BTreeSet<String>, StoreError> {
 }
 
 /// The names of columns in hashes.
-struct Marks {
+struct ColumnFingerprints {
     /// What is known in words.
-    words: HashMap<Mark, String>,
+    words: HashMap<KeyedHash, String>,
     /// Of aliases, the attribute.
-    canonical: HashMap<Mark, Mark>,
+    canonical: HashMap<KeyedHash, KeyedHash>,
     /// Those that the ledger names.
-    named: BTreeSet<Mark>,
+    named: BTreeSet<KeyedHash>,
 }
 
-impl Marks {
-    fn new(template: &ContentHasher, identities: &Identities, columns: &[String], named: &BTreeSet<String>) -> Self {
-        let mark = |name: &str| Mark::of_name(template, name);
+impl ColumnFingerprints {
+    fn new(
+        template: &ContentHasher,
+        identities: &AttributeIdentities,
+        columns: &[String],
+        named: &BTreeSet<String>,
+    ) -> Self {
+        let mark = |name: &str| KeyedHash::of_name(template, name);
         let mut marks = Self { words: HashMap::new(), canonical: HashMap::new(), named: BTreeSet::new() };
         for name in columns.iter().chain(named).map(String::as_str).chain(identities.aliases()) {
             let canonical = identities.canonical(name);
@@ -356,18 +368,18 @@ impl Marks {
         marks
     }
 
-    fn canonical(&self, name: Mark) -> Mark {
+    fn canonical(&self, name: KeyedHash) -> KeyedHash {
         self.canonical.get(&name).copied().unwrap_or(name)
     }
 
     /// What stands in each attribute of whom.
-    fn columns(&self, people: &People) -> BTreeMap<Mark, Mark> {
+    fn columns(&self, people: &SubjectFingerprint) -> BTreeMap<KeyedHash, KeyedHash> {
         people.columns.iter().map(|(name, holds)| (self.canonical(*name), *holds)).collect()
     }
 
     /// Columns of a dataset that say of everyone what one of another name does in `theirs`, which has the same people.
-    fn renamed(&self, own: &People, theirs: &People) -> Vec<(Mark, Mark)> {
-        let mut by_content: HashMap<Mark, Vec<Mark>> = HashMap::new();
+    fn renamed(&self, own: &SubjectFingerprint, theirs: &SubjectFingerprint) -> Vec<(KeyedHash, KeyedHash)> {
+        let mut by_content: HashMap<KeyedHash, Vec<KeyedHash>> = HashMap::new();
         for (name, holds) in &theirs.columns {
             by_content.entry(*holds).or_default().push(self.canonical(*name));
         }
@@ -384,7 +396,7 @@ impl Marks {
         renamed
     }
 
-    fn in_words(&self, (name, of): (Mark, Mark)) -> Option<(String, String)> {
+    fn in_words(&self, (name, of): (KeyedHash, KeyedHash)) -> Option<(String, String)> {
         let word = |mark| self.words.get(&mark).cloned();
         Some((word(name)?, word(of)?))
     }

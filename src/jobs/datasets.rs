@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{AuditEntry, Cursor, NewPeople, Overlap, Page, StoreError};
-use crate::vault::{Place, Sealed};
+use super::{AuditEntry, Cursor, NewFingerprint, Page, StoreError, SubjectOverlap};
+use crate::vault::{Ciphertext, CiphertextContext};
 
 /// An uploaded table, without its rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,24 +41,24 @@ pub struct DatasetRecord {
     /// How many chunks each stored column has.
     pub chunks: u32,
     /// The column profiles, sealed; none once it is purged.
-    pub profiles: Option<Sealed>,
-    /// The key that everything of it is sealed under, wrapped; none once it is purged. Kept by [`Datasets::begin_upload`].
+    pub profiles: Option<Ciphertext>,
+    /// The key that everything of it is sealed under, wrapped; none once it is purged. Kept by [`DatasetStore::begin_upload`].
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
     /// The people that other series spoke of when it was uploaded.
-    pub overlaps: Vec<Overlap>,
+    pub overlaps: Vec<SubjectOverlap>,
 }
 
 /// Seals what stands in a place of a dataset.
-pub type Seal<'a> = &'a (dyn Fn(Place, &[u8]) -> Result<Sealed, StoreError> + Send + Sync);
+pub type ChunkEncryptor<'a> = &'a (dyn Fn(CiphertextContext, &[u8]) -> Result<Ciphertext, StoreError> + Send + Sync);
 
 /// Keeps uploaded tables, by chunk and column. It is given sealed bytes alone, and cannot open them.
 ///
 /// An upload first keeps its wrapped key, then writes its chunks under the id it has drawn, which nobody can see, then inserts the
 /// record, which makes all of it visible at once. The key is there until the purge, or until the upload is given up.
 #[async_trait]
-pub trait Datasets: Send + Sync {
+pub trait DatasetStore: Send + Sync {
     /// Keeps the wrapped key of an upload that begins.
     ///
     /// # Errors
@@ -73,19 +73,19 @@ pub trait Datasets: Send + Sync {
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, Sealed)],
+        columns: &[(u32, Ciphertext)],
     ) -> Result<(), StoreError>;
 
     /// Keeps one column of a chunk.
     ///
     /// # Errors
-    /// As [`Datasets::put_column_chunks`].
+    /// As [`DatasetStore::put_column_chunks`].
     async fn put_column_chunk(
         &self,
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-        payload: Sealed,
+        payload: Ciphertext,
     ) -> Result<(), StoreError> {
         self.put_column_chunks(dataset, chunk_no, &[(column_no, payload)]).await
     }
@@ -96,7 +96,7 @@ pub trait Datasets: Send + Sync {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Sealed>, StoreError>;
+    ) -> Result<Option<Ciphertext>, StoreError>;
 
     /// Makes an upload visible, under the key that it began with, and keeps whom it speaks of. `false`, and nothing is changed, when
     /// the tenant's uploads are not those any more that it was compared with: of two uploads at once, one sees the other.
@@ -107,14 +107,14 @@ pub trait Datasets: Send + Sync {
     async fn admit_dataset(
         &self,
         dataset: &DatasetRecord,
-        people: Option<&NewPeople>,
+        people: Option<&NewFingerprint>,
         deed: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
     /// Makes an upload visible that says nothing of its people.
     ///
     /// # Errors
-    /// As [`Datasets::admit_dataset`].
+    /// As [`DatasetStore::admit_dataset`].
     async fn insert_dataset(&self, dataset: &DatasetRecord, deed: &AuditEntry) -> Result<(), StoreError> {
         self.admit_dataset(dataset, None, deed).await.map(drop)
     }
@@ -150,5 +150,6 @@ pub trait Datasets: Send + Sync {
     async fn unsealed_datasets(&self) -> Result<Vec<Uuid>, StoreError>;
 
     /// Seals one of them in one transaction, a chunk in memory at a time. One that is sealed stays as it is.
-    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError>;
+    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>)
+    -> Result<(), StoreError>;
 }

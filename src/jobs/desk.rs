@@ -7,37 +7,37 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::beside::{Beside, Clash, Judged};
+use super::beside::{CompositionCheck, CompositionConflict, CompositionContext};
 use super::load::{
-    LoadError, ProfileCounts, Sources, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
+    ColumnSources, LoadError, ProfileCounts, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
 };
-use super::people::{ENOUGH, KnownBy, comparable, uncompared_in_words};
+use super::people::{ENOUGH, RecordIdentity, comparable, uncompared_in_words};
 use super::publish::further_columns;
 use super::sequence;
 use super::worker::MemoryBudget;
 use super::{
-    Action, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, ReleaseFilter, ReleaseRecord,
-    Signals, Store, StoreError, problem_of,
+    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, Notifier, ReleaseFilter,
+    ReleaseRecord, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::engine::{self, Plan, Stopped};
+use crate::engine::{self, EngineError, Plan};
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::meter;
 use crate::microdata::ColumnProfile;
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::problem::{Fault, Kind, Problem};
-use crate::random::{ReleaseKey, Streams};
-use crate::report::{InternalReport, Notice};
-use crate::spec::{self, Origin, Reading, Schema, Specification};
-use crate::vault::{Place, Purpose, Secret, Vault, VaultError};
+use crate::random::{RandomStreams, ReleaseKey};
+use crate::report::{InternalReport, SpecificationNotice};
+use crate::spec::{self, DatasetSchema, DocumentSource, ParsedDocument, Specification};
+use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 
 /// Where release keys come from.
-pub type KeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
+pub type ReleaseKeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
 
 /// Serves callers. Cloning gives another handle.
 #[derive(Clone)]
-pub struct Desk {
+pub struct AppService {
     /// Everything that lasts.
     pub store: Arc<dyn Store>,
     /// Keys at rest.
@@ -45,25 +45,25 @@ pub struct Desk {
     /// The time.
     pub clock: Clock,
     /// Wakes workers and waiting callers.
-    pub signals: Arc<Signals>,
+    pub signals: Arc<Notifier>,
     /// Draws release keys.
-    pub keys: KeySource,
+    pub keys: ReleaseKeySource,
     /// The most jobs of a tenant that may wait.
     pub max_queued_jobs: u64,
     /// What columns may hold.
-    pub limits: Limits,
+    pub limits: IngestLimits,
     /// What jobs and plans may take together.
     pub budget: MemoryBudget,
 }
 
 /// A document and the dataset it speaks of.
-struct Opened {
+struct ResolvedDocument {
     dataset: DatasetRecord,
     profiles: Vec<ColumnProfile>,
-    reading: Reading,
+    reading: ParsedDocument,
 }
 
-impl Desk {
+impl AppService {
     /// Whoever sends a token; `None` when its key is unknown, expired or revoked.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Desk {
     }
 
     /// What a caller does now, as the audit log will tell it.
-    pub fn deed(&self, caller: &Caller, action: Action, object: impl Into<String>) -> AuditEntry {
+    pub fn deed(&self, caller: &Caller, action: AuditAction, object: impl Into<String>) -> AuditEntry {
         AuditEntry::of(caller, action, object, self.clock.now())
     }
 
@@ -107,7 +107,7 @@ impl Desk {
     ///
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
-    pub async fn note(&self, caller: &Caller, action: Action, object: Uuid) -> Result<(), Problem> {
+    pub async fn note(&self, caller: &Caller, action: AuditAction, object: Uuid) -> Result<(), Problem> {
         self.store.append_audit(&self.deed(caller, action, object)).await.map_err(|error| problem_of(&error))
     }
 
@@ -117,7 +117,7 @@ impl Desk {
     /// `not-found`, `gone` when it was purged before, or the store's problem.
     pub async fn purge(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
         self.dataset(caller, id).await?;
-        let deed = self.deed(caller, Action::Purge, id);
+        let deed = self.deed(caller, AuditAction::Purge, id);
         let purged = self.store.purge_dataset(&caller.tenant, id, deed.at, &deed).await;
         purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
@@ -130,7 +130,7 @@ impl Desk {
     /// # Errors
     /// `not-found`, `conflict` when it has ended, or the store's problem.
     pub async fn cancel(&self, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-        let deed = self.deed(caller, Action::Cancel, id);
+        let deed = self.deed(caller, AuditAction::Cancel, id);
         let outcome = self.store.request_cancel(&caller.tenant, id, deed.at, &deed).await;
         match outcome.map_err(|error| problem_of(&error))? {
             CancelOutcome::NotFound => Err(Problem::new(Kind::NotFound, "there is no such job")),
@@ -184,14 +184,19 @@ impl Desk {
         let absent = || Problem::new(Kind::NotFound, "the release has no internal report");
         let sealed = sealed.ok_or_else(absent)?;
         let key = dataset.data_key(&self.vault).map_err(unloaded)?;
-        let report = key.open(Place::InternalReport { release: release.id }, &sealed);
+        let report = key.open(CiphertextContext::InternalReport { release: release.id }, &sealed);
         let report = report.map_err(|error| failed(error.into()))?;
         let report = serde_json::from_slice(&report).map_err(|error| failed(StoreError::corrupt(error)))?;
-        self.note(caller, Action::ReadInternal, release.id).await?;
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(report)
     }
 
-    async fn open(&self, caller: &Caller, document: &Value, origin: Origin) -> Result<Opened, Problem> {
+    async fn open(
+        &self,
+        caller: &Caller,
+        document: &Value,
+        origin: DocumentSource,
+    ) -> Result<ResolvedDocument, Problem> {
         let on_policy = self.on_policy(caller, document).await?;
         let document = on_policy.as_ref().unwrap_or(document);
         let on_taxonomies = self.on_taxonomies(caller, document).await?;
@@ -202,9 +207,9 @@ impl Desk {
         let facts = facts_of(dataset.rows, &profiles, &self.limits);
         let record_key = dataset.record_key.clone().unwrap_or_default();
         let unit = dataset.unit();
-        let schema = Schema { columns: &facts, record_key: &record_key, unit: &unit };
+        let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
         let reading = spec::read(document, &schema, origin);
-        Ok(Opened { dataset, profiles, reading })
+        Ok(ResolvedDocument { dataset, profiles, reading })
     }
 
     /// Accepts a job under an id that nothing has, or says everything that is wrong with it.
@@ -213,7 +218,7 @@ impl Desk {
     /// `invalid-specification` with every fault, `not-found`, `gone`, `quota`, or the store's problem. Nothing is
     /// queued then.
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Http).await?;
+        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Http).await?;
         let mut faults = reading.faults;
         if let Some(specification) = &reading.specification {
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
@@ -265,7 +270,7 @@ impl Desk {
             submitted_at: now,
             deadline_at: deadline_at.map(|deadline| now + deadline),
             wrapped_key,
-            deed: self.deed(caller, Action::Submit, id),
+            deed: self.deed(caller, AuditAction::Submit, id),
         });
         let job = job.await.map_err(|error| problem_of(&error))?;
         meter::submitted(&job.method, job.status == JobStatus::Succeeded);
@@ -279,9 +284,9 @@ impl Desk {
         dataset: &DatasetRecord,
         profiles: &[ColumnProfile],
         specification: &Specification,
-    ) -> Result<Beside, Problem> {
+    ) -> Result<CompositionContext, Problem> {
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged = Judged {
+        let judged = CompositionCheck {
             store: self.store.as_ref(),
             vault: &self.vault,
             dataset,
@@ -296,11 +301,12 @@ impl Desk {
     ///
     /// # Errors
     /// The store's problem.
-    pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<Notice>, Problem> {
+    pub async fn people_warnings(&self, dataset: &DatasetRecord) -> Result<Vec<SpecificationNotice>, Problem> {
         let people = self.store.people(&dataset.tenant, None).await.map_err(|error| problem_of(&error))?.1;
         let own = people.iter().find(|record| record.dataset == dataset.id).and_then(|record| record.people.as_ref());
         let others = people.iter().filter(|record| record.series != dataset.series);
-        let warning = |r#type: &str, detail: String| Notice { r#type: r#type.to_owned(), pointer: None, detail };
+        let warning =
+            |r#type: &str, detail: String| SpecificationNotice { r#type: r#type.to_owned(), pointer: None, detail };
         let mut warnings = Vec::new();
         if dataset.record_key.is_none()
             && others.clone().next().is_some()
@@ -318,7 +324,7 @@ impl Desk {
                 .collect(),
         };
         if !uncompared.is_empty() {
-            let detail = uncompared_in_words(own.is_some_and(|own| own.by == KnownBy::Keys), &uncompared);
+            let detail = uncompared_in_words(own.is_some_and(|own| own.by == RecordIdentity::Keys), &uncompared);
             warnings.push(warning("people-uncompared", detail));
         }
         Ok(warnings)
@@ -368,7 +374,7 @@ impl Desk {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let Opened { dataset, profiles, reading } = self.open(caller, document, Origin::Plan).await?;
+        let ResolvedDocument { dataset, profiles, reading } = self.open(caller, document, DocumentSource::Plan).await?;
         let Some(specification) = reading.specification else { return Err(Problem::of_faults(reading.faults)) };
         let mut faults = reading.faults;
         let unread =
@@ -379,7 +385,7 @@ impl Desk {
             faults.extend(engine::check(&specification, &counts));
             return Err(Problem::of_faults(faults));
         }
-        let Beside { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
+        let CompositionContext { mut earlier, clash, .. } = self.beside(&dataset, &profiles, &specification).await?;
         // tables that are only proposed are no job's
         let reused = match specification.schema {
             Some(_) => None,
@@ -391,7 +397,7 @@ impl Desk {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         let clash = clash.filter(|_| reused.is_none());
-        self.note(caller, Action::Plan, dataset.id).await?;
+        self.note(caller, AuditAction::Plan, dataset.id).await?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let further = (further.iter().map(|&at| columns[at].clone()).collect::<Vec<_>>(), further);
@@ -419,11 +425,11 @@ impl Desk {
         let stop_when_dropped = control.stop_when_dropped();
         let planned = tokio::task::spawn_blocking(move || {
             let _room = room;
-            let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
             let loaded = load(&handle, sources, &dataset, (&specification.names, &specification.used), &control);
             let unread = |error| match error {
-                LoadError::Cancelled => Stopped::Cancelled,
-                other => Stopped::Refused(unloaded(other)),
+                LoadError::Cancelled => EngineError::Cancelled,
+                other => EngineError::Refused(unloaded(other)),
             };
             let table = loaded.map_err(unread)?;
             let further = match further.1.is_empty() {
@@ -433,19 +439,19 @@ impl Desk {
             let place = (&handle, &store);
             earlier.beside =
                 sequence::beside(place, sources, (&dataset, &profiles), &earlier, &specification, &control)?;
-            let key = ReleaseKey::draw().map_err(|error| Stopped::Failed {
+            let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
                 problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
                 cause: error.to_string(),
             })?;
             let columns = (&table, further.as_ref());
-            engine::dry_run(&specification, columns, &Streams::Keyed(key), &earlier, faults, &control)
+            engine::dry_run(&specification, columns, &RandomStreams::Keyed(key), &earlier, faults, &control)
         });
         let planned =
             planned.await.map_err(|_panicked| Problem::new(Kind::Internal, "the plan stopped unexpectedly"))?;
         drop(stop_when_dropped);
         let planned = planned.map(|mut plan| {
             told(&mut plan);
-            plan.warnings.extend(reused.map(|release| Notice {
+            plan.warnings.extend(reused.map(|release| SpecificationNotice {
                 r#type: "release-reused".to_owned(),
                 pointer: None,
                 detail: format!("an equal job has a release already; a job would give it back: {release}"),
@@ -457,7 +463,12 @@ impl Desk {
 }
 
 /// Adds to a plan what stands in the way of every job of the dataset, and what nobody can know.
-fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_people: &[Notice]) {
+fn told(
+    plan: &mut Plan,
+    clash: Option<&CompositionConflict>,
+    is_unproven: bool,
+    unknown_people: &[SpecificationNotice],
+) {
     if let Some(clash) = clash {
         clash.verdict().clone_into(&mut plan.composition.verdict);
         plan.composition.counts = clash.counts();
@@ -470,11 +481,11 @@ fn told(plan: &mut Plan, clash: Option<&Clash>, is_unproven: bool, unknown_peopl
 }
 
 /// What is answered in place of a plan.
-fn unplanned(stopped: Stopped) -> Problem {
+fn unplanned(stopped: EngineError) -> Problem {
     match stopped {
-        Stopped::Refused(problem) => problem,
-        Stopped::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
-        Stopped::Failed { problem, cause } => {
+        EngineError::Refused(problem) => problem,
+        EngineError::Cancelled => Problem::new(Kind::Unavailable, "the plan was stopped"),
+        EngineError::Failed { problem, cause } => {
             tracing::error!(cause, "a plan failed");
             problem
         }

@@ -24,7 +24,7 @@ pub struct DisclosureRecord {
 
 /// A rule that a release promised to keep.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StandingRuleRecord {
+pub struct ActiveRuleRecord {
     /// The release.
     pub release: Uuid,
     /// The rule.
@@ -39,7 +39,7 @@ pub struct LedgerSnapshot {
     /// The disclosures, oldest first.
     pub entries: Vec<DisclosureRecord>,
     /// The rules that stand, oldest release first.
-    pub rules: Vec<StandingRuleRecord>,
+    pub rules: Vec<ActiveRuleRecord>,
 }
 
 /// A disclosure in a series of several contents.
@@ -74,14 +74,14 @@ pub struct SeriesRecord {
     /// The disclosures, oldest first.
     pub entries: Vec<SeriesEntry>,
     /// The rules that stand, oldest release first, each with the content that it is of.
-    pub rules: Vec<([u8; 32], StandingRuleRecord)>,
+    pub rules: Vec<([u8; 32], ActiveRuleRecord)>,
     /// What was stated, oldest first.
     pub statements: Vec<StatementRecord>,
 }
 
-/// Reads the ledger. What is released is entered by [`super::Releases::commit`] alone.
+/// Reads the ledger. What is released is entered by [`super::ReleaseStore::commit`] alone.
 #[async_trait]
-pub trait Disclosures: Send + Sync {
+pub trait DisclosureStore: Send + Sync {
     /// What was disclosed of a content in a tenant's series.
     async fn disclosures(
         &self,

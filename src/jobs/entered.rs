@@ -6,30 +6,30 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::load::{LoadError, Sources, load, memory_of_columns};
+use super::load::{ColumnSources, LoadError, load, memory_of_columns};
 use super::people::{RECORD, records, tied};
 use super::{DatasetRecord, Store};
 use crate::control::Control;
-use crate::engine::{self, EnteredTable};
-use crate::ledger::{self, Earlier, Identities};
+use crate::engine::{self, ExternalTableRows};
+use crate::ledger::{self, AttributeIdentities, EarlierDisclosures};
 use crate::microdata::{Attr, ColumnProfile, Table};
-use crate::publication::{Records, RowsOf};
+use crate::publication::{RecordMatches, RowCorrespondence};
 use crate::vault::Vault;
 
 /// A table that was entered, whose rows a dataset holds.
 #[derive(Clone)]
-pub(super) struct Entered {
+pub(super) struct ExternalRows {
     pub(super) id: Uuid,
     dataset: DatasetRecord,
     profiles: Vec<ColumnProfile>,
     /// Its attributes, by the names of the series, and the columns of the dataset that they are.
     attributes: Vec<String>,
     places: Vec<usize>,
-    stated: ledger::Entered,
+    stated: ledger::ExternalRowsRef,
 }
 
 /// Why the rows of a table that was entered cannot be read.
-pub(super) enum Unheld {
+pub(super) enum ExternalRowsError {
     /// No dataset holds them, or not these attributes; in words.
     Absent(String),
     /// They were removed.
@@ -48,7 +48,7 @@ pub(super) const NO_COLUMN: &str = "is not exactly one column of the dataset, by
 pub(super) fn columns_of(
     attributes: &[String],
     columns: &[&str],
-    identities: &Identities,
+    identities: &AttributeIdentities,
 ) -> Result<Vec<usize>, Vec<usize>> {
     let place = |attribute: &String| {
         let by_name = columns.iter().position(|column| column == attribute);
@@ -65,39 +65,43 @@ pub(super) fn columns_of(
     all.ok_or_else(|| places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(at, _)| at).collect())
 }
 
-impl Entered {
+impl ExternalRows {
     /// The table of a disclosure that was entered, of a tenant.
     ///
     /// # Errors
-    /// [`Unheld`]
+    /// [`ExternalRowsError`]
     pub(super) async fn find(
         (store, vault): (&dyn Store, &Vault),
         tenant: &str,
         id: Uuid,
-        earlier: &Earlier,
-    ) -> Result<Self, Unheld> {
+        earlier: &EarlierDisclosures,
+    ) -> Result<Self, ExternalRowsError> {
         let table = earlier.disclosures.iter().find(|(of, _)| *of == id).map(|(_, disclosure)| disclosure);
         let (Some(table), Some(stated)) = (table, earlier.entered.get(&id)) else {
             let detail =
                 "it was neither published nor entered here: nobody can read its rows, by which the join is checked";
-            return Err(Unheld::Absent(detail.to_owned()));
+            return Err(ExternalRowsError::Absent(detail.to_owned()));
         };
         let Some(dataset) = stated.dataset else {
             let detail = "the table was entered without a dataset that holds its rows: nobody can read them, by which the join is \
                           checked. Publish them here, as plain tuples, and name that release";
-            return Err(Unheld::Absent(detail.to_owned()));
+            return Err(ExternalRowsError::Absent(detail.to_owned()));
         };
-        let found = store.dataset(tenant, dataset).await.map_err(|error| Unheld::Failed(error.into()))?;
+        let found = store.dataset(tenant, dataset).await.map_err(|error| ExternalRowsError::Failed(error.into()))?;
         let dataset = match found {
-            None => return Err(Unheld::Absent("the dataset that held the rows of the table is not here".to_owned())),
-            Some(dataset) if dataset.purged_at.is_some() => return Err(Unheld::Purged),
+            None => {
+                return Err(ExternalRowsError::Absent(
+                    "the dataset that held the rows of the table is not here".to_owned(),
+                ));
+            }
+            Some(dataset) if dataset.purged_at.is_some() => return Err(ExternalRowsError::Purged),
             Some(dataset) => dataset,
         };
         let profiles = dataset.profiles(vault)?;
         let found = Self::of(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
         found.map_err(|strange| {
             let names: Vec<&str> = strange.iter().map(|at| table.attributes[*at].as_str()).collect();
-            Unheld::Absent(format!("of the table that was entered, {} {NO_COLUMN}", names.join(", ")))
+            ExternalRowsError::Absent(format!("of the table that was entered, {} {NO_COLUMN}", names.join(", ")))
         })
     }
 
@@ -108,8 +112,8 @@ impl Entered {
     pub(super) fn of(
         id: Uuid,
         (dataset, profiles): (DatasetRecord, Vec<ColumnProfile>),
-        (attributes, stated): (&[String], &ledger::Entered),
-        identities: &Identities,
+        (attributes, stated): (&[String], &ledger::ExternalRowsRef),
+        identities: &AttributeIdentities,
     ) -> Result<Self, Vec<usize>> {
         let columns: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         let places = columns_of(attributes, &columns, identities)?;
@@ -133,7 +137,7 @@ impl Entered {
     pub(super) fn beyond_cuts(
         &self,
         handle: &Handle,
-        sources: Sources<'_>,
+        sources: ColumnSources<'_>,
         control: &Control,
     ) -> Result<Vec<String>, LoadError> {
         let mut found = Vec::new();
@@ -159,37 +163,37 @@ impl Entered {
     /// Its rows, under the names of its attributes, on a blocking thread. Whose they are is not told.
     ///
     /// # Errors
-    /// [`Unheld`]
+    /// [`ExternalRowsError`]
     pub(super) fn read(
         &self,
         handle: &Handle,
-        sources: Sources<'_>,
+        sources: ColumnSources<'_>,
         control: &Control,
-    ) -> Result<EnteredTable, Unheld> {
+    ) -> Result<ExternalTableRows, ExternalRowsError> {
         let table = load(handle, sources, &self.dataset, (&self.attributes, &self.places), control)?;
         let (id, cuts) = (self.id.to_string(), self.stated.cuts.clone());
-        Ok(EnteredTable { id, table, cuts, rows_of: RowsOf::Unknown })
+        Ok(ExternalTableRows { id, table, cuts, rows_of: RowCorrespondence::Unknown })
     }
 
     /// Which of its rows are those of a dataset, on a blocking thread, with what that one has in them of the attributes among `joined`.
     /// Equal content is the same rows; otherwise records are, where both datasets have record keys of the same attributes.
     ///
     /// # Errors
-    /// [`Unheld`]
+    /// [`ExternalRowsError`]
     pub(super) fn rows_of(
         &self,
         handle: &Handle,
-        sources: Sources<'_>,
+        sources: ColumnSources<'_>,
         (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
-        (joined, identities): (&[String], &Identities),
+        (joined, identities): (&[String], &AttributeIdentities),
         control: &Control,
-    ) -> Result<RowsOf, Unheld> {
+    ) -> Result<RowCorrespondence, ExternalRowsError> {
         if self.dataset.content_hash == dataset.content_hash {
-            return Ok(RowsOf::Content);
+            return Ok(RowCorrespondence::Content);
         }
         let keys = key_of(dataset, profiles, identities).zip(key_of(&self.dataset, &self.profiles, identities));
         let Some(((_, own), (_, theirs))) = keys.filter(|((own, _), (theirs, _))| own == theirs) else {
-            return Ok(RowsOf::Unknown);
+            return Ok(RowCorrespondence::Unknown);
         };
         let own = records(handle, sources, dataset, &own, control)?;
         let theirs = records(handle, sources, &self.dataset, &theirs, control)?;
@@ -203,11 +207,11 @@ impl Entered {
             true => Table::new(Vec::new(), Vec::new()),
             false => load(handle, sources, dataset, (&names, &places), control)?.reordered(&of_dataset),
         };
-        Ok(RowsOf::Records(Records { rows, values: Arc::new(values) }))
+        Ok(RowCorrespondence::Records(RecordMatches { rows, values: Arc::new(values) }))
     }
 }
 
-impl From<LoadError> for Unheld {
+impl From<LoadError> for ExternalRowsError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Purged => Self::Purged,
@@ -220,7 +224,7 @@ impl From<LoadError> for Unheld {
 fn key_of<'a>(
     dataset: &DatasetRecord,
     profiles: &'a [ColumnProfile],
-    identities: &'a Identities,
+    identities: &'a AttributeIdentities,
 ) -> Option<(Vec<&'a str>, Vec<usize>)> {
     let key = dataset.record_key.as_ref().filter(|key| !key.is_empty())?;
     let place = |name: &String| {
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn attributes_are_columns_by_name_or_by_the_only_alias() {
-        let mut identities = Identities::default();
+        let mut identities = AttributeIdentities::default();
         identities.alias("zip", "zipcode").unwrap();
         for name in ["work", "trade"] {
             identities.alias(name, "job").unwrap();

@@ -17,7 +17,7 @@ pub enum StoreError {
     Full,
     /// The store cannot answer now; later it may.
     #[error("the store cannot answer now")]
-    Unavailable(#[source] Source),
+    Unavailable(#[source] ErrorSource),
     /// Another process has the store open.
     #[error("another process has the store in {0} open; this needs it for one process alone")]
     InUse(String),
@@ -26,21 +26,21 @@ pub enum StoreError {
     Schema(String),
     /// What was read is not what was written.
     #[error("the store holds something that cannot be read")]
-    Corrupt(#[source] Source),
+    Corrupt(#[source] ErrorSource),
     /// What was to be kept cannot be read.
     #[error("nothing was kept: {0}")]
     Unread(#[source] std::io::Error),
     /// Any other failure.
     #[error("the store failed")]
-    Backend(#[source] Source),
+    Backend(#[source] ErrorSource),
 }
 
 /// The error of a backend.
-pub(super) type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 
 impl StoreError {
     /// Something stored that does not read as what it should be.
-    pub fn corrupt(source: impl Into<Source>) -> Self {
+    pub fn corrupt(source: impl Into<ErrorSource>) -> Self {
         Self::Corrupt(source.into())
     }
 }

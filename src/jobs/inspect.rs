@@ -7,10 +7,10 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::desk::unloaded;
-use super::load::{Sources, load, memory_of_columns};
-use super::{Action, DatasetRecord, Desk};
+use super::load::{ColumnSources, load, memory_of_columns};
+use super::{AppService, AuditAction, DatasetRecord};
 use crate::control::{Cancelled, Control};
-use crate::engine::{self, Profile};
+use crate::engine::{self, DependencyProfile};
 use crate::identity::Caller;
 use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
@@ -27,13 +27,18 @@ pub struct ValueCount {
     pub count: u64,
 }
 
-impl Desk {
+impl AppService {
     /// How columns of a dataset go together: those named, or all. Columns with too many values to be counted are left out when
     /// none is named.
     ///
     /// # Errors
     /// `not-found`, `gone`, `too-many-columns`, `work-limit`, `quota`, or the store's problem.
-    pub async fn profile(&self, caller: &Caller, id: Uuid, named: Option<&[String]>) -> Result<Profile, Problem> {
+    pub async fn profile(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        named: Option<&[String]>,
+    ) -> Result<DependencyProfile, Problem> {
         let dataset = self.dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = match named {
@@ -50,7 +55,7 @@ impl Desk {
             let problem = Problem::new(Kind::TooManyColumns, detail);
             return Err(problem.with("limit", MAX_COLUMNS).with("found", used.len()));
         }
-        self.note(caller, Action::ReadProfile, id).await?;
+        self.note(caller, AuditAction::ReadProfile, id).await?;
         let identifiers = used.iter().enumerate().filter(|(_, at)| profiles[**at].identifier);
         let identifiers = identifiers.map(|(attr, _)| Attr::from(attr)).collect();
         self.on_columns(dataset, &profiles, used, move |table, control| engine::profile(table, identifiers, control))
@@ -60,7 +65,7 @@ impl Desk {
     /// The values of a column from the `skip`-th on, the most frequent first, then by value; and whether there are more.
     ///
     /// # Errors
-    /// As [`Desk::profile`]; `not-found` also when there is no such column.
+    /// As [`AppService::profile`]; `not-found` also when there is no such column.
     pub async fn values(
         &self,
         caller: &Caller,
@@ -71,7 +76,7 @@ impl Desk {
         let dataset = self.dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = vec![place(&profiles, name)?];
-        self.note(caller, Action::ReadValues, id).await?;
+        self.note(caller, AuditAction::ReadValues, id).await?;
         self.on_columns(dataset, &profiles, used, move |table, _| {
             let column = table.column(Attr(0));
             let mut counted: Vec<(u64, u32)> = column.counts().into_iter().zip(0..).collect();
@@ -101,7 +106,7 @@ impl Desk {
         let stop_when_dropped = control.stop_when_dropped();
         let looked = tokio::task::spawn_blocking(move || {
             let _room = room;
-            let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
             let table = load(&handle, sources, &dataset, (&names, &used), &control).map_err(unloaded)?;
             look(&table, &control).map_err(|Cancelled| Problem::new(Kind::Unavailable, "the work was stopped"))
         });

@@ -11,7 +11,7 @@ use crate::identity::{ApiKey, Caller};
 
 /// What is written to the audit log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum AuditAction {
     /// A table was uploaded.
     Upload,
     /// A dataset's rows were destroyed.
@@ -52,7 +52,7 @@ pub enum Action {
     RevokeKey,
 }
 
-impl Action {
+impl AuditAction {
     /// Every action.
     pub const ALL: [Self; 19] = [
         Self::Upload,
@@ -128,7 +128,7 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// What `caller` did.
     #[must_use]
-    pub fn of(caller: &Caller, action: Action, object: impl Into<String>, at: DateTime<Utc>) -> Self {
+    pub fn of(caller: &Caller, action: AuditAction, object: impl Into<String>, at: DateTime<Utc>) -> Self {
         Self {
             id: Uuid::now_v7(),
             at,
@@ -148,12 +148,12 @@ pub struct AuditFilter {
     /// Not before this time.
     pub since: Option<DateTime<Utc>>,
     /// Of this action.
-    pub action: Option<Action>,
+    pub action: Option<AuditAction>,
 }
 
 /// Keeps API keys, and an audit log that only grows.
 #[async_trait]
-pub trait Keys: Send + Sync {
+pub trait ApiKeyStore: Send + Sync {
     /// Keeps a key.
     ///
     /// # Errors

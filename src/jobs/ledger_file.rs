@@ -19,7 +19,7 @@ use super::portable::{
     PortableVersion,
 };
 
-pub use hashes::Hashes;
+pub use hashes::FingerprintHashes;
 pub(super) use hashes::base64;
 
 /// The format that is written. One before is read too: it knew neither people nor statements.
@@ -77,7 +77,7 @@ impl LedgerHeader {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum LedgerLine {
     Ledger(LedgerHeader),
     Release(PortableRelease),
     Disclosure(PortableDisclosure),
@@ -86,12 +86,12 @@ enum Line {
     Dataset(Box<PortableDataset>),
     People(PortablePiece),
     Statement(PortableStatement),
-    End(Trailer),
+    End(LedgerTrailer),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Trailer {
+struct LedgerTrailer {
     /// How many lines come before.
     lines: usize,
     /// Of their bytes.
@@ -144,7 +144,7 @@ impl<W: Write> LedgerWriter<W> {
     /// When it cannot be written, as for each line.
     pub fn begin(out: W, header: &LedgerHeader) -> io::Result<Self> {
         let mut writer = Self { out, lines: 0, hash: Sha256::new() };
-        writer.put(&Line::Ledger(header.clone()))?;
+        writer.put(&LedgerLine::Ledger(header.clone()))?;
         Ok(writer)
     }
 
@@ -153,13 +153,13 @@ impl<W: Write> LedgerWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn copy(&mut self, copy: LedgerCopy) -> io::Result<()> {
-        copy.releases.into_iter().map(Line::Release).try_for_each(|line| self.put(&line))?;
-        copy.disclosures.into_iter().map(Line::Disclosure).try_for_each(|line| self.put(&line))?;
-        copy.rules.into_iter().map(Line::Rule).try_for_each(|line| self.put(&line))?;
-        copy.versions.into_iter().map(Line::Version).try_for_each(|line| self.put(&line))?;
-        copy.datasets.into_iter().map(Box::new).map(Line::Dataset).try_for_each(|line| self.put(&line))?;
+        copy.releases.into_iter().map(LedgerLine::Release).try_for_each(|line| self.put(&line))?;
+        copy.disclosures.into_iter().map(LedgerLine::Disclosure).try_for_each(|line| self.put(&line))?;
+        copy.rules.into_iter().map(LedgerLine::Rule).try_for_each(|line| self.put(&line))?;
+        copy.versions.into_iter().map(LedgerLine::Version).try_for_each(|line| self.put(&line))?;
+        copy.datasets.into_iter().map(Box::new).map(LedgerLine::Dataset).try_for_each(|line| self.put(&line))?;
         copy.pieces.into_iter().try_for_each(|piece| self.people(piece))?;
-        copy.statements.into_iter().map(Line::Statement).try_for_each(|line| self.put(&line))
+        copy.statements.into_iter().map(LedgerLine::Statement).try_for_each(|line| self.put(&line))
     }
 
     /// Writes a piece of the people of a dataset.
@@ -167,7 +167,7 @@ impl<W: Write> LedgerWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn people(&mut self, piece: PortablePiece) -> io::Result<()> {
-        self.put(&Line::People(piece))
+        self.put(&LedgerLine::People(piece))
     }
 
     /// Writes what tells a whole file from one that was cut.
@@ -175,12 +175,12 @@ impl<W: Write> LedgerWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn end(mut self) -> io::Result<()> {
-        let trailer = Trailer { lines: self.lines, sha256: to_hex(&self.hash.clone().finalize()) };
-        self.put(&Line::End(trailer))?;
+        let trailer = LedgerTrailer { lines: self.lines, sha256: to_hex(&self.hash.clone().finalize()) };
+        self.put(&LedgerLine::End(trailer))?;
         self.out.flush()
     }
 
-    fn put(&mut self, line: &Line) -> io::Result<()> {
+    fn put(&mut self, line: &LedgerLine) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         self.hash.update(&bytes);
@@ -195,7 +195,7 @@ impl<W: Write> LedgerWriter<W> {
 /// [`LedgerFileError`]
 pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
     let file = Arc::new(file);
-    let mut reading = Reading {
+    let mut reading = LedgerReading {
         file: Arc::clone(&file),
         hash: Sha256::new(),
         lines: 0,
@@ -228,8 +228,8 @@ pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
     if line.is_empty() {
         return Err(LedgerFileError::NoLedger);
     }
-    let Ok(Line::End(trailer)) = serde_json::from_slice(&line) else { return Err(LedgerFileError::Cut) };
-    let Reading { hash, lines, header, copy, fault, .. } = reading;
+    let Ok(LedgerLine::End(trailer)) = serde_json::from_slice(&line) else { return Err(LedgerFileError::Cut) };
+    let LedgerReading { hash, lines, header, copy, fault, .. } = reading;
     if trailer.lines != lines || trailer.sha256 != to_hex(&hash.finalize()) {
         return Err(LedgerFileError::Changed);
     }
@@ -249,7 +249,7 @@ fn known_format(first: &[u8]) -> Result<(), LedgerFileError> {
 }
 
 /// What was read of a ledger, but for its last line.
-struct Reading {
+struct LedgerReading {
     file: Arc<File>,
     hash: Sha256,
     lines: usize,
@@ -261,7 +261,7 @@ struct Reading {
     fault: Option<LedgerFileError>,
 }
 
-impl Reading {
+impl LedgerReading {
     fn take(&mut self, line: &[u8]) {
         let begin = self.read;
         self.hash.update(line);
@@ -273,18 +273,18 @@ impl Reading {
         let mut unreadable = |why: String| self.fault = Some(LedgerFileError::Line(self.lines, why));
         let copy = &mut self.copy;
         match serde_json::from_slice(line) {
-            Ok(Line::Ledger(found)) if self.lines == 1 => self.header = Some(found),
-            Ok(Line::Release(release)) => copy.releases.push(release),
-            Ok(Line::Disclosure(disclosure)) => copy.disclosures.push(disclosure),
-            Ok(Line::Rule(rule)) => copy.rules.push(rule),
-            Ok(Line::Version(version)) => copy.versions.push(version),
-            Ok(Line::Dataset(dataset)) => copy.datasets.push(*dataset),
-            Ok(Line::People(PortablePiece { dataset, piece, hashes })) => {
-                let hashes = Hashes::in_file(&self.file, begin, line, hashes.length());
+            Ok(LedgerLine::Ledger(found)) if self.lines == 1 => self.header = Some(found),
+            Ok(LedgerLine::Release(release)) => copy.releases.push(release),
+            Ok(LedgerLine::Disclosure(disclosure)) => copy.disclosures.push(disclosure),
+            Ok(LedgerLine::Rule(rule)) => copy.rules.push(rule),
+            Ok(LedgerLine::Version(version)) => copy.versions.push(version),
+            Ok(LedgerLine::Dataset(dataset)) => copy.datasets.push(*dataset),
+            Ok(LedgerLine::People(PortablePiece { dataset, piece, hashes })) => {
+                let hashes = FingerprintHashes::in_file(&self.file, begin, line, hashes.length());
                 copy.pieces.push(PortablePiece { dataset, piece, hashes });
             }
-            Ok(Line::Statement(statement)) => copy.statements.push(statement),
-            Ok(Line::Ledger(_) | Line::End(_)) => unreadable("it stands in the middle".to_owned()),
+            Ok(LedgerLine::Statement(statement)) => copy.statements.push(statement),
+            Ok(LedgerLine::Ledger(_) | LedgerLine::End(_)) => unreadable("it stands in the middle".to_owned()),
             Err(error) => unreadable(error.to_string()),
         }
     }
@@ -402,8 +402,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::KnownBy;
-    use super::super::people::{Mark, People};
+    use super::super::RecordIdentity;
+    use super::super::people::{KeyedHash, SubjectFingerprint};
     use super::*;
 
     fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {
@@ -460,15 +460,15 @@ mod tests {
                 format: "text/csv".into(),
                 content_hash: [4; 32],
                 overlaps: vec![],
-                people: Some(People {
-                    by: KnownBy::Keys,
+                people: Some(SubjectFingerprint {
+                    by: RecordIdentity::Keys,
                     folded: true,
-                    key: vec![Mark(1)],
+                    key: vec![KeyedHash(1)],
                     rows: 3,
                     pieces: 2,
-                    set: Mark(2),
-                    table: Mark(3),
-                    columns: vec![(Mark(4), Mark(5))],
+                    set: KeyedHash(2),
+                    table: KeyedHash(3),
+                    columns: vec![(KeyedHash(4), KeyedHash(5))],
                     sampled: 1,
                     below: None,
                 }),
@@ -497,8 +497,8 @@ mod tests {
     /// The file with other lines, and a last line that fits them.
     fn with_lines(lines: &[String]) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
         let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let trailer = Trailer { lines: lines.len(), sha256: to_hex(&Sha256::digest(text.as_bytes())) };
-        text.push_str(&serde_json::to_string(&Line::End(trailer)).unwrap());
+        let trailer = LedgerTrailer { lines: lines.len(), sha256: to_hex(&Sha256::digest(text.as_bytes())) };
+        text.push_str(&serde_json::to_string(&LedgerLine::End(trailer)).unwrap());
         read(&(text + "\n"))
     }
 

@@ -6,13 +6,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Action, AuditEntry, Desk, ReleaseRecord, StoreError, problem_of};
+use super::{AppService, AuditAction, AuditEntry, ReleaseRecord, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
 /// What can be done with a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Act {
+pub enum ReleaseAction {
     /// A held release is published.
     Approve,
     /// A held release never is.
@@ -21,13 +21,13 @@ pub enum Act {
     Withdraw,
 }
 
-impl Act {
+impl ReleaseAction {
     /// What the audit log calls it.
-    const fn action(self) -> Action {
+    const fn action(self) -> AuditAction {
         match self {
-            Self::Approve => Action::Approve,
-            Self::Reject => Action::Reject,
-            Self::Withdraw => Action::Withdraw,
+            Self::Approve => AuditAction::Approve,
+            Self::Reject => AuditAction::Reject,
+            Self::Withdraw => AuditAction::Withdraw,
         }
     }
 
@@ -57,7 +57,7 @@ pub struct Transition {
     /// The release.
     pub release: Uuid,
     /// What is done with it.
-    pub act: Act,
+    pub act: ReleaseAction,
     /// Why.
     pub reason: String,
     /// By whom, when, and whose release it is.
@@ -67,7 +67,7 @@ pub struct Transition {
 /// What became of a transition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Transitioned {
+pub enum TransitionOutcome {
     /// The release has the new status.
     Done,
     /// It had another one than the act needs: this.
@@ -100,11 +100,11 @@ pub fn by_another(actor: Option<&str>, submitters: &[Option<String>]) -> bool {
 
 /// Keeps what becomes of releases.
 #[async_trait]
-pub trait Lives: Send + Sync {
+pub trait LifecycleStore: Send + Sync {
     /// Changes the status of a release, records why and by whom, and lets every judgement by its content's ledger be out of date,
     /// all in one transaction. A rejection removes the release's disclosures and rules unless somebody has read one of its parts.
     /// An approval is held against the tenant's settings and whoever submitted the jobs that the release answers.
-    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError>;
+    async fn transition(&self, transition: &Transition) -> Result<TransitionOutcome, StoreError>;
 
     /// Notes that somebody is about to read a part of a held release, and logs it the first time; `false` when the release is
     /// given to nobody any more.
@@ -150,7 +150,7 @@ pub(super) fn ended(status: &str, release: Uuid) -> Problem {
     Problem::new(kind, detail).with("release", release.to_string())
 }
 
-impl Desk {
+impl AppService {
     /// Approves, rejects or withdraws a release, and gives it as it then is.
     ///
     /// # Errors
@@ -159,18 +159,18 @@ impl Desk {
         &self,
         caller: &Caller,
         release: Uuid,
-        act: Act,
+        act: ReleaseAction,
         reason: String,
     ) -> Result<ReleaseRecord, Problem> {
         let transition = Transition { release, act, reason, deed: self.deed(caller, act.action(), release) };
         match self.store.transition(&transition).await.map_err(|error| problem_of(&error))? {
-            Transitioned::Done => {}
-            Transitioned::NotFound => return Err(self.no_such_release(caller, release).await),
-            Transitioned::WrongState(status) => {
+            TransitionOutcome::Done => {}
+            TransitionOutcome::NotFound => return Err(self.no_such_release(caller, release).await),
+            TransitionOutcome::WrongState(status) => {
                 let detail = format!("the release is {status}; it would have to be {}", act.from());
                 return Err(Problem::new(Kind::Conflict, detail));
             }
-            Transitioned::NotByAnother => {
+            TransitionOutcome::NotByAnother => {
                 let detail = match &transition.deed.actor {
                     Some(_) => {
                         "a release of this tenant is approved by another key than those that submitted its jobs; this key is one \
@@ -186,7 +186,7 @@ impl Desk {
         }
         let record = self.store.release(&caller.tenant, release).await.map_err(|error| problem_of(&error))?;
         let record = record.ok_or_else(|| problem_of(&StoreError::corrupt("a release has vanished")))?;
-        if act != Act::Approve {
+        if act != ReleaseAction::Approve {
             // nobody can reach them any more; what stays is swept
             if let Err(error) = self.store.drop_attempt(record.job, record.attempt).await {
                 tracing::warn!(error = %error, "the parts of a release are left to the sweep");
@@ -211,7 +211,7 @@ impl Desk {
     /// # Errors
     /// The store's problem: what cannot be recorded is not answered.
     pub async fn read_held(&self, caller: &Caller, release: Uuid) -> Result<bool, Problem> {
-        let deed = self.deed(caller, Action::ReadHeld, release);
+        let deed = self.deed(caller, AuditAction::ReadHeld, release);
         let marked = self.store.mark_read(&caller.tenant, release, deed.at, &deed).await;
         marked.map_err(|error| problem_of(&error))
     }
@@ -237,7 +237,7 @@ impl Desk {
         let mut retired = 0;
         for (tenant, release) in old {
             let caller = Caller::upkeep(tenant);
-            match self.act(&caller, release, Act::Withdraw, "retention".to_owned()).await {
+            match self.act(&caller, release, ReleaseAction::Withdraw, "retention".to_owned()).await {
                 Ok(_) => retired += 1,
                 // somebody else withdrew it meanwhile
                 Err(problem) if problem.kind == Kind::Conflict => {}

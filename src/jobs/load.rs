@@ -3,17 +3,19 @@
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::sequence::Named;
+use super::sequence::EarlierReleaseRef;
 use super::{DatasetRecord, Store, StoreError};
 use crate::control::{Cancelled, Control, Phase};
 use crate::engine::{self, ColumnSize};
-use crate::ledger::Earlier;
-use crate::microdata::formats::Limits;
-use crate::microdata::{Attr, ChunkColumn, Column, ColumnBuilder, ColumnProfile, Counts, DictionaryFull, Table};
+use crate::ledger::EarlierDisclosures;
+use crate::microdata::formats::IngestLimits;
+use crate::microdata::{
+    Attr, AttributeCounts, ChunkColumn, Column, ColumnBuilder, ColumnProfile, DictionaryError, Table,
+};
 use crate::problem::{Kind, Problem};
 use crate::publication::Unit;
 use crate::spec::{ColumnFacts, MethodSpec, Specification};
-use crate::vault::{DataKey, Place, Sealed, Vault};
+use crate::vault::{Ciphertext, CiphertextContext, DataKey, Vault};
 
 /// Why a dataset could not be loaded.
 #[derive(Debug)]
@@ -23,25 +25,25 @@ pub(super) enum LoadError {
     /// The rows were removed.
     Purged,
     /// A column exceeds a limit that held less when it was judged.
-    Full(DictionaryFull),
+    Full(DictionaryError),
     /// The store failed.
     Store(StoreError),
 }
 
 /// What the caller of a job or plan is told of a column that exceeds a limit.
-pub(super) fn too_full(full: DictionaryFull) -> Problem {
+pub(super) fn too_full(full: DictionaryError) -> Problem {
     Problem::new(Kind::WorkLimit, full.to_string()).with("limit", full.limit).with("found", full.found)
 }
 
 /// Where columns are loaded from, and how much of each.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct ColumnSources<'a> {
     /// Has what is sealed.
     pub(super) store: &'a dyn Store,
     /// Opens it.
     pub(super) vault: &'a Vault,
     /// What columns may hold.
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a IngestLimits,
 }
 
 impl From<Cancelled> for LoadError {
@@ -86,26 +88,31 @@ impl DatasetRecord {
     pub(super) fn profiles(&self, vault: &Vault) -> Result<Vec<ColumnProfile>, LoadError> {
         let key = self.data_key(vault)?;
         let sealed = self.profiles.as_ref().ok_or_else(|| StoreError::corrupt("a dataset has no profiles"))?;
-        let profiles = key.open(Place::Profiles, sealed).map_err(StoreError::from)?;
+        let profiles = key.open(CiphertextContext::Profiles, sealed).map_err(StoreError::from)?;
         Ok(serde_json::from_slice(&profiles).map_err(StoreError::corrupt)?)
     }
 }
 
 /// The profiles as [`DatasetRecord::profiles`] reads them.
-pub(super) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Sealed, StoreError> {
+pub(super) fn seal_profiles(key: &DataKey, profiles: &[ColumnProfile]) -> Result<Ciphertext, StoreError> {
     let plain = serde_json::to_vec(profiles).map_err(StoreError::corrupt)?;
-    Ok(key.seal(Place::Profiles, &plain)?)
+    Ok(key.seal(CiphertextContext::Profiles, &plain)?)
 }
 
 /// A column of a chunk, from what is stored.
-pub(super) fn column_of(key: &DataKey, chunk: u32, column: u32, sealed: &Sealed) -> Result<ChunkColumn, StoreError> {
-    let encoded = key.open(Place::Chunk { chunk, column }, sealed)?;
+pub(super) fn column_of(
+    key: &DataKey,
+    chunk: u32,
+    column: u32,
+    sealed: &Ciphertext,
+) -> Result<ChunkColumn, StoreError> {
+    let encoded = key.open(CiphertextContext::Chunk { chunk, column }, sealed)?;
     ChunkColumn::decode(&encoded).map_err(StoreError::corrupt)
 }
 
 /// What the check of a specification needs to know of the columns.
 #[must_use]
-pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &Limits) -> Vec<ColumnFacts> {
+pub(super) fn facts_of(rows: u64, profiles: &[ColumnProfile], limits: &IngestLimits) -> Vec<ColumnFacts> {
     let facts =
         |profile: &ColumnProfile| ColumnFacts { overflow: profile.exceeds(limits), ..ColumnFacts::of(profile, rows) };
     profiles.iter().map(facts).collect()
@@ -146,7 +153,7 @@ pub(super) fn memory_of_against(
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
     specification: &Specification,
-    (earlier, named): (&Earlier, &[Named]),
+    (earlier, named): (&EarlierDisclosures, &[EarlierReleaseRef]),
 ) -> u64 {
     let MethodSpec::Sequential(spec) = &specification.method else { return 0 };
     // a column that the dataset has not may be anything
@@ -160,8 +167,10 @@ pub(super) fn memory_of_against(
     };
     let attributes = |id: &Uuid| earlier.disclosures.iter().find(|(release, _)| release == id);
     let releases = named.iter().map(|named| match named {
-        Named::Published(release) => attributes(&release.id).map_or(0, |(_, disclosure)| of(&disclosure.attributes)),
-        Named::Entered(table) => table.memory(dataset.rows),
+        EarlierReleaseRef::Published(release) => {
+            attributes(&release.id).map_or(0, |(_, disclosure)| of(&disclosure.attributes))
+        }
+        EarlierReleaseRef::Entered(table) => table.memory(dataset.rows),
     });
     let releases = releases.fold(0, u64::saturating_add);
     releases.saturating_add(of(&specification.names)).saturating_add(of(&super::sequence::excluded(spec)))
@@ -195,7 +204,7 @@ impl ProfileCounts<'_> {
     }
 }
 
-impl Counts for ProfileCounts<'_> {
+impl AttributeCounts for ProfileCounts<'_> {
     fn rows(&self) -> u64 {
         self.rows
     }
@@ -224,12 +233,12 @@ impl Counts for ProfileCounts<'_> {
 /// [`LoadError`]
 pub(super) fn load(
     handle: &Handle,
-    sources: Sources<'_>,
+    sources: ColumnSources<'_>,
     dataset: &DatasetRecord,
     (names, used): (&[String], &[usize]),
     control: &Control,
 ) -> Result<Table, LoadError> {
-    let Sources { store, vault, limits } = sources;
+    let ColumnSources { store, vault, limits } = sources;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;

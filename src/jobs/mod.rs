@@ -45,78 +45,85 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use crate::spec::METHODS;
-pub use datasets::{DatasetRecord, Datasets, Seal};
-pub use desk::{Desk, KeySource, refused};
+pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
+pub use desk::{AppService, ReleaseKeySource, refused};
 pub use disclosures::{
-    DisclosureRecord, Disclosures, LedgerSnapshot, SeriesEntry, SeriesRecord, StandingRuleRecord, StatementRecord,
+    ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, StatementRecord,
 };
 pub use error::{StoreError, problem_of};
 pub use inspect::ValueCount;
-pub use keys::{Action, AuditEntry, AuditFilter, Keys};
-pub use life::{Act, Lives, ReleaseEvent, Transition, Transitioned, by_another};
-pub use originals::{EnteredRows, Original};
-pub use page::{Cursor, MalformedCursor, Page};
-pub use people::{KnownBy, Mark, NewPeople, Overlap, People, PeopleRecord, Peoples, Piece, Share};
-pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rewrap, Rotated, Rotation};
-pub use policies::{NewPolicy, Policies, PolicyRecord, PolicyVersion};
+pub use keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
+pub use life::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, by_another};
+pub use originals::{ExternalRowsSource, ReleaseOriginal};
+pub use page::{Cursor, CursorError, Page};
+pub use people::{
+    FingerprintPiece, FingerprintRecord, FingerprintStore, KeyedHash, NewFingerprint, OverlapShare, RecordIdentity,
+    SubjectFingerprint, SubjectOverlap,
+};
+pub use pins::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, RewrapKey, Rotation, RotationCounts};
+pub use policies::{NewPolicy, PolicyRecord, PolicyStore, PolicyVersion};
 pub use portable::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset,
-    PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement, PortableVersion,
+    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
+    PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion,
 };
 pub use publish::Publisher;
-pub use pulse::{Backlog, Pulse};
+pub use pulse::{Backlog, QueueStatsStore};
 pub use queue::{
-    CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus, LeaseToken, NewJob,
-    Queue, ReapProblems, Reaped, UnknownStatus, Written, back_off,
+    CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord, JobStatus, LeaseToken,
+    NewJob, ReapProblems, Reaped, UnknownStatusError, WriteOutcome, back_off,
 };
 pub use releases::{
-    Commit, CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases, Swept,
+    CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord,
+    ReleaseStore, SweepCounts,
 };
-pub use repeat::{Begun, Claim, KEYS_KEPT};
-pub use repeats::{NewRepeat, RepeatRecord, Repeats};
+pub use repeat::{IdempotencyClaim, IdempotencyOutcome, KEYS_KEPT};
+pub use repeats::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
 pub use seal::seal_datasets;
-pub use shelf::{PartShelf, decompress};
-pub use signals::Signals;
-pub use statements::{StatedStanding, StatedTable, Statement};
-pub use taxonomies::{NewTaxonomy, Taxonomies, TaxonomyRecord, TaxonomyVersion};
-pub use tenants::{TenantSettings, Tenants};
+pub use shelf::{PartStorage, decompress};
+pub use signals::Notifier;
+pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
+pub use taxonomies::{NewTaxonomy, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
+pub use tenants::{TenantSettings, TenantStore};
 pub use upload::{UploadRequest, upload};
-pub use worker::{Assignment, Completion, MemoryBudget, Runner, Stop, Taken, WorkerConfig, Workers, WorkersHandle};
+pub use worker::{
+    JobAssignment, JobRunner, MemoryBudget, MemoryPermit, RunCompletion, RunError, WorkerConfig, Workers, WorkersHandle,
+};
 
 /// What the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
 pub trait Store:
-    Datasets
-    + Peoples
-    + Queue
-    + Releases
-    + Disclosures
-    + Ledgers
-    + Keys
-    + Repeats
-    + Lives
-    + Policies
-    + Taxonomies
-    + Tenants
-    + Pulse
-    + Pins
+    DatasetStore
+    + FingerprintStore
+    + JobQueue
+    + ReleaseStore
+    + DisclosureStore
+    + LedgerTransferStore
+    + ApiKeyStore
+    + IdempotencyStore
+    + LifecycleStore
+    + PolicyStore
+    + TaxonomyStore
+    + TenantStore
+    + QueueStatsStore
+    + MetadataStore
 {
 }
 
 impl<T> Store for T where
-    T: Datasets
-        + Peoples
-        + Queue
-        + Releases
-        + Disclosures
-        + Ledgers
-        + Keys
-        + Repeats
-        + Lives
-        + Policies
-        + Taxonomies
-        + Tenants
-        + Pulse
-        + Pins
+    T: DatasetStore
+        + FingerprintStore
+        + JobQueue
+        + ReleaseStore
+        + DisclosureStore
+        + LedgerTransferStore
+        + ApiKeyStore
+        + IdempotencyStore
+        + LifecycleStore
+        + PolicyStore
+        + TaxonomyStore
+        + TenantStore
+        + QueueStatsStore
+        + MetadataStore
 {
 }
 

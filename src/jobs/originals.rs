@@ -6,26 +6,27 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::desk::unloaded;
-use super::entered::{Entered, Unheld};
-use super::load::{LoadError, Sources, load, memory_of_columns};
+use super::entered::{ExternalRows, ExternalRowsError};
+use super::load::{ColumnSources, LoadError, load, memory_of_columns};
 use super::publish::specification_of;
 use super::{
-    Action, DatasetRecord, Desk, MemoryBudget, ReleaseRecord, Statement, Store, StoreError, Taken, problem_of,
+    AppService, AuditAction, DatasetRecord, MemoryBudget, MemoryPermit, ReleaseRecord, Statement, Store, StoreError,
+    problem_of,
 };
 use crate::control::Control;
-use crate::engine::{EnteredTable, ReadFile, Stopped};
+use crate::engine::{EngineError, ExternalTableRows, ReadFile};
 use crate::identity::Caller;
-use crate::ledger::Earlier;
-use crate::microdata::formats::Limits;
+use crate::ledger::EarlierDisclosures;
+use crate::microdata::formats::IngestLimits;
 use crate::problem::{Fault, Kind, Problem};
 use crate::vault::{ContentHasher, Vault};
 
 /// What a release was made from, not read yet.
-pub struct Original {
+pub struct ReleaseOriginal {
     handle: Handle,
     store: Arc<dyn Store>,
     vault: Arc<Vault>,
-    limits: Limits,
+    limits: IngestLimits,
     budget: MemoryBudget,
     dataset: DatasetRecord,
     /// The published names of the columns, and where they stand.
@@ -34,12 +35,12 @@ pub struct Original {
     hasher: ContentHasher,
 }
 
-impl Desk {
+impl AppService {
     /// The original of a release that is served, which the caller may use.
     ///
     /// # Errors
     /// `gone` when it was purged, or the store's problem: what cannot be recorded is not answered.
-    pub async fn original(&self, caller: &Caller, release: &ReleaseRecord) -> Result<Original, Problem> {
+    pub async fn original(&self, caller: &Caller, release: &ReleaseRecord) -> Result<ReleaseOriginal, Problem> {
         let failed = |error: StoreError| problem_of(&error);
         let dataset = self.dataset(caller, release.dataset).await?;
         let job = self.store.job(&caller.tenant, release.job).await.map_err(failed)?;
@@ -51,8 +52,8 @@ impl Desk {
         let mut hasher = self.vault.content_hasher(&caller.tenant);
         hasher.update(b"halves of the rows of a release\0");
         hasher.update(release.id.as_bytes());
-        self.note(caller, Action::ReadInternal, release.id).await?;
-        Ok(Original {
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        Ok(ReleaseOriginal {
             handle: Handle::current(),
             store: Arc::clone(&self.store),
             vault: Arc::clone(&self.vault),
@@ -67,16 +68,16 @@ impl Desk {
 }
 
 /// Tables that were entered, and that a release was made against, not read yet.
-pub struct EnteredRows {
+pub struct ExternalRowsSource {
     handle: Handle,
     store: Arc<dyn Store>,
     vault: Arc<Vault>,
-    limits: Limits,
+    limits: IngestLimits,
     budget: MemoryBudget,
-    tables: Vec<Entered>,
+    tables: Vec<ExternalRows>,
 }
 
-impl Desk {
+impl AppService {
     /// Those of the tables of a series that were entered and have these ids, which the caller may read.
     ///
     /// # Errors
@@ -87,19 +88,19 @@ impl Desk {
         caller: &Caller,
         release: &ReleaseRecord,
         ids: &[Uuid],
-    ) -> Result<EnteredRows, Problem> {
+    ) -> Result<ExternalRowsSource, Problem> {
         let series = self.store.series(&caller.tenant, &release.series).await.map_err(|error| problem_of(&error))?;
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierDisclosures::default();
         for record in &series.statements {
             Statement::read(record).map_err(|error| problem_of(&error))?.enter(&mut earlier);
         }
         let mut tables = Vec::new();
         for id in ids {
-            let found = Entered::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
+            let found = ExternalRows::find((self.store.as_ref(), &self.vault), &caller.tenant, *id, &earlier).await;
             tables.push(found.map_err(unheld)?);
         }
-        self.note(caller, Action::ReadInternal, release.id).await?;
-        Ok(EnteredRows {
+        self.note(caller, AuditAction::ReadInternal, release.id).await?;
+        Ok(ExternalRowsSource {
             handle: Handle::current(),
             store: Arc::clone(&self.store),
             vault: Arc::clone(&self.vault),
@@ -110,19 +111,19 @@ impl Desk {
     }
 }
 
-impl EnteredRows {
+impl ExternalRowsSource {
     /// Reads them, on a blocking thread; they take memory until what comes with them is dropped.
     ///
     /// # Errors
-    /// [`Stopped`]
-    pub fn read(&self, control: &Control) -> Result<(Vec<EnteredTable>, Taken), Stopped> {
-        let need = self.tables.iter().map(Entered::memory_of_rows).fold(0, u64::saturating_add);
-        let room = self.budget.take_now(need).map_err(Stopped::Refused)?;
-        let sources = Sources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
-        let read = |table: &Entered| {
+    /// [`EngineError`]
+    pub fn read(&self, control: &Control) -> Result<(Vec<ExternalTableRows>, MemoryPermit), EngineError> {
+        let need = self.tables.iter().map(ExternalRows::memory_of_rows).fold(0, u64::saturating_add);
+        let room = self.budget.take_now(need).map_err(EngineError::Refused)?;
+        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+        let read = |table: &ExternalRows| {
             table.read(&self.handle, sources, control).map_err(|why| match why {
-                Unheld::Failed(LoadError::Cancelled) => Stopped::Cancelled,
-                other => Stopped::Refused(unheld(other)),
+                ExternalRowsError::Failed(LoadError::Cancelled) => EngineError::Cancelled,
+                other => EngineError::Refused(unheld(other)),
             })
         };
         Ok((self.tables.iter().map(read).collect::<Result<_, _>>()?, room))
@@ -130,18 +131,18 @@ impl EnteredRows {
 }
 
 /// Why a table that was entered cannot be attacked.
-fn unheld(why: Unheld) -> Problem {
+fn unheld(why: ExternalRowsError) -> Problem {
     match why {
-        Unheld::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
-        Unheld::Purged => {
+        ExternalRowsError::Absent(detail) => Problem::of_faults(vec![Fault::new("/attack", Kind::BadColumns, detail)]),
+        ExternalRowsError::Purged => {
             let detail = "the dataset that held the rows of a table which the release was made against was purged";
             Problem::new(Kind::Gone, detail)
         }
-        Unheld::Failed(error) => unloaded(error),
+        ExternalRowsError::Failed(error) => unloaded(error),
     }
 }
 
-impl Original {
+impl ReleaseOriginal {
     /// A number of each row, always the same, which nobody can foretell.
     pub fn hash(&self) -> impl Fn(usize) -> u64 + use<> {
         let hasher = self.hasher.clone();
@@ -156,15 +157,15 @@ impl Original {
     /// Reads it, on a blocking thread; it takes memory until what comes with it is dropped.
     ///
     /// # Errors
-    /// [`Stopped`]
-    pub fn read(&self, control: &Control) -> Result<(ReadFile, Taken), Stopped> {
-        let room = self.budget.take_now(self.need).map_err(Stopped::Refused)?;
-        let sources = Sources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
+    /// [`EngineError`]
+    pub fn read(&self, control: &Control) -> Result<(ReadFile, MemoryPermit), EngineError> {
+        let room = self.budget.take_now(self.need).map_err(EngineError::Refused)?;
+        let sources = ColumnSources { store: self.store.as_ref(), vault: &self.vault, limits: &self.limits };
         let (names, used) = &self.columns;
         let table =
             load(&self.handle, sources, &self.dataset, (names, used), control).map_err(|error| match error {
-                LoadError::Cancelled => Stopped::Cancelled,
-                other => Stopped::Refused(unloaded(other)),
+                LoadError::Cancelled => EngineError::Cancelled,
+                other => EngineError::Refused(unloaded(other)),
             })?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))

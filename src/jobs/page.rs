@@ -18,13 +18,13 @@ impl fmt::Display for Cursor {
 /// The text is no cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not a cursor of this list")]
-pub struct MalformedCursor;
+pub struct CursorError;
 
 impl FromStr for Cursor {
-    type Err = MalformedCursor;
+    type Err = CursorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Uuid::try_parse(text).map(Self).map_err(|_| MalformedCursor)
+        Uuid::try_parse(text).map(Self).map_err(|_| CursorError)
     }
 }
 

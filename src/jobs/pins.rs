@@ -13,7 +13,7 @@ pub const MASTER_KEY_PIN: &str = "master key";
 pub const HASHING_KEY_PIN: &str = "hashing key";
 
 /// Wraps a stored key anew.
-pub type Rewrap<'a> = &'a (dyn Fn(Purpose, Uuid, &[u8]) -> Result<Vec<u8>, StoreError> + Send + Sync);
+pub type RewrapKey<'a> = &'a (dyn Fn(Purpose, Uuid, &[u8]) -> Result<Vec<u8>, StoreError> + Send + Sync);
 
 /// A change of the master key.
 pub struct Rotation<'a> {
@@ -24,12 +24,12 @@ pub struct Rotation<'a> {
     /// The hashing key, wrapped under the new master key.
     pub hashing_key: Vec<u8>,
     /// What becomes of every other wrapped key.
-    pub rewrap: Rewrap<'a>,
+    pub rewrap: RewrapKey<'a>,
 }
 
 /// How many keys a rotation has wrapped anew.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Rotated {
+pub struct RotationCounts {
     /// Keys of datasets.
     pub datasets: u64,
     /// Keys of jobs that have not ended.
@@ -38,11 +38,11 @@ pub struct Rotated {
 
 /// Keeps what is fixed, and the keys that the master key wraps.
 #[async_trait]
-pub trait Pins: Send + Sync {
+pub trait MetadataStore: Send + Sync {
     /// Fixes a value with the first call for a name; later calls give that value back.
     async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// What [`Pins::pin`] fixed.
+    /// What [`MetadataStore::pin`] fixed.
     async fn pinned(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Wraps every key anew and changes the pins, in one transaction: all or nothing.
@@ -50,5 +50,5 @@ pub trait Pins: Send + Sync {
     /// # Errors
     /// [`StoreError::InUse`] while another process has the store open, [`StoreError::Conflict`] when it is wrapped under another
     /// master key than the rotation says.
-    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError>;
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<RotationCounts, StoreError>;
 }

@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Action, AuditEntry, Cursor, Desk, Page, StoreError, problem_of};
+use super::{AppService, AuditAction, AuditEntry, Cursor, Page, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::problem::{Fault, Kind, Problem};
-use crate::spec::{self, PolicyPin};
+use crate::spec::{self, VersionedName};
 
 /// The most bytes of a specification: every version is kept for ever.
 const MAX_POLICY_BYTES: usize = 1 << 20;
@@ -65,12 +65,12 @@ pub struct PolicyRecord {
 }
 
 fn pin(name: &str, version: u32) -> String {
-    PolicyPin { name: name.to_owned(), version }.to_string()
+    VersionedName { name: name.to_owned(), version }.to_string()
 }
 
 /// Keeps policies.
 #[async_trait]
-pub trait Policies: Send + Sync {
+pub trait PolicyStore: Send + Sync {
     /// Writes the next version of a policy, and logs it; or gives the latest one back when its specification is equal. Whether one
     /// was written.
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError>;
@@ -96,7 +96,7 @@ pub trait Policies: Send + Sync {
     ) -> Result<Page<PolicyVersion>, StoreError>;
 }
 
-impl Desk {
+impl AppService {
     /// Writes the next version of a policy, or says everything that is wrong with it.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Desk {
             let detail = format!("a specification that is kept may have {MAX_POLICY_BYTES} bytes");
             return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_POLICY_BYTES).with("found", found));
         }
-        let deed = self.deed(caller, Action::PutPolicy, name.as_str());
+        let deed = self.deed(caller, AuditAction::PutPolicy, name.as_str());
         let policy = NewPolicy { id: Uuid::now_v7(), name, specification: specification.clone(), deed };
         self.store.put_policy(&policy).await.map_err(|error| problem_of(&error))
     }
@@ -156,7 +156,9 @@ impl Desk {
     /// `invalid-specification` when the policy is unknown or not pinned to a version, or the store's problem.
     pub(super) async fn on_policy(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
         let refused = |fault: Fault| Problem::of_faults(vec![fault]);
-        let Some(PolicyPin { name, version }) = spec::policy_of(document).map_err(refused)? else { return Ok(None) };
+        let Some(VersionedName { name, version }) = spec::policy_of(document).map_err(refused)? else {
+            return Ok(None);
+        };
         let policy = self.store.policy(&caller.tenant, &name, Some(version)).await;
         let policy = policy.map_err(|error| problem_of(&error))?.ok_or_else(|| {
             let detail = format!("there is no version {version} of a policy {name}");

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::ledger_file::Hashes;
-use super::{Overlap, People, Piece, Statement, StatementRecord, StoreError};
-use crate::ledger::{Contradiction, Identities};
+use super::ledger_file::FingerprintHashes;
+use super::{FingerprintPiece, Statement, StatementRecord, StoreError, SubjectFingerprint, SubjectOverlap};
+use crate::ledger::{AttributeIdentities, IdentityError};
 
 /// A release, without what it published.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -46,12 +46,12 @@ pub struct PortableRelease {
 
 impl PortableRelease {
     /// What does not change in a release's life.
-    fn identity(&self) -> (&str, Content, &[u8; 32], &str, DateTime<Utc>) {
+    fn identity(&self) -> (&str, LedgerContent, &[u8; 32], &str, DateTime<Utc>) {
         (&self.tenant, self.content(), &self.reuse_key, &self.method, self.created_at)
     }
 
-    fn content(&self) -> Content {
-        Content { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
+    fn content(&self) -> LedgerContent {
+        LedgerContent { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
     }
 
     /// Rejected before anybody read it: the ledger keeps nothing of it.
@@ -104,8 +104,8 @@ pub struct PortableVersion {
 }
 
 impl PortableVersion {
-    fn content(&self) -> Content {
-        Content { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
+    fn content(&self) -> LedgerContent {
+        LedgerContent { tenant: self.tenant.clone(), series: self.series.clone(), hash: self.content_hash }
     }
 }
 
@@ -143,9 +143,9 @@ pub struct PortableDataset {
     #[serde(with = "super::ledger_file::hex")]
     pub content_hash: [u8; 32],
     /// The people that other series spoke of when it was uploaded.
-    pub overlaps: Vec<Overlap>,
+    pub overlaps: Vec<SubjectOverlap>,
     /// Whom it speaks of; none of an upload from before people were remembered.
-    pub people: Option<People>,
+    pub people: Option<SubjectFingerprint>,
 }
 
 /// Keyed hashes of the people of an upload.
@@ -158,14 +158,14 @@ pub struct PortablePiece {
     pub piece: i64,
     /// Sixteen bytes each.
     #[serde(with = "super::ledger_file::base64")]
-    pub hashes: Hashes,
+    pub hashes: FingerprintHashes,
 }
 
 impl PortableDataset {
     /// What is kept of its people, piece by piece.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> {
-        let sets = |people: &People| (0..people.pieces).map(Piece::Set);
-        self.people.iter().flat_map(move |people| std::iter::once(Piece::Sample).chain(sets(people)))
+    pub fn pieces(&self) -> impl Iterator<Item = FingerprintPiece> {
+        let sets = |people: &SubjectFingerprint| (0..people.pieces).map(FingerprintPiece::Set);
+        self.people.iter().flat_map(move |people| std::iter::once(FingerprintPiece::Sample).chain(sets(people)))
     }
 }
 
@@ -195,7 +195,7 @@ impl PortableStatement {
 
 /// What a ledger is of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Content {
+pub struct LedgerContent {
     /// Whose content it is.
     pub tenant: String,
     /// The series.
@@ -225,7 +225,7 @@ pub struct LedgerCopy {
 
 /// The ledger of the store that something is carried to.
 #[derive(Clone, Debug, Default)]
-pub struct LedgerHere {
+pub struct DestinationLedger {
     /// All that stands in it, but for the pieces.
     pub copy: LedgerCopy,
     /// The releases that were carried here before; the others were made here.
@@ -244,7 +244,7 @@ pub struct ImportPlan<'a> {
     /// Rules to enter, each with its release.
     pub rules: Vec<(&'a PortableRelease, &'a PortableRule)>,
     /// The versions that ledgers get.
-    pub versions: Vec<(Content, i64)>,
+    pub versions: Vec<(LedgerContent, i64)>,
     /// Uploads to enter, as purged ones.
     pub datasets: Vec<&'a PortableDataset>,
     /// Whom they speak of.
@@ -257,7 +257,7 @@ pub struct ImportPlan<'a> {
 
 /// What an import did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Imported {
+pub struct ImportSummary {
     /// Releases entered.
     pub releases: usize,
     /// Releases that were known and have another status now.
@@ -281,8 +281,8 @@ impl ImportPlan<'_> {
 
     /// How much is written.
     #[must_use]
-    pub fn counts(&self) -> Imported {
-        Imported {
+    pub fn counts(&self) -> ImportSummary {
+        ImportSummary {
             releases: self.releases.len(),
             advanced: self.advanced.len(),
             disclosures: self.disclosures.len(),
@@ -306,7 +306,7 @@ fn conflict(what: String) -> ImportConflict {
 
 /// Reads the ledger whole, and enters one that was read elsewhere.
 #[async_trait]
-pub trait Ledgers: Send + Sync {
+pub trait LedgerTransferStore: Send + Sync {
     /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the pieces of people: these are more than
     /// memory should hold, never change, and are read one after the other (`people_pieces`).
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
@@ -317,7 +317,7 @@ pub trait Ledgers: Send + Sync {
         &self,
         copy: &LedgerCopy,
         at: DateTime<Utc>,
-    ) -> Result<Result<Imported, ImportConflict>, StoreError>;
+    ) -> Result<Result<ImportSummary, ImportConflict>, StoreError>;
 
     /// Whether a release was made elsewhere, and carried here as one of a tenant's.
     async fn is_imported(&self, tenant: &str, release: Uuid) -> Result<bool, StoreError>;
@@ -326,7 +326,7 @@ pub trait Ledgers: Send + Sync {
 impl LedgerCopy {
     /// The contents that it speaks of, in order.
     #[must_use]
-    pub fn contents(&self) -> BTreeSet<Content> {
+    pub fn contents(&self) -> BTreeSet<LedgerContent> {
         let of_releases = self.releases.iter().map(PortableRelease::content);
         of_releases.chain(self.versions.iter().map(PortableVersion::content)).collect()
     }
@@ -344,7 +344,7 @@ impl LedgerCopy {
     ///
     /// # Errors
     /// Where the two contradict each other.
-    pub fn plan_for<'a>(&'a self, here: &LedgerHere) -> Result<ImportPlan<'a>, ImportConflict> {
+    pub fn plan_for<'a>(&'a self, here: &DestinationLedger) -> Result<ImportPlan<'a>, ImportConflict> {
         let mut plan = ImportPlan::default();
         let mut moved = BTreeSet::new();
         let known: HashMap<Uuid, &PortableRelease> =
@@ -398,9 +398,9 @@ impl LedgerCopy {
             }
         }
 
-        let versions: BTreeMap<Content, i64> =
+        let versions: BTreeMap<LedgerContent, i64> =
             here.copy.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
-        let mut targets: BTreeMap<Content, i64> =
+        let mut targets: BTreeMap<LedgerContent, i64> =
             self.versions.iter().map(|entry| (entry.content(), entry.version)).collect();
         for content in moved {
             // whoever judges by what was here judges again
@@ -417,7 +417,7 @@ impl LedgerCopy {
     }
 
     /// An upload never changes: it is here as it is there, or to be entered.
-    fn plan_people<'a>(&'a self, here: &LedgerHere, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
+    fn plan_people<'a>(&'a self, here: &DestinationLedger, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
         let known: HashMap<Uuid, &PortableDataset> =
             here.copy.datasets.iter().map(|dataset| (dataset.id, dataset)).collect();
         let mut entered = BTreeSet::new();
@@ -437,7 +437,11 @@ impl LedgerCopy {
     }
 
     /// What was stated on one side must not be made untrue by what was stated on the other.
-    fn plan_statements<'a>(&'a self, here: &LedgerHere, plan: &mut ImportPlan<'a>) -> Result<(), ImportConflict> {
+    fn plan_statements<'a>(
+        &'a self,
+        here: &DestinationLedger,
+        plan: &mut ImportPlan<'a>,
+    ) -> Result<(), ImportConflict> {
         let known: HashMap<Uuid, &PortableStatement> =
             here.copy.statements.iter().map(|stated| (stated.id, stated)).collect();
         for stated in &self.statements {
@@ -451,7 +455,7 @@ impl LedgerCopy {
             }
         }
         // of two at once the first one counts, so that each side may have some that contradict what came before
-        let excused: BTreeSet<(Uuid, Contradiction)> = contradicted(here.copy.statements.iter())?
+        let excused: BTreeSet<(Uuid, IdentityError)> = contradicted(here.copy.statements.iter())?
             .into_iter()
             .chain(contradicted(self.statements.iter())?)
             .collect();
@@ -467,7 +471,7 @@ impl LedgerCopy {
         &self,
         release: &PortableRelease,
         known: &HashMap<Uuid, &PortableRelease>,
-        here: &LedgerHere,
+        here: &DestinationLedger,
     ) -> Result<bool, ImportConflict> {
         match known.get(&release.id) {
             None => Ok(true),
@@ -482,9 +486,9 @@ impl LedgerCopy {
 /// Those that contradict what was stated of their series before them, and in what.
 fn contradicted<'a>(
     statements: impl Iterator<Item = &'a PortableStatement>,
-) -> Result<BTreeSet<(Uuid, Contradiction)>, ImportConflict> {
+) -> Result<BTreeSet<(Uuid, IdentityError)>, ImportConflict> {
     let in_order: BTreeMap<Uuid, &PortableStatement> = statements.map(|stated| (stated.id, stated)).collect();
-    let mut series: HashMap<(&str, &str), Identities> = HashMap::new();
+    let mut series: HashMap<(&str, &str), AttributeIdentities> = HashMap::new();
     let mut contradicted = BTreeSet::new();
     for (id, stated) in in_order {
         let statement = stated.read().ok_or_else(|| conflict(format!("the statement {id} cannot be read")))?;

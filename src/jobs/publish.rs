@@ -7,27 +7,29 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::beside::{Beside, Judged, further};
+use super::beside::{CompositionCheck, CompositionContext, further};
 use super::life::ended as ended_problem;
-use super::load::{LoadError, Sources, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full};
+use super::load::{
+    ColumnSources, LoadError, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
+};
 use super::sequence;
-use super::worker::{MemoryBudget, Taken};
+use super::worker::{MemoryBudget, MemoryPermit};
 use super::{
-    Assignment, Commit, CommitOutcome, Completion, DatasetRecord, DisclosureRecord, JobRecord, NewDisclosure,
-    NewRelease, PartShelf, Runner, StandingRuleRecord, Stop, Store, StoreError, problem_of,
+    ActiveRuleRecord, CommitOutcome, DatasetRecord, DisclosureRecord, JobAssignment, JobRecord, JobRunner,
+    NewDisclosure, NewRelease, PartStorage, ReleaseCommit, RunCompletion, RunError, Store, StoreError, problem_of,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
-use crate::engine::{self, Order, PartStore, Released, Stopped};
-use crate::ledger::{Disclosure, Earlier, StandingRule};
-use crate::microdata::formats::Limits;
+use crate::engine::{self, EngineError, PartStore, ReleaseInput, VerifiedRelease};
+use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::{ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
 use crate::publication::PublishedBytes;
-use crate::random::{ReleaseKey, Streams};
+use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{InternalReport, Provenance, public_report};
-use crate::spec::{self, Origin, Schema, Specification};
-use crate::vault::{Place, Sealed, Vault};
+use crate::spec::{self, DatasetSchema, DocumentSource, Specification};
+use crate::vault::{Ciphertext, CiphertextContext, Vault};
 
 /// How often a release is made anew because the ledger moved meanwhile.
 const LEDGER_TRIES: u32 = 5;
@@ -41,31 +43,36 @@ pub struct Publisher {
     /// What jobs may take together.
     pub budget: MemoryBudget,
     /// What columns may hold.
-    pub limits: Limits,
+    pub limits: IngestLimits,
 }
 
 #[async_trait]
-impl Runner for Publisher {
-    async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<Taken, Stop> {
+impl JobRunner for Publisher {
+    async fn room(&self, job: &JobRecord, store: &dyn Store) -> Result<MemoryPermit, RunError> {
         let dataset = store.dataset(&job.tenant, job.dataset).await.map_err(failed)?;
         let dataset = dataset.ok_or_else(unknown_dataset)?;
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged =
-            Judged { store, vault: &self.vault, dataset: &dataset, columns: &columns, used: &specification.names };
+        let judged = CompositionCheck {
+            store,
+            vault: &self.vault,
+            dataset: &dataset,
+            columns: &columns,
+            used: &specification.names,
+        };
         let beside = async { judged.beside(&store.series(&job.tenant, &job.series).await?).await };
         let earlier = beside.await.map_err(failed)?.earlier;
         let further = further_columns(&columns, &profiles, &specification, &earlier, &self.limits);
         let named = sequence::named((store, &self.vault), &dataset, &earlier, &specification);
-        let named = named.await.map_err(|problem| stop(Stopped::Refused(problem)))?;
+        let named = named.await.map_err(|problem| stop(EngineError::Refused(problem)))?;
         let need = memory_of(&dataset, &profiles, &specification)
             .saturating_add(memory_of_further(&dataset, &profiles, &specification, &further))
             .saturating_add(memory_of_against(&dataset, &profiles, &specification, (&earlier, &named)));
-        self.budget.take(need).await.map_err(Stop::Failed)
+        self.budget.take(need).await.map_err(RunError::Failed)
     }
 
-    fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
+    fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         let store = assignment.store.as_ref();
         let job = &assignment.job;
         let dataset = assignment.handle.block_on(store.dataset(&job.tenant, job.dataset)).map_err(failed)?;
@@ -73,17 +80,26 @@ impl Runner for Publisher {
         let profiles = dataset.profiles(&self.vault).map_err(unloaded)?;
         let specification = specification_of(job, &dataset, &profiles, &self.limits)?;
         let columns: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-        let judged =
-            Judged { store, vault: &self.vault, dataset: &dataset, columns: &columns, used: &specification.names };
-        let sources = Sources { store, vault: &self.vault, limits: &self.limits };
+        let judged = CompositionCheck {
+            store,
+            vault: &self.vault,
+            dataset: &dataset,
+            columns: &columns,
+            used: &specification.names,
+        };
+        let sources = ColumnSources { store, vault: &self.vault, limits: &self.limits };
         let loaded = |names: &[String], used: &[usize]| {
             load(&assignment.handle, sources, &dataset, (names, used), control).map_err(unloaded)
         };
         let table = loaded(&specification.names, &specification.used)?;
-        let streams = Streams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
-        let work =
-            Work { assignment: &assignment, dataset: &dataset, specification: &specification, clock: &self.clock };
-        let mut made: Option<(Earlier, Commit)> = None;
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
+        let work = PublishRun {
+            assignment: &assignment,
+            dataset: &dataset,
+            specification: &specification,
+            clock: &self.clock,
+        };
+        let mut made: Option<(EarlierDisclosures, ReleaseCommit)> = None;
         let mut further: (Vec<usize>, Option<Table>) = (Vec::new(), None);
         let mut tries = 0;
         while tries < LEDGER_TRIES {
@@ -91,14 +107,14 @@ impl Runner for Publisher {
             let beside = assignment
                 .handle
                 .block_on(async { judged.beside(&store.series(&job.tenant, &job.series).await?).await });
-            let Beside { mut earlier, version, clash } = beside.map_err(failed)?;
+            let CompositionContext { mut earlier, version, clash } = beside.map_err(failed)?;
             if let Some(clash) = clash.filter(|_| specification.unproven.is_none()) {
-                return Err(Stop::Refused(clash.problem()));
+                return Err(RunError::Refused(clash.problem()));
             }
             // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
             let ended = assignment.handle.block_on(store.ended_release(&job.tenant, &job.reuse_key));
             if let Some((release, status)) = ended.map_err(failed)? {
-                return Err(Stop::Refused(ended_problem(&status, release)));
+                return Err(RunError::Refused(ended_problem(&status, release)));
             }
             let place = (&assignment.handle, &assignment.store);
             let of = (&dataset, &profiles[..]);
@@ -106,7 +122,7 @@ impl Runner for Publisher {
             let commit = match made.take() {
                 // what moved was another content's
                 Some((before, commit)) if before == earlier => {
-                    Commit { series_version: Some(version), now: self.clock.now(), ..commit }
+                    ReleaseCommit { series_version: Some(version), now: self.clock.now(), ..commit }
                 }
                 outdated => {
                     tries += 1;
@@ -124,15 +140,15 @@ impl Runner for Publisher {
             };
             let id = commit.release.id;
             match assignment.handle.block_on(store.commit(commit.clone())).map_err(failed)? {
-                CommitOutcome::Committed => return Ok(Completion::Committed(id)),
-                CommitOutcome::LeaseLost => return Ok(Completion::LeaseLost),
-                CommitOutcome::AlreadyReleased(release) => return Ok(Completion::Reused(release)),
+                CommitOutcome::Committed => return Ok(RunCompletion::Committed(id)),
+                CommitOutcome::LeaseLost => return Ok(RunCompletion::LeaseLost),
+                CommitOutcome::AlreadyReleased(release) => return Ok(RunCompletion::Reused(release)),
                 // another release of the same people may have come first: judge, and if need be design, beside it
                 CommitOutcome::LedgerMoved => made = Some((earlier, commit)),
             }
         }
         let problem = Problem::new(Kind::Unavailable, "other releases of the same series kept coming first");
-        Err(Stop::Failed(problem))
+        Err(RunError::Failed(problem))
     }
 }
 
@@ -140,13 +156,13 @@ impl Publisher {
     /// Makes the release beside what the ledger holds, ready to be committed.
     fn make(
         &self,
-        work: &Work<'_>,
+        work: &PublishRun<'_>,
         (table, further): (&Table, Option<&Table>),
-        streams: &Streams,
-        earlier: &Earlier,
+        streams: &RandomStreams,
+        earlier: &EarlierDisclosures,
         version: i64,
         control: &Control,
-    ) -> Result<Commit, Stop> {
+    ) -> Result<ReleaseCommit, RunError> {
         let id = Uuid::now_v7();
         let provenance = Provenance {
             id: Some(id),
@@ -155,38 +171,44 @@ impl Publisher {
             composition: if work.specification.unproven.is_some() { "unproven" } else { "enforced" },
             reproducible: false,
         };
-        let order =
-            Order { specification: work.specification, table, further, streams, earlier, provenance: &provenance };
-        let mut shelf = Shelf(work.shelf());
+        let order = ReleaseInput {
+            specification: work.specification,
+            table,
+            further,
+            streams,
+            earlier,
+            provenance: &provenance,
+        };
+        let mut shelf = EnginePartStore(work.shelf());
         let released = engine::release(&order, &mut shelf, control).map_err(stop)?;
         control.begin(Phase::Commit, 1)?;
         let sealed = self.sealed(work.dataset, id, &released.internal).map_err(unloaded)?;
-        Ok(Commit { internal_report: Some(sealed), ..work.commit(id, released, version)? })
+        Ok(ReleaseCommit { internal_report: Some(sealed), ..work.commit(id, released, version)? })
     }
 
     /// What the original says of a release, sealed like the original.
-    fn sealed(&self, dataset: &DatasetRecord, release: Uuid, report: &InternalReport) -> Result<Sealed, LoadError> {
+    fn sealed(&self, dataset: &DatasetRecord, release: Uuid, report: &InternalReport) -> Result<Ciphertext, LoadError> {
         let plain = serde_json::to_vec(report).map_err(StoreError::corrupt)?;
-        let sealed = dataset.data_key(&self.vault)?.seal(Place::InternalReport { release }, &plain);
+        let sealed = dataset.data_key(&self.vault)?.seal(CiphertextContext::InternalReport { release }, &plain);
         Ok(sealed.map_err(StoreError::from)?)
     }
 }
 
 /// What a job is about.
-struct Work<'a> {
-    assignment: &'a Assignment,
+struct PublishRun<'a> {
+    assignment: &'a JobAssignment,
     dataset: &'a DatasetRecord,
     specification: &'a Specification,
     clock: &'a Clock,
 }
 
-impl Work<'_> {
-    fn shelf(&self) -> PartShelf {
-        let Assignment { handle, store, job, attempt, .. } = self.assignment;
-        PartShelf::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
+impl PublishRun<'_> {
+    fn shelf(&self) -> PartStorage {
+        let JobAssignment { handle, store, job, attempt, .. } = self.assignment;
+        PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
-    fn commit(&self, id: Uuid, released: Released, version: i64) -> Result<Commit, Stop> {
+    fn commit(&self, id: Uuid, released: VerifiedRelease, version: i64) -> Result<ReleaseCommit, RunError> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
             value.map_err(|error| failed(StoreError::corrupt(error)))
@@ -199,10 +221,10 @@ impl Work<'_> {
                 body: json(serde_json::to_value(disclosure))?,
             })
         };
-        Ok(Commit {
+        Ok(ReleaseCommit {
             job: job.id,
             token: self.assignment.lease_token,
-            disclosures: released.disclosures.iter().map(disclosure).collect::<Result<_, Stop>>()?,
+            disclosures: released.disclosures.iter().map(disclosure).collect::<Result<_, RunError>>()?,
             rules: released.rules.iter().map(|rule| json(serde_json::to_value(rule))).collect::<Result<_, _>>()?,
             release: NewRelease {
                 id,
@@ -237,16 +259,16 @@ pub(super) fn specification_of(
     job: &JobRecord,
     dataset: &DatasetRecord,
     profiles: &[ColumnProfile],
-    limits: &Limits,
-) -> Result<Specification, Stop> {
+    limits: &IngestLimits,
+) -> Result<Specification, RunError> {
     let facts = facts_of(dataset.rows, profiles, limits);
     let record_key = dataset.record_key.clone().unwrap_or_default();
     let unit = dataset.unit();
-    let schema = Schema { columns: &facts, record_key: &record_key, unit: &unit };
+    let schema = DatasetSchema { columns: &facts, record_key: &record_key, unit: &unit };
     let mut document = job.specification.clone();
     // what becomes of the release after it is made is the job's matter, and no command line's
     document.as_object_mut().map(|members| members.remove("hold"));
-    let reading = spec::read(&document, &schema, Origin::CommandLine);
+    let reading = spec::read(&document, &schema, DocumentSource::CommandLine);
     match reading.specification {
         Some(mut specification) if reading.faults.is_empty() => {
             // faults that show when rows are read point at its values
@@ -254,7 +276,7 @@ pub(super) fn specification_of(
             Ok(specification)
         }
         // accepted by an earlier version, or damaged: the caller can act on the faults
-        _ => Err(Stop::Refused(Problem::of_faults(reading.faults))),
+        _ => Err(RunError::Refused(Problem::of_faults(reading.faults))),
     }
 }
 
@@ -263,8 +285,8 @@ pub(super) fn further_columns(
     columns: &[String],
     profiles: &[ColumnProfile],
     specification: &Specification,
-    earlier: &Earlier,
-    limits: &Limits,
+    earlier: &EarlierDisclosures,
+    limits: &IngestLimits,
 ) -> Vec<usize> {
     let places = further(columns, &specification.names, earlier);
     places.into_iter().filter(|&at| !profiles[at].exceeds(limits)).collect()
@@ -276,58 +298,58 @@ pub(super) fn further_columns(
 /// [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not understood is not an empty one.
 pub(super) fn earlier_of<'a>(
     entries: impl Iterator<Item = &'a DisclosureRecord>,
-    rules: impl Iterator<Item = &'a StandingRuleRecord>,
-) -> Result<Earlier, StoreError> {
-    let mut earlier = Earlier::default();
+    rules: impl Iterator<Item = &'a ActiveRuleRecord>,
+) -> Result<EarlierDisclosures, StoreError> {
+    let mut earlier = EarlierDisclosures::default();
     for entry in entries {
         earlier.disclosures.push((entry.release, Disclosure::deserialize(&entry.body).map_err(StoreError::corrupt)?));
     }
     for rule in rules {
-        earlier.rules.push((rule.release, StandingRule::deserialize(&rule.body).map_err(StoreError::corrupt)?));
+        earlier.rules.push((rule.release, ActiveRule::deserialize(&rule.body).map_err(StoreError::corrupt)?));
     }
     Ok(earlier)
 }
 
-fn unknown_dataset() -> Stop {
+fn unknown_dataset() -> RunError {
     failed(StoreError::corrupt("a job speaks of an unknown dataset"))
 }
 
-fn unloaded(error: LoadError) -> Stop {
+fn unloaded(error: LoadError) -> RunError {
     match error {
-        LoadError::Cancelled => Stop::Cancelled,
-        LoadError::Purged => Stop::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
-        LoadError::Full(full) => Stop::Failed(too_full(full)),
+        LoadError::Cancelled => RunError::Cancelled,
+        LoadError::Purged => RunError::Refused(Problem::new(Kind::Gone, "the dataset was purged before the job ran")),
+        LoadError::Full(full) => RunError::Failed(too_full(full)),
         LoadError::Store(error) => failed(error),
     }
 }
 
-fn failed(error: StoreError) -> Stop {
-    Stop::Failed(problem_of(&error))
+fn failed(error: StoreError) -> RunError {
+    RunError::Failed(problem_of(&error))
 }
 
-fn stop(stopped: Stopped) -> Stop {
+fn stop(stopped: EngineError) -> RunError {
     match stopped {
-        Stopped::Cancelled => Stop::Cancelled,
+        EngineError::Cancelled => RunError::Cancelled,
         // what the store could not tell of earlier releases is no verdict on the job
-        Stopped::Refused(problem) if problem.kind.status() >= 500 => Stop::Failed(problem),
-        Stopped::Refused(problem) => Stop::Refused(problem),
-        Stopped::Failed { problem, cause } => {
+        EngineError::Refused(problem) if problem.kind.status() >= 500 => RunError::Failed(problem),
+        EngineError::Refused(problem) => RunError::Refused(problem),
+        EngineError::Failed { problem, cause } => {
             tracing::error!(cause, "a release failed");
-            Stop::Failed(problem)
+            RunError::Failed(problem)
         }
     }
 }
 
 /// The parts of an attempt, as the engine wants them.
-struct Shelf(PartShelf);
+struct EnginePartStore(PartStorage);
 
-impl PublishedBytes for Shelf {
+impl PublishedBytes for EnginePartStore {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         self.0.open(file)
     }
 }
 
-impl PartStore for Shelf {
+impl PartStore for EnginePartStore {
     fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()> {
         self.0.put(file, number, first_row, rows, csv)
     }

@@ -18,7 +18,7 @@ pub struct Backlog {
 
 /// Tells how a store is. Numbers only, so that no tenant needs to be named.
 #[async_trait]
-pub trait Pulse: Send + Sync {
+pub trait QueueStatsStore: Send + Sync {
     /// Whether the store answers and its tables are of the version that this process opened.
     ///
     /// # Errors

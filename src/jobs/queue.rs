@@ -64,13 +64,13 @@ impl fmt::Display for JobStatus {
 /// The text names no status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("no such status")]
-pub struct UnknownStatus;
+pub struct UnknownStatusError;
 
 impl FromStr for JobStatus {
-    type Err = UnknownStatus;
+    type Err = UnknownStatusError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|status| status.name() == text).ok_or(UnknownStatus)
+        Self::ALL.into_iter().find(|status| status.name() == text).ok_or(UnknownStatusError)
     }
 }
 
@@ -217,7 +217,7 @@ pub enum Heartbeat {
 /// Whether a worker's write was accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Written {
+pub enum WriteOutcome {
     /// It was.
     Done,
     /// The worker no longer has the job; nothing was written.
@@ -316,7 +316,7 @@ pub struct JobFilter {
 
 /// Keeps jobs and hands them to workers. Times are the caller's clock.
 #[async_trait]
-pub trait Queue: Send + Sync {
+pub trait JobQueue: Send + Sync {
     /// Queues a job; or, where a standing release has its reuse key, records it as succeeded with that release.
     ///
     /// # Errors
@@ -348,8 +348,13 @@ pub trait Queue: Send + Sync {
     async fn lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Heartbeat, StoreError>;
 
     /// Ends a running job without a release and erases its key.
-    async fn finish(&self, id: Uuid, token: LeaseToken, end: JobEnd, now: DateTime<Utc>)
-    -> Result<Written, StoreError>;
+    async fn finish(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        end: JobEnd,
+        now: DateTime<Utc>,
+    ) -> Result<WriteOutcome, StoreError>;
 
     /// Ends a running job with a release that another job made, and erases its key.
     ///
@@ -361,11 +366,11 @@ pub trait Queue: Send + Sync {
         token: LeaseToken,
         release: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<Written, StoreError>;
+    ) -> Result<WriteOutcome, StoreError>;
 
     /// Puts a running job back into the queue, without counting it against the job; a job that was to be cancelled is
     /// cancelled.
-    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError>;
+    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<WriteOutcome, StoreError>;
 
     /// Asks a tenant's job to stop. One that has ended is left alone, and nothing is logged.
     async fn request_cancel(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Cursor, LeaseToken, Page, StoreError};
-use crate::vault::Sealed;
+use crate::vault::Ciphertext;
 
 /// A run of rows of a written part.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ pub struct NewDisclosure {
 
 /// All that becomes visible at once.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Commit {
+pub struct ReleaseCommit {
     /// The job; the same as the release's.
     pub job: Uuid,
     /// Proves that the caller has the job.
@@ -84,7 +84,7 @@ pub struct Commit {
     /// The rules it promises to keep.
     pub rules: Vec<Value>,
     /// What the original says of the release, sealed under the key of the dataset.
-    pub internal_report: Option<Sealed>,
+    pub internal_report: Option<Ciphertext>,
     /// The version of the content's ledger it was judged by.
     pub ledger_version: i64,
     /// The version of the whole series it was judged by, which is looked at in place of the other where it is there.
@@ -103,7 +103,7 @@ pub enum CommitOutcome {
     LeaseLost,
     /// Something was disclosed since the release was judged: judge it again.
     LedgerMoved,
-    /// A standing release has the reuse key; see [`super::Queue::succeed_with_reused`].
+    /// A standing release has the reuse key; see [`super::JobQueue::succeed_with_reused`].
     AlreadyReleased(Uuid),
 }
 
@@ -122,7 +122,7 @@ pub struct ReleaseFilter {
 
 /// What a sweep removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Swept {
+pub struct SweepCounts {
     /// Attempts whose parts were removed.
     pub attempts: u64,
     /// Uploads whose chunks were removed.
@@ -131,7 +131,7 @@ pub struct Swept {
 
 /// Keeps releases. Parts are written first, under (job, attempt), where no reader looks; a commit points at them.
 #[async_trait]
-pub trait Releases: Send + Sync {
+pub trait ReleaseStore: Send + Sync {
     /// Keeps a chunk of a part.
     ///
     /// # Errors
@@ -164,13 +164,13 @@ pub trait Releases: Send + Sync {
 
     /// Makes a release visible, in one short transaction: its entries in the ledger, the job's end, the erasing of its key, and
     /// the end of waiting jobs with the same reuse key, which get this release.
-    async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError>;
+    async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError>;
 
     /// A tenant's release by its id.
     async fn release(&self, tenant: &str, id: Uuid) -> Result<Option<ReleaseRecord>, StoreError>;
 
     /// What the original says of a tenant's release, as it was committed; none once the dataset is purged or the release has ended.
-    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError>;
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError>;
 
     /// A page of a tenant's releases, newest first.
     async fn releases(
@@ -184,5 +184,5 @@ pub trait Releases: Send + Sync {
     /// Removes what no one can reach: parts of attempts that belong to no release and do not run, and column chunks of purged
     /// datasets and of uploads that began more than `grace` ago (by the time in their id) and never became a dataset. At the start
     /// of a store that one process alone uses the grace may be zero; else it must exceed the longest upload.
-    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<Swept, StoreError>;
+    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError>;
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 use uuid::Uuid;
 
-use super::{Desk, JobRecord, NewRepeat, RepeatRecord, StoreError, problem_of};
+use super::{AppService, IdempotencyRecord, JobRecord, NewIdempotencyKey, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
@@ -22,35 +22,35 @@ const LEASE: Duration = Duration::from_secs(60);
 
 /// Where a key was sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Route {
+enum IdempotentRoute {
     Jobs,
     Datasets,
 }
 
 /// What a key opens.
-pub enum Begun {
+pub enum IdempotencyOutcome {
     /// The request is the first under its key, or comes after one that failed.
-    First(Claim),
+    First(IdempotencyClaim),
     /// The request was done before.
-    Repeat(RepeatRecord),
+    Repeat(IdempotencyRecord),
 }
 
 /// A key that a running request holds. Dropping it ends the renewals, so that the key lapses.
-pub struct Claim {
-    desk: Desk,
+pub struct IdempotencyClaim {
+    desk: AppService,
     tenant: String,
-    route: Route,
+    route: IdempotentRoute,
     resource: Uuid,
     renewals: AbortHandle,
 }
 
-impl Drop for Claim {
+impl Drop for IdempotencyClaim {
     fn drop(&mut self) {
         self.renewals.abort();
     }
 }
 
-impl Claim {
+impl IdempotencyClaim {
     /// The id to make the resource under.
     #[must_use]
     pub const fn resource(&self) -> Uuid {
@@ -85,11 +85,11 @@ impl Claim {
     }
 }
 
-impl Desk {
-    /// Accepts a job, as [`Desk::submit`] does; under a key, once.
+impl AppService {
+    /// Accepts a job, as [`AppService::submit`] does; under a key, once.
     ///
     /// # Errors
-    /// Those of [`Desk::submit`]; `idempotency-conflict` when the key came with another document, `conflict` while the first
+    /// Those of [`AppService::submit`]; `idempotency-conflict` when the key came with another document, `conflict` while the first
     /// request still runs.
     pub async fn submit_once(
         &self,
@@ -99,8 +99,8 @@ impl Desk {
     ) -> Result<JobRecord, Problem> {
         let Some(key) = key else { return self.submit(caller, &document, Uuid::now_v7()).await };
         let content_hash = self.request_hash(caller, &[document.to_string().as_bytes()]);
-        match self.begin(caller, Route::Jobs, key, Some(content_hash)).await? {
-            Begun::Repeat(first) => {
+        match self.begin(caller, IdempotentRoute::Jobs, key, Some(content_hash)).await? {
+            IdempotencyOutcome::Repeat(first) => {
                 first.judge(&content_hash)?;
                 let job = self
                     .store
@@ -109,7 +109,7 @@ impl Desk {
                     .and_then(|job| job.ok_or(StoreError::NotFound));
                 job.map_err(|error| problem_of(&error))
             }
-            Begun::First(claim) => {
+            IdempotencyOutcome::First(claim) => {
                 let (desk, caller) = (self.clone(), caller.clone());
                 // a task of its own: a caller that goes away does not leave the key behind
                 let submitting = tokio::spawn(async move {
@@ -130,8 +130,8 @@ impl Desk {
     ///
     /// # Errors
     /// `conflict` while the first request still runs, or the store's problem.
-    pub async fn begin_upload(&self, caller: &Caller, key: String) -> Result<Begun, Problem> {
-        self.begin(caller, Route::Datasets, key, None).await
+    pub async fn begin_upload(&self, caller: &Caller, key: String) -> Result<IdempotencyOutcome, Problem> {
+        self.begin(caller, IdempotentRoute::Datasets, key, None).await
     }
 
     /// The keyed hash of the pieces of a caller's request.
@@ -149,16 +149,16 @@ impl Desk {
     async fn begin(
         &self,
         caller: &Caller,
-        route: Route,
+        route: IdempotentRoute,
         name: String,
         content_hash: Option<[u8; 32]>,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<IdempotencyOutcome, Problem> {
         let now = self.clock.now();
-        let key = NewRepeat {
+        let key = NewIdempotencyKey {
             tenant: caller.tenant.clone(),
             route: match route {
-                Route::Jobs => "jobs",
-                Route::Datasets => "datasets",
+                IdempotentRoute::Jobs => "jobs",
+                IdempotentRoute::Datasets => "datasets",
             },
             name,
             resource: Uuid::now_v7(),
@@ -177,9 +177,11 @@ impl Desk {
                     return Err(problem_of(&error));
                 }
             };
-            let Some(held) = held else { return Ok(Begun::First(self.claimed(caller, route, key.resource))) };
+            let Some(held) = held else {
+                return Ok(IdempotencyOutcome::First(self.claimed(caller, route, key.resource)));
+            };
             if self.is_there(&caller.tenant, route, held.resource).await.map_err(|error| problem_of(&error))? {
-                return Ok(Begun::Repeat(held));
+                return Ok(IdempotencyOutcome::Repeat(held));
             }
             if held.lease_until > now {
                 if let Some(content_hash) = &content_hash {
@@ -193,7 +195,7 @@ impl Desk {
         }
     }
 
-    fn claimed(&self, caller: &Caller, route: Route, resource: Uuid) -> Claim {
+    fn claimed(&self, caller: &Caller, route: IdempotentRoute, resource: Uuid) -> IdempotencyClaim {
         let desk = self.clone();
         let renewals = tokio::spawn(async move {
             loop {
@@ -205,18 +207,24 @@ impl Desk {
                 }
             }
         });
-        Claim { desk: self.clone(), tenant: caller.tenant.clone(), route, resource, renewals: renewals.abort_handle() }
+        IdempotencyClaim {
+            desk: self.clone(),
+            tenant: caller.tenant.clone(),
+            route,
+            resource,
+            renewals: renewals.abort_handle(),
+        }
     }
 
-    async fn is_there(&self, tenant: &str, route: Route, resource: Uuid) -> Result<bool, StoreError> {
+    async fn is_there(&self, tenant: &str, route: IdempotentRoute, resource: Uuid) -> Result<bool, StoreError> {
         Ok(match route {
-            Route::Jobs => self.store.job(tenant, resource).await?.is_some(),
-            Route::Datasets => self.store.dataset(tenant, resource).await?.is_some(),
+            IdempotentRoute::Jobs => self.store.job(tenant, resource).await?.is_some(),
+            IdempotentRoute::Datasets => self.store.dataset(tenant, resource).await?.is_some(),
         })
     }
 }
 
-impl RepeatRecord {
+impl IdempotencyRecord {
     /// Holds a repeat against the first request.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::StoreError;
 
 /// A key to be held while its request runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewRepeat {
+pub struct NewIdempotencyKey {
     /// Whose it is.
     pub tenant: String,
     /// What it was sent to: a key means nothing elsewhere.
@@ -27,7 +27,7 @@ pub struct NewRepeat {
 
 /// A key that another request has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RepeatRecord {
+pub struct IdempotencyRecord {
     /// What that request makes, or has made.
     pub resource: Uuid,
     /// Keyed hash of what it sent, once it is known.
@@ -38,9 +38,9 @@ pub struct RepeatRecord {
 
 /// Keeps the keys of requests.
 #[async_trait]
-pub trait Repeats: Send + Sync {
+pub trait IdempotencyStore: Send + Sync {
     /// Takes a key, or tells who has it.
-    async fn claim_repeat(&self, key: &NewRepeat) -> Result<Option<RepeatRecord>, StoreError>;
+    async fn claim_repeat(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Lets go of the key that a resource is made under. What is not there is let go of already.
     async fn drop_repeat(&self, resource: Uuid) -> Result<(), StoreError>;

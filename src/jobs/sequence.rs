@@ -6,25 +6,25 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::entered::{Entered, Unheld};
-use super::load::{LoadError, Sources, load};
-use super::{DatasetRecord, PartShelf, ReleaseRecord, Store, StoreError, problem_of};
+use super::entered::{ExternalRows, ExternalRowsError};
+use super::load::{ColumnSources, LoadError, load};
+use super::{DatasetRecord, PartStorage, ReleaseRecord, Store, StoreError, problem_of};
 use crate::control::Control;
-use crate::engine::{self, Beheld, EnteredTable, Stopped};
-use crate::ledger::{Earlier, Identities};
+use crate::engine::{self, EngineError, ExternalTableRows, JoinContext};
+use crate::ledger::{AttributeIdentities, EarlierDisclosures};
 use crate::microdata::ColumnProfile;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Beside, EarlierRelease, StatedTaxonomy};
+use crate::publication::{DeclaredTaxonomy, EarlierRelease, EarlierReleases};
 use crate::report::Manifest;
 use crate::spec::{MethodSpec, SequentialSpec, Specification};
 use crate::vault::Vault;
 
 /// An earlier release that a specification names, without its rows.
-pub(super) enum Named {
+pub(super) enum EarlierReleaseRef {
     /// Published here.
     Published(Box<ReleaseRecord>),
     /// Published elsewhere, and entered.
-    Entered(Box<Entered>),
+    Entered(Box<ExternalRows>),
 }
 
 /// The earlier releases that a specification names, without their rows, in its order.
@@ -34,9 +34,9 @@ pub(super) enum Named {
 pub(super) async fn named(
     (store, vault): (&dyn Store, &Vault),
     dataset: &DatasetRecord,
-    earlier: &Earlier,
+    earlier: &EarlierDisclosures,
     specification: &Specification,
-) -> Result<Vec<Named>, Problem> {
+) -> Result<Vec<EarlierReleaseRef>, Problem> {
     let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Vec::new()) };
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for (at, id) in spec.against.iter().enumerate() {
@@ -44,10 +44,12 @@ pub(super) async fn named(
         let same = earlier.disclosures.iter().any(|(release, _)| release == id);
         let release = store.release(&dataset.tenant, *id).await.map_err(|error| problem_of(&error))?;
         match release {
-            Some(release) if same && release.status == "published" => found.push(Named::Published(Box::new(release))),
+            Some(release) if same && release.status == "published" => {
+                found.push(EarlierReleaseRef::Published(Box::new(release)))
+            }
             // entered, or carried here with the ledger of another store
-            None if same => match Entered::find((store, vault), &dataset.tenant, *id, earlier).await {
-                Ok(table) => found.push(Named::Entered(Box::new(table))),
+            None if same => match ExternalRows::find((store, vault), &dataset.tenant, *id, earlier).await {
+                Ok(table) => found.push(EarlierReleaseRef::Entered(Box::new(table))),
                 Err(why) => faults.push(unheld(why, at)?),
             },
             _ => {
@@ -60,14 +62,14 @@ pub(super) async fn named(
 }
 
 /// The rows of a table that was entered cannot be read: where it is named.
-fn unheld(why: Unheld, at: usize) -> Result<Fault, Problem> {
+fn unheld(why: ExternalRowsError, at: usize) -> Result<Fault, Problem> {
     let detail = match why {
-        Unheld::Absent(detail) => detail,
-        Unheld::Purged => {
+        ExternalRowsError::Absent(detail) => detail,
+        ExternalRowsError::Purged => {
             "the dataset that held the rows of the table was purged: nobody can read them, by which the join is checked"
                 .to_owned()
         }
-        Unheld::Failed(error) => return Err(super::desk::unloaded(error)),
+        ExternalRowsError::Failed(error) => return Err(super::desk::unloaded(error)),
     };
     Ok(Fault::new(pointer(at), Kind::BadColumns, detail))
 }
@@ -79,21 +81,21 @@ fn pointer(at: usize) -> String {
 /// What a specification is made beside, read on a blocking thread.
 ///
 /// # Errors
-/// [`Stopped`]
+/// [`EngineError`]
 pub(super) fn beside(
     (handle, store): (&Handle, &Arc<dyn Store>),
-    sources: Sources<'_>,
+    sources: ColumnSources<'_>,
     (dataset, profiles): (&DatasetRecord, &[ColumnProfile]),
-    earlier: &Earlier,
+    earlier: &EarlierDisclosures,
     specification: &Specification,
     control: &Control,
-) -> Result<Beside, Stopped> {
-    let MethodSpec::Sequential(spec) = &specification.method else { return Ok(Beside::default()) };
+) -> Result<EarlierReleases, EngineError> {
+    let MethodSpec::Sequential(spec) = &specification.method else { return Ok(EarlierReleases::default()) };
     let named = named((store.as_ref(), sources.vault), dataset, earlier, specification);
-    let named = handle.block_on(named).map_err(Stopped::Refused)?;
-    let (mut beside, mut faults) = (Beside::default(), Vec::new());
+    let named = handle.block_on(named).map_err(EngineError::Refused)?;
+    let (mut beside, mut faults) = (EarlierReleases::default(), Vec::new());
     let mut names: Vec<Vec<String>> = Vec::new();
-    let mut tables: Vec<(usize, Box<Entered>)> = Vec::new();
+    let mut tables: Vec<(usize, Box<ExternalRows>)> = Vec::new();
     for (at, (of, id)) in named.into_iter().zip(&spec.against).enumerate() {
         control.check()?;
         let dataset_names = profiles.iter().map(|profile| &profile.name);
@@ -102,8 +104,8 @@ pub(super) fn beside(
         let (attributes, unproven) = kept_of(earlier, *id).map_err(corrupt)?;
         // of what was entered the rows are found by its own names
         let attributes: Vec<String> = match of {
-            Named::Published(_) => attributes.iter().map(|attribute| name(attribute)).collect(),
-            Named::Entered(_) => attributes.to_vec(),
+            EarlierReleaseRef::Published(_) => attributes.iter().map(|attribute| name(attribute)).collect(),
+            EarlierReleaseRef::Entered(_) => attributes.to_vec(),
         };
         let others = specification.names.iter().chain(names.iter().flatten());
         if let Some((name, other)) = renamed(&earlier.identities, &attributes, others) {
@@ -115,13 +117,13 @@ pub(super) fn beside(
             continue;
         }
         match of {
-            Named::Entered(table) => tables.push((at, table)),
-            Named::Published(release) => match read((handle, store), &release, &attributes) {
+            EarlierReleaseRef::Entered(table) => tables.push((at, table)),
+            EarlierReleaseRef::Published(release) => match read((handle, store), &release, &attributes) {
                 Ok(mut release) => {
                     release.sequence = release.sequence.map(|of| of.named_by(&name)).filter(|_| !unproven);
                     beside.releases.push(release);
                 }
-                Err(Stopped::Refused(problem)) if problem.kind == Kind::BadColumns => {
+                Err(EngineError::Refused(problem)) if problem.kind == Kind::BadColumns => {
                     faults.push(Fault::new(pointer(at), Kind::BadColumns, problem.detail));
                 }
                 Err(other) => return Err(other),
@@ -137,7 +139,7 @@ pub(super) fn beside(
         let entered = table.read(handle, sources, control).and_then(|entered| {
             let known = (joined.as_slice(), &earlier.identities);
             let rows_of = table.rows_of(handle, sources, (dataset, profiles), known, control)?;
-            Ok(EnteredTable { rows_of, ..entered })
+            Ok(ExternalTableRows { rows_of, ..entered })
         });
         match entered {
             Ok(entered) => match engine::entered_of(entered, &beheld, &pointer(at)) {
@@ -149,18 +151,18 @@ pub(super) fn beside(
                 Ok(release) => beside.releases.push(release),
                 Err(more) => faults.extend(more),
             },
-            Err(Unheld::Failed(LoadError::Cancelled)) => return Err(Stopped::Cancelled),
-            Err(why) => faults.push(unheld(why, at).map_err(Stopped::Refused)?),
+            Err(ExternalRowsError::Failed(LoadError::Cancelled)) => return Err(EngineError::Cancelled),
+            Err(why) => faults.push(unheld(why, at).map_err(EngineError::Refused)?),
         }
     }
     if !faults.is_empty() {
-        return Err(Stopped::Refused(Problem::of_faults(faults)));
+        return Err(EngineError::Refused(Problem::of_faults(faults)));
     }
     let places = excluded.iter().map(|name| profiles.iter().position(|profile| profile.name == *name));
     if let Some(used) = places.collect::<Option<Vec<usize>>>().filter(|used| !used.is_empty()) {
         let table = load(handle, sources, dataset, (&excluded, &used), control).map_err(|error| match error {
-            LoadError::Cancelled => Stopped::Cancelled,
-            other => Stopped::Refused(super::desk::unloaded(other)),
+            LoadError::Cancelled => EngineError::Cancelled,
+            other => EngineError::Refused(super::desk::unloaded(other)),
         })?;
         beside.excluded = Some(Arc::new(table));
     }
@@ -168,8 +170,8 @@ pub(super) fn beside(
 }
 
 /// What the new release says of its attributes, and which of them, or of those of earlier ones, several have.
-fn beheld(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> Beheld {
-    let name = |stated: &StatedTaxonomy| specification.names[stated.attribute.index()].clone();
+fn beheld(specification: &Specification, profiles: &[ColumnProfile], earlier: &[Vec<String>]) -> JoinContext {
+    let name = |stated: &DeclaredTaxonomy| specification.names[stated.attribute.index()].clone();
     let trees = specification.taxonomies.iter().map(|stated| (name(stated), Arc::clone(&stated.tree)));
     let kinds = specification.names.iter().cloned().zip(specification.used.iter().map(|used| profiles[*used].kind));
     let (mut once, mut shared) = (BTreeSet::new(), BTreeSet::new());
@@ -178,11 +180,11 @@ fn beheld(specification: &Specification, profiles: &[ColumnProfile], earlier: &[
             shared.insert(name.clone());
         }
     }
-    Beheld { kinds: kinds.collect(), trees: trees.collect(), shared }
+    JoinContext { kinds: kinds.collect(), trees: trees.collect(), shared }
 }
 
 /// The name of an attribute among those that are joined: that of the dataset, or of an earlier release, which stands for the same.
-fn name_here<'a>(identities: &'a Identities, name: &'a str, known: &[&'a String]) -> &'a str {
+fn name_here<'a>(identities: &'a AttributeIdentities, name: &'a str, known: &[&'a String]) -> &'a str {
     let same = |other: &&&String| identities.canonical(other) == identities.canonical(name);
     let exact = known.iter().find(|known| **known == name);
     exact.or_else(|| known.iter().find(same)).map_or(name, |known| known.as_str())
@@ -190,7 +192,7 @@ fn name_here<'a>(identities: &'a Identities, name: &'a str, known: &[&'a String]
 
 /// An attribute that counts as another one of the join, which has another name, or twice.
 fn renamed<'a>(
-    identities: &Identities,
+    identities: &AttributeIdentities,
     attributes: &'a [String],
     others: impl Iterator<Item = &'a String> + Clone,
 ) -> Option<(&'a String, &'a String)> {
@@ -205,8 +207,8 @@ fn renamed<'a>(
     })
 }
 
-fn corrupt(error: StoreError) -> Stopped {
-    Stopped::Refused(problem_of(&error))
+fn corrupt(error: StoreError) -> EngineError {
+    EngineError::Refused(problem_of(&error))
 }
 
 /// The columns that exclusions name.
@@ -222,17 +224,19 @@ fn read(
     (handle, store): (&Handle, &Arc<dyn Store>),
     release: &ReleaseRecord,
     names: &[String],
-) -> Result<EarlierRelease, Stopped> {
+) -> Result<EarlierRelease, EngineError> {
     let manifest: Manifest =
         serde_json::from_value(release.manifest.clone()).map_err(|error| corrupt(StoreError::corrupt(error)))?;
-    let shelf = PartShelf::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
-    let part = engine::tuples_of(&manifest).map_err(Stopped::Refused)?;
-    let file = engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(Stopped::Refused)?;
+    let shelf =
+        PartStorage::new(handle.clone(), Arc::clone(store), release.tenant.clone(), release.job, release.attempt);
+    let part = engine::tuples_of(&manifest).map_err(EngineError::Refused)?;
+    let file =
+        engine::read_published(part, shelf.reader(&part.file)?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
     engine::earlier_of(&manifest, names, file)
 }
 
 /// The names that the attributes of a release's first table had in its dataset, and whether it was published without proof.
-fn kept_of(earlier: &Earlier, release: Uuid) -> Result<(&[String], bool), StoreError> {
+fn kept_of(earlier: &EarlierDisclosures, release: Uuid) -> Result<(&[String], bool), StoreError> {
     let found = earlier.disclosures.iter().find(|(of, _)| *of == release);
     let (_, disclosure) = found.ok_or_else(|| StoreError::corrupt("a release has no disclosure"))?;
     Ok((&disclosure.attributes, disclosure.unproven.is_some()))

@@ -8,16 +8,16 @@ use uuid::Uuid;
 
 use super::disclosures::{DisclosureRecord, SeriesEntry, SeriesRecord};
 use super::publish::earlier_of;
-use super::{Desk, LedgerSnapshot, Statement, StoreError, problem_of};
+use super::{AppService, LedgerSnapshot, Statement, StoreError, problem_of};
 use crate::identity::Caller;
-use crate::ledger::{self, Disclosure, Earlier, KeptStanding, StandingRule};
+use crate::ledger::{self, ActiveRule, Disclosure, EarlierDisclosures, RecordedProtection};
 use crate::problem::{Kind, Problem};
 use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
 const MAX_PAIRED: usize = 64;
 
-impl Desk {
+impl AppService {
     /// A series of the caller's tenant.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         contents.entry(content_hash).or_default().entries.push(entry);
     }
     for (content_hash, rule) in record.rules {
-        let standing: StandingRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
+        let standing: ActiveRule = serde_json::from_value(rule.body.clone()).map_err(StoreError::corrupt)?;
         let of_combination = !standing.combination.is_empty();
         series.standing_rules.push(SeriesRule {
             release: rule.release,
@@ -65,7 +65,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         contents.entry(content_hash).or_default().rules.push(rule);
     }
     // what was stated is held against every content, also before there is one
-    let mut stated = Earlier::default();
+    let mut stated = EarlierDisclosures::default();
     for record in &record.statements {
         let statement = Statement::read(record)?;
         statement.enter(&mut stated);
@@ -135,9 +135,9 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
 
 fn disclosed(entry: &DisclosureRecord, disclosure: Disclosure, status: &str) -> SeriesDisclosure {
     let (standing, seals) = match disclosure.standing {
-        KeptStanding::Plain => ("plain", Vec::new()),
-        KeptStanding::Unsealed => ("unsealed", Vec::new()),
-        KeptStanding::Sealed(seals) => ("sealed", seals),
+        RecordedProtection::Plain => ("plain", Vec::new()),
+        RecordedProtection::Unsealed => ("unsealed", Vec::new()),
+        RecordedProtection::Sealed(seals) => ("sealed", seals),
     };
     let seals = seals.into_iter().map(|seal| ManifestSeal {
         quasi_identifiers: seal.quasi_identifiers,

@@ -22,7 +22,7 @@ pub fn decompress(payload: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Writes the parts of one attempt, and reads them back as they will be served. Only for threads outside the async runtime:
 /// each call blocks on the store.
-pub struct PartShelf {
+pub struct PartStorage {
     handle: Handle,
     store: Arc<dyn Store>,
     tenant: String,
@@ -30,7 +30,7 @@ pub struct PartShelf {
     attempt: u32,
 }
 
-impl PartShelf {
+impl PartStorage {
     /// The shelf of an attempt.
     #[must_use]
     pub fn new(handle: Handle, store: Arc<dyn Store>, tenant: String, job: Uuid, attempt: u32) -> Self {
@@ -53,7 +53,7 @@ impl PartShelf {
     /// When there is no such file or the store cannot answer.
     pub fn reader(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         let first = self.chunk(file, 0)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(PartReader { shelf: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
+        Ok(Box::new(StoredPartReader { shelf: self, file: file.to_owned(), next: 1, current: Cursor::new(first) }))
     }
 
     fn chunk(&self, file: &str, number: u32) -> io::Result<Option<Vec<u8>>> {
@@ -62,21 +62,21 @@ impl PartShelf {
     }
 }
 
-impl PublishedBytes for PartShelf {
+impl PublishedBytes for PartStorage {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         self.reader(file)
     }
 }
 
 /// Streams a file, one chunk in memory at a time.
-struct PartReader<'a> {
-    shelf: &'a PartShelf,
+struct StoredPartReader<'a> {
+    shelf: &'a PartStorage,
     file: String,
     next: u32,
     current: Cursor<Vec<u8>>,
 }
 
-impl Read for PartReader<'_> {
+impl Read for StoredPartReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.current.read(buffer)?;

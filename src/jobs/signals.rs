@@ -5,13 +5,13 @@ use tokio::sync::{Notify, watch};
 
 /// Tells workers of new jobs, running jobs of requests to cancel, and everyone of changes.
 #[derive(Debug, Default)]
-pub struct Signals {
+pub struct Notifier {
     work: Notify,
     cancels: watch::Sender<u64>,
     changes: watch::Sender<u64>,
 }
 
-impl Signals {
+impl Notifier {
     /// A job was queued.
     pub fn job_queued(&self) {
         // a permit is kept when nobody waits, so that none is lost between a look and a wait

@@ -9,18 +9,20 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::desk::unloaded;
-use super::load::Sources;
-use super::{Action, Desk, StatementRecord, StoreError, entered, problem_of};
+use super::load::ColumnSources;
+use super::{AppService, AuditAction, StatementRecord, StoreError, entered, problem_of};
 use crate::control::Control;
 use crate::identity::Caller;
-use crate::ledger::{Contradiction, Disclosure, Earlier, Entered, Identities, KeptStanding};
+use crate::ledger::{
+    AttributeIdentities, Disclosure, EarlierDisclosures, ExternalRowsRef, IdentityError, RecordedProtection,
+};
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::reader::child;
 
 /// A table that was published before or elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StatedTable {
+pub struct ExternalDisclosure {
     /// The id of the disclosure.
     #[serde(default)]
     pub id: Uuid,
@@ -29,7 +31,7 @@ pub struct StatedTable {
     /// Its attributes.
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
-    pub standing: StatedStanding,
+    pub standing: DeclaredProtection,
     /// The published cut of each generalized attribute; `None` is the missing value.
     #[serde(default)]
     pub cuts: BTreeMap<String, Vec<Option<String>>>,
@@ -41,7 +43,7 @@ pub struct StatedTable {
 /// The standing of a table that was published elsewhere: nobody here has seen that it guarantees anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StatedStanding {
+pub enum DeclaredProtection {
     /// Exact tuples.
     Plain,
     /// Anything else.
@@ -56,7 +58,7 @@ pub struct Statement {
     pub reason: String,
     /// Tables that were published before or elsewhere.
     #[serde(default)]
-    pub tables: Vec<StatedTable>,
+    pub tables: Vec<ExternalDisclosure>,
     /// Other names of attributes; a name for itself is a new attribute.
     #[serde(default)]
     pub aliases: BTreeMap<String, String>,
@@ -72,10 +74,10 @@ impl Statement {
     }
 
     /// Adds it to what is known. Of two statements at once that contradict each other the first one counts, in what they contradict.
-    pub(super) fn enter(&self, earlier: &mut Earlier) {
+    pub(super) fn enter(&self, earlier: &mut EarlierDisclosures) {
         for table in &self.tables {
             earlier.disclosures.push((table.id, self.disclosure(table)));
-            earlier.entered.insert(table.id, Entered { dataset: table.dataset, cuts: table.cuts.clone() });
+            earlier.entered.insert(table.id, ExternalRowsRef { dataset: table.dataset, cuts: table.cuts.clone() });
         }
         for contradiction in self.identify(&mut earlier.identities) {
             tracing::warn!(%contradiction, "a statement contradicts an earlier one");
@@ -84,21 +86,21 @@ impl Statement {
 
     /// Adds what it states of names, and gives what of it contradicts what is known; the rest counts all the same, as an attribute
     /// that nobody recognizes is protected by nothing.
-    pub(super) fn identify(&self, identities: &mut Identities) -> Vec<Contradiction> {
+    pub(super) fn identify(&self, identities: &mut AttributeIdentities) -> Vec<IdentityError> {
         let aliases = self.aliases.iter().filter_map(|(name, of)| identities.alias(name, of).err());
-        let mut contradictions: Vec<Contradiction> = aliases.collect();
+        let mut contradictions: Vec<IdentityError> = aliases.collect();
         contradictions.extend(self.functions.iter().filter_map(|(name, of)| identities.function(name, of).err()));
         contradictions
     }
 
     /// What the ledger holds of a table.
-    pub(super) fn disclosure(&self, table: &StatedTable) -> Disclosure {
+    pub(super) fn disclosure(&self, table: &ExternalDisclosure) -> Disclosure {
         Disclosure {
             table: table.name.clone(),
             attributes: table.attributes.clone(),
             standing: match table.standing {
-                StatedStanding::Plain => KeptStanding::Plain,
-                StatedStanding::Unsealed => KeptStanding::Unsealed,
+                DeclaredProtection::Plain => RecordedProtection::Plain,
+                DeclaredProtection::Unsealed => RecordedProtection::Unsealed,
             },
             partial: false,
             unproven: Some(self.reason.clone()),
@@ -152,7 +154,7 @@ fn has_twice<T: Ord>(list: &[T]) -> bool {
     !list.iter().all(|item| seen.insert(item))
 }
 
-impl Desk {
+impl AppService {
     /// Enters a statement into a series of the caller's tenant, and gives the ids of its disclosures.
     ///
     /// # Errors
@@ -170,7 +172,7 @@ impl Desk {
             self.dataset(caller, dataset).await?;
         }
         let record = self.store.series(&caller.tenant, series).await.map_err(failed)?;
-        let mut identities = Identities::default();
+        let mut identities = AttributeIdentities::default();
         for before in &record.statements {
             let before = Statement::read(before).map_err(failed)?;
             // two at once may contradict each other: then the first one counts, as when a job is judged
@@ -189,7 +191,7 @@ impl Desk {
         }
         let body = serde_json::to_value(&statement).map_err(|error| failed(StoreError::corrupt(error)))?;
         let entered = StatementRecord { id: Uuid::now_v7(), body, recorded_at: self.clock.now() };
-        let deed = self.deed(caller, Action::State, series);
+        let deed = self.deed(caller, AuditAction::State, series);
         self.store.enter_statement(&caller.tenant, series, &entered, &deed).await.map_err(failed)?;
         Ok(statement.tables.iter().map(|table| table.id).collect())
     }
@@ -199,12 +201,12 @@ impl Desk {
         &self,
         caller: &Caller,
         statement: &Statement,
-        identities: &Identities,
+        identities: &AttributeIdentities,
     ) -> Result<Vec<Fault>, Problem> {
         let (mut faults, mut held) = (Vec::new(), Vec::new());
         for (at, table) in statement.tables.iter().enumerate() {
             let place = child("/tables", &at.to_string());
-            if table.standing == StatedStanding::Plain && !table.cuts.is_empty() {
+            if table.standing == DeclaredProtection::Plain && !table.cuts.is_empty() {
                 let detail = "a plain table is one of exact tuples, and has no cuts: expected unsealed";
                 let fault = Fault::new(child(&place, "standing"), Kind::ParameterRange, detail);
                 faults.push(fault.with("allowed", "unsealed"));
@@ -212,8 +214,8 @@ impl Desk {
             let Some(id) = table.dataset else { continue };
             let dataset = self.dataset(caller, id).await?;
             let profiles = self.profiles(&dataset)?;
-            let stated = Entered { dataset: Some(id), cuts: table.cuts.clone() };
-            match entered::Entered::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
+            let stated = ExternalRowsRef { dataset: Some(id), cuts: table.cuts.clone() };
+            match entered::ExternalRows::of(id, (dataset, profiles), (&table.attributes, &stated), identities) {
                 Ok(table) => held.push((place, table)),
                 Err(strange) => faults.extend(strange.into_iter().map(|strange| {
                     let name = &table.attributes[strange];
@@ -235,7 +237,7 @@ impl Desk {
         let stop_when_dropped = control.stop_when_dropped();
         let beyond = tokio::task::spawn_blocking(move || {
             let _room = room;
-            let sources = Sources { store: store.as_ref(), vault: &vault, limits: &limits };
+            let sources = ColumnSources { store: store.as_ref(), vault: &vault, limits: &limits };
             let mut found = Vec::new();
             for (place, table) in &held {
                 let names = table.beyond_cuts(&handle, sources, &control).map_err(unloaded)?;

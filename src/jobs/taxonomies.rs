@@ -5,12 +5,12 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Action, AuditEntry, Cursor, Desk, Page, StoreError, problem_of};
+use super::{AppService, AuditAction, AuditEntry, Cursor, Page, StoreError, problem_of};
 use crate::identity::Caller;
 use crate::microdata::Taxonomy;
 use crate::problem::{Fault, Kind, Problem};
 use crate::spec::reader::child;
-use crate::spec::{self, PolicyPin};
+use crate::spec::{self, VersionedName};
 
 /// The most bytes of a stored taxonomy.
 const MAX_TAXONOMY_BYTES: usize = 4 << 20;
@@ -53,7 +53,7 @@ impl TaxonomyVersion {
     /// What a job names it by.
     #[must_use]
     pub fn pin(&self) -> String {
-        PolicyPin { name: self.name.clone(), version: self.version }.to_string()
+        VersionedName { name: self.name.clone(), version: self.version }.to_string()
     }
 }
 
@@ -68,7 +68,7 @@ pub struct TaxonomyRecord {
 
 /// Keeps taxonomies.
 #[async_trait]
-pub trait Taxonomies: Send + Sync {
+pub trait TaxonomyStore: Send + Sync {
     /// Writes the next version of a taxonomy, and logs it; or gives the latest one back when its tree is equal. Whether one was
     /// written. No version has the number of an earlier one, also of one that was deleted.
     async fn put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), StoreError>;
@@ -97,7 +97,7 @@ fn no_such_taxonomy() -> Problem {
     Problem::new(Kind::NotFound, "there is no such taxonomy, or no such version of it")
 }
 
-impl Desk {
+impl AppService {
     /// Writes the next version of a taxonomy.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Desk {
             let detail = format!("a taxonomy that is kept may have {MAX_TAXONOMY_BYTES} bytes");
             return Err(Problem::new(Kind::TooLarge, detail).with("limit", MAX_TAXONOMY_BYTES).with("found", found));
         }
-        let deed = self.deed(caller, Action::PutTaxonomy, name.as_str());
+        let deed = self.deed(caller, AuditAction::PutTaxonomy, name.as_str());
         let taxonomy = NewTaxonomy { id: Uuid::now_v7(), name, tree, deed };
         self.store.put_taxonomy(&taxonomy).await.map_err(|error| problem_of(&error))
     }
@@ -142,7 +142,7 @@ impl Desk {
     pub async fn delete_taxonomy(&self, caller: &Caller, name: &str) -> Result<TaxonomyVersion, Problem> {
         let deleted = match spec::is_policy_name(name) {
             true => {
-                let deed = self.deed(caller, Action::DeleteTaxonomy, name);
+                let deed = self.deed(caller, AuditAction::DeleteTaxonomy, name);
                 self.store.delete_taxonomy(name, &deed).await.map_err(|error| problem_of(&error))?
             }
             false => None,

@@ -15,7 +15,7 @@ pub struct TenantSettings {
 
 /// Keeps the settings of tenants.
 #[async_trait]
-pub trait Tenants: Send + Sync {
+pub trait TenantStore: Send + Sync {
     /// A tenant's settings.
     async fn tenant_settings(&self, tenant: &str) -> Result<TenantSettings, StoreError>;
 

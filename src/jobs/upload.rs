@@ -8,15 +8,17 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::load::{column_of, seal_profiles};
-use super::people::{Gatherer, Newcomer, overlaps};
-use super::{Action, DatasetRecord, Desk, NewPeople, PeopleRecord, Piece, StoreError, problem_of};
+use super::people::{FingerprintCollector, FingerprintComparison, overlaps};
+use super::{
+    AppService, AuditAction, DatasetRecord, FingerprintPiece, FingerprintRecord, NewFingerprint, StoreError, problem_of,
+};
 use crate::identity::Caller;
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{self, Encoding, IngestError, InputFormat, Limits};
+use crate::microdata::formats::{self, Encoding, IngestError, IngestLimits, InputFormat};
 use crate::microdata::{Chunk, ChunkColumn, ColumnProfile, ProfileBuilder};
 use crate::problem::{Kind, Problem};
-use crate::vault::{ContentHasher, Place, Sealed};
+use crate::vault::{Ciphertext, CiphertextContext, ContentHasher};
 
 /// How often an upload is compared with others that came first.
 const ADMISSIONS: u32 = 20;
@@ -43,7 +45,7 @@ pub struct UploadRequest {
     /// How text is to be understood; the types hold for every format.
     pub options: CsvOptions,
     /// What is accepted.
-    pub limits: Limits,
+    pub limits: IngestLimits,
     /// Where a file is kept that is read from its end.
     pub spool: PathBuf,
 }
@@ -54,7 +56,7 @@ pub struct UploadRequest {
 /// # Errors
 /// What is wrong with the table, or the store's problem.
 pub fn upload(
-    desk: &Desk,
+    desk: &AppService,
     caller: &Caller,
     handle: &Handle,
     id: Uuid,
@@ -73,7 +75,7 @@ pub fn upload(
 }
 
 fn take_in(
-    desk: &Desk,
+    desk: &AppService,
     caller: &Caller,
     handle: &Handle,
     id: Uuid,
@@ -91,14 +93,14 @@ fn take_in(
     let (key, wrapped_key) = desk.vault.fresh_data_key(id).map_err(|error| problem_of(&error.into()))?;
     handle.block_on(desk.store.begin_upload(id, &wrapped_key)).map_err(|error| problem_of(&error))?;
     let template = desk.vault.content_hasher(&caller.tenant);
-    let mut content = ContentHash::new(template.clone(), &names);
-    let mut people = Gatherer::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
+    let mut content = TableContentHash::new(template.clone(), &names);
+    let mut people = FingerprintCollector::new(template.clone(), &names, request.record_key.as_deref(), &request.spool);
     let (mut rows, mut chunks) = (0u64, 0u32);
     while let Some(chunk) = reader.next_chunk()? {
         content.add(&chunk);
         people.add(&chunk)?;
-        let seal = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Sealed), StoreError> {
-            Ok((no, key.seal(Place::Chunk { chunk: chunks, column: no }, &column.encode())?))
+        let seal = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
+            Ok((no, key.seal(CiphertextContext::Chunk { chunk: chunks, column: no }, &column.encode())?))
         };
         let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(seal).collect();
         let payloads = payloads.map_err(|error| problem_of(&error))?;
@@ -127,9 +129,9 @@ fn take_in(
     let (mut first, mut sample) = (Vec::new(), Vec::new());
     let people = people.finish(chunks, whole, |piece, hashes| {
         match piece {
-            Piece::Set(0) => first = hashes.to_vec(),
-            Piece::Sample => sample = hashes.to_vec(),
-            Piece::Set(_) => {}
+            FingerprintPiece::Set(0) => first = hashes.to_vec(),
+            FingerprintPiece::Sample => sample = hashes.to_vec(),
+            FingerprintPiece::Set(_) => {}
         }
         handle.block_on(desk.store.put_people(id, piece, hashes)).map_err(|error| problem_of(&error))
     })?;
@@ -170,13 +172,13 @@ fn take_in(
         purged_at: None,
         overlaps: Vec::new(),
     };
-    let record = PeopleRecord {
+    let record = FingerprintRecord {
         dataset: id,
         series: dataset.series.clone(),
         content_hash: dataset.content_hash,
         people: Some(people.clone()),
     };
-    let newcomer = Newcomer::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
+    let newcomer = FingerprintComparison::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
     for _ in 0..ADMISSIONS {
         let admitted = handle.block_on(admit(desk, caller, &mut dataset, &newcomer));
         if admitted.map_err(|error| problem_of(&error))? {
@@ -189,15 +191,15 @@ fn take_in(
 /// Compares a dataset with those of other series, and makes it visible unless others came meanwhile: of two uploads at once, the
 /// second to come knows of the first.
 async fn admit(
-    desk: &Desk,
+    desk: &AppService,
     caller: &Caller,
     dataset: &mut DatasetRecord,
-    newcomer: &Newcomer<'_>,
+    newcomer: &FingerprintComparison<'_>,
 ) -> Result<bool, StoreError> {
     let (uploads, others) = desk.store.people(&caller.tenant, None).await?;
     dataset.overlaps = overlaps(desk.store.as_ref(), &caller.tenant, newcomer, &others).await?;
-    let people = NewPeople { people: newcomer.people.clone(), uploads };
-    let deed = desk.deed(caller, Action::Upload, dataset.id);
+    let people = NewFingerprint { people: newcomer.people.clone(), uploads };
+    let deed = desk.deed(caller, AuditAction::Upload, dataset.id);
     desk.store.admit_dataset(dataset, Some(&people), &deed).await
 }
 
@@ -233,7 +235,7 @@ fn persons(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Result<(), P
 /// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not
 /// enter it, nor do types: whoever sends the same people again in another arrangement, or says how to read a column, has not
 /// sent other people, and the ledger must know them.
-struct ContentHash {
+struct TableContentHash {
     template: ContentHasher,
     /// The columns by name.
     order: Vec<usize>,
@@ -241,7 +243,7 @@ struct ContentHash {
     row: Vec<u8>,
 }
 
-impl ContentHash {
+impl TableContentHash {
     fn new(template: ContentHasher, names: &[String]) -> Self {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_unstable_by_key(|&column| &names[column]);

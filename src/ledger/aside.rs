@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::microdata::{Attr, AttrSet};
-use crate::privacy::{Demand, Guard, Schema};
-use crate::publication::{Ground, Guarantee};
+use crate::privacy::{Guard, RuleDemand, TableSchema};
+use crate::publication::{Guarantee, ValueDistance};
 
 /// What is stated of values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Values {
+pub(super) struct ExcludedBySpec {
     /// Those that can be ruled out; `None` is the missing one.
     pub(super) ruled_out: BTreeSet<Option<String>>,
     /// The digest of the taxonomy.
@@ -19,10 +19,10 @@ pub(super) struct Values {
 
 /// Whether a guarantee goes by the taxonomy of what it protects.
 pub(super) const fn goes_along(guarantee: Guarantee) -> bool {
-    matches!(guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. })
+    matches!(guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. })
 }
 
-impl Values {
+impl ExcludedBySpec {
     fn is_empty(&self) -> bool {
         self.ruled_out.is_empty() && self.taxonomy.is_none()
     }
@@ -36,18 +36,18 @@ impl Values {
 
 /// What can be ruled out, beside the tables and rules it belongs to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aside {
+pub(super) struct UnionExclusions {
     /// Per earlier table, per guard.
-    pub(super) guards: Vec<Vec<Values>>,
+    pub(super) guards: Vec<Vec<ExcludedBySpec>>,
     /// Per standing rule.
-    pub(super) rules: Vec<Values>,
+    pub(super) rules: Vec<ExcludedBySpec>,
     /// Per attribute of the new release that has such values.
-    pub(super) new: BTreeMap<Attr, Values>,
+    pub(super) new: BTreeMap<Attr, ExcludedBySpec>,
 }
 
-impl Aside {
+impl UnionExclusions {
     /// What is stated of what is protected in the new release; nothing of combinations.
-    pub(super) fn of_new(&self, protects: AttrSet, guarantee: Guarantee) -> Values {
+    pub(super) fn of_new(&self, protects: AttrSet, guarantee: Guarantee) -> ExcludedBySpec {
         let single = protects.iter().next().filter(|_| protects.len() == 1);
         single.and_then(|attr| self.new.get(&attr)).map(|stated| stated.under(guarantee)).unwrap_or_default()
     }
@@ -55,12 +55,17 @@ impl Aside {
     /// The tables, new ones first, with the guards that can serve a rule under which `aside` can be ruled out: those that reckon
     /// with the same. Of the others l-diversity serves a rule under which nothing is ruled out, since a value takes no larger part
     /// of a bucket than of what is left of it.
-    pub(super) fn seen<'a>(&self, tables: &'a [Schema], demand: &Demand, aside: &Values) -> Cow<'a, [Schema]> {
-        if self.new.is_empty() && aside.is_empty() && self.guards.iter().flatten().all(Values::is_empty) {
+    pub(super) fn seen<'a>(
+        &self,
+        tables: &'a [TableSchema],
+        demand: &RuleDemand,
+        aside: &ExcludedBySpec,
+    ) -> Cow<'a, [TableSchema]> {
+        if self.new.is_empty() && aside.is_empty() && self.guards.iter().flatten().all(ExcludedBySpec::is_empty) {
             return Cow::Borrowed(tables);
         }
         let first_earlier = tables.len() - self.guards.len();
-        let serves = |guard: &Guard, other: &Values| {
+        let serves = |guard: &Guard, other: &ExcludedBySpec| {
             guard.protects.attributes() != demand.protects
                 || other == aside
                 || (aside.is_empty() && matches!(guard.guarantee, Guarantee::LDiversity { .. }))
@@ -72,7 +77,7 @@ impl Aside {
                 earlier.map_or_else(new, |all| Cow::Borrowed(&all[at]))
             };
             let guards = table.guards.iter().enumerate().filter(|(at, guard)| serves(guard, &of(*at, guard)));
-            Schema { attributes: table.attributes, guards: guards.map(|(_, guard)| *guard).collect() }
+            TableSchema { attributes: table.attributes, guards: guards.map(|(_, guard)| *guard).collect() }
         });
         Cow::Owned(seen.collect())
     }
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn guards_serve_rules_under_which_as_much_can_be_ruled_out() {
-        let values = |list: &[&str]| Values {
+        let values = |list: &[&str]| ExcludedBySpec {
             ruled_out: list.iter().map(|value| Some((*value).to_owned())).collect(),
             taxonomy: None,
         };
@@ -93,16 +98,16 @@ mod tests {
         let diverse = Guarantee::LDiversity { l: 2 };
         let entropy = Guarantee::EntropyLDiversity { l: Ratio::new(2, 1).unwrap() };
         let seen = |guarantee, guarded: &[&str], new: bool, asked: &[&str]| {
-            let table = Schema {
+            let table = TableSchema {
                 attributes: known.with(sensitive),
                 guards: vec![Guard { known, protects: Protected::Attribute(sensitive), guarantee }],
             };
-            let mut aside = Aside::default();
+            let mut aside = UnionExclusions::default();
             match new {
                 true => drop(aside.new.insert(sensitive, values(guarded))),
                 false => aside.guards.push(vec![values(guarded)]),
             }
-            let demand = Demand { known, protects: AttrSet::one(sensitive), guarantee };
+            let demand = RuleDemand { known, protects: AttrSet::one(sensitive), guarantee };
             !aside.seen(&[table], &demand, &values(asked))[0].guards.is_empty()
         };
         for new in [false, true] {
@@ -118,19 +123,22 @@ mod tests {
     fn guards_serve_rules_along_the_same_taxonomy() {
         let (known, sensitive) = (AttrSet::one(Attr(0)), Attr(1));
         let t = Ratio::new(1, 5).unwrap();
-        let along = Guarantee::TCloseness { t, distance: Ground::Hierarchical };
-        let stated = |taxonomy: Option<&str>| Values { taxonomy: taxonomy.map(str::to_owned), ..Values::default() };
+        let along = Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical };
+        let stated = |taxonomy: Option<&str>| ExcludedBySpec {
+            taxonomy: taxonomy.map(str::to_owned),
+            ..ExcludedBySpec::default()
+        };
         let seen = |guarantee: Guarantee, guarded: Option<&str>, new: bool, asked: Option<&str>| {
-            let table = Schema {
+            let table = TableSchema {
                 attributes: known.with(sensitive),
                 guards: vec![Guard { known, protects: Protected::Attribute(sensitive), guarantee }],
             };
-            let mut aside = Aside::default();
+            let mut aside = UnionExclusions::default();
             match new {
                 true => drop(aside.new.insert(sensitive, stated(guarded))),
                 false => aside.guards.push(vec![stated(guarded).under(guarantee)]),
             }
-            let demand = Demand { known, protects: AttrSet::one(sensitive), guarantee };
+            let demand = RuleDemand { known, protects: AttrSet::one(sensitive), guarantee };
             !aside.seen(&[table], &demand, &stated(asked).under(guarantee))[0].guards.is_empty()
         };
         for new in [false, true] {

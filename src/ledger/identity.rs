@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What was stated of the attributes of a series. A name of which nothing was stated is an attribute of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Identities {
+pub struct AttributeIdentities {
     aliases: BTreeMap<String, String>,
     functions: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What is stated contradicts itself, or what was stated before.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
-pub enum Contradiction {
+pub enum IdentityError {
     /// Another attribute has the name already.
     #[error("{name} was stated to be {of}, and stays so")]
     Taken {
@@ -25,21 +25,21 @@ pub enum Contradiction {
     Circle(String),
 }
 
-impl Identities {
+impl AttributeIdentities {
     /// States that a name is another name of an attribute; of itself, that it is a new attribute.
     ///
     /// # Errors
-    /// [`Contradiction`]
-    pub fn alias(&mut self, name: &str, of: &str) -> Result<(), Contradiction> {
+    /// [`IdentityError`]
+    pub fn alias(&mut self, name: &str, of: &str) -> Result<(), IdentityError> {
         match self.aliases.get(name) {
             Some(before) if before == of => return Ok(()),
             Some(before) if before != name => {
-                return Err(Contradiction::Taken { name: name.to_owned(), of: before.clone() });
+                return Err(IdentityError::Taken { name: name.to_owned(), of: before.clone() });
             }
             _ => {}
         }
         if name != of && self.canonical(of) == name {
-            return Err(Contradiction::Circle(name.to_owned()));
+            return Err(IdentityError::Circle(name.to_owned()));
         }
         self.aliases.insert(name.to_owned(), of.to_owned());
         Ok(())
@@ -48,11 +48,11 @@ impl Identities {
     /// States that an attribute is computed from others: it counts as each of them. More can be added later, nothing taken back.
     ///
     /// # Errors
-    /// [`Contradiction`]
-    pub fn function(&mut self, name: &str, of: &[String]) -> Result<(), Contradiction> {
+    /// [`IdentityError`]
+    pub fn function(&mut self, name: &str, of: &[String]) -> Result<(), IdentityError> {
         let own = self.canonical(name).to_owned();
         if of.iter().any(|of| self.passed(of).contains(own.as_str())) {
-            return Err(Contradiction::Circle(name.to_owned()));
+            return Err(IdentityError::Circle(name.to_owned()));
         }
         let of: Vec<String> = of.iter().map(|of| self.canonical(of).to_owned()).collect();
         self.functions.entry(own).or_default().extend(of);
@@ -128,15 +128,15 @@ mod tests {
 
     #[test]
     fn names_lead_to_attributes_and_never_in_circles() {
-        let mut stated = Identities::default();
+        let mut stated = AttributeIdentities::default();
         stated.alias("zip", "zipcode").unwrap();
         stated.alias("plz", "zip").unwrap();
         stated.alias("plz", "zip").unwrap();
         stated.alias("age", "age").unwrap();
         assert_eq!((stated.canonical("plz"), stated.canonical("age"), stated.canonical("x")), ("zipcode", "age", "x"));
         assert!(stated.knows("age") && stated.knows("plz") && !stated.knows("x"));
-        assert!(matches!(stated.alias("zipcode", "plz"), Err(Contradiction::Circle(_))));
-        assert!(matches!(stated.alias("plz", "plz"), Err(Contradiction::Taken { .. })));
+        assert!(matches!(stated.alias("zipcode", "plz"), Err(IdentityError::Circle(_))));
+        assert!(matches!(stated.alias("plz", "plz"), Err(IdentityError::Taken { .. })));
         // what was new can still turn out to be another
         stated.alias("age", "years").unwrap();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -17,13 +17,13 @@ use uuid::Uuid;
 
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
-    Beside, Guarantee, Particulars, Protected, Publication, PublishedTable, Seal, Standing, StatedTaxonomy,
-    Uninformative,
+    DeclaredTaxonomy, EarlierReleases, ExcludedValues, Guarantee, MethodDetails, Protected, Publication,
+    PublishedTable, TableGuard, TableProtection,
 };
 
-pub use identity::{Contradiction, Identities};
+pub use identity::{AttributeIdentities, IdentityError};
 pub use overview::{refused_pairs, shared};
-pub use union::Union;
+pub use union::LedgerUnion;
 
 /// What the ledger keeps of a published table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Disclosure {
     /// Its attributes.
     pub attributes: Vec<String>,
     /// What it is worth beside other tables.
-    pub standing: KeptStanding,
+    pub standing: RecordedProtection,
     /// Whether rows may be missing from it: beside a table that has them all, they would be told from the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
@@ -45,18 +45,18 @@ pub struct Disclosure {
 /// The standing of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeptStanding {
+pub enum RecordedProtection {
     /// Exact tuples.
     Plain,
     /// Guarantees by itself.
-    Sealed(Vec<KeptSeal>),
+    Sealed(Vec<RecordedGuard>),
     /// Neither.
     Unsealed,
 }
 
 /// A seal of a disclosed table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct KeptSeal {
+pub struct RecordedGuard {
     /// The attributes that may be known.
     pub quasi_identifiers: Vec<String>,
     /// The protected attributes.
@@ -75,7 +75,7 @@ pub struct KeptSeal {
 
 /// A rule that a release promised.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct StandingRule {
+pub struct ActiveRule {
     /// Where its specification stated it; `None` for one that follows from a dependency.
     pub pointer: Option<String>,
     /// The quasi-identifiers.
@@ -97,7 +97,7 @@ pub struct StandingRule {
 
 /// Where the rows of a table are that was published elsewhere, and entered.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Entered {
+pub struct ExternalRowsRef {
     /// The dataset that holds them, if one does.
     pub dataset: Option<Uuid>,
     /// The labels of each attribute that is published generalized; `None` is the missing value.
@@ -106,20 +106,20 @@ pub struct Entered {
 
 /// Everything the ledger holds of the same people.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Earlier {
+pub struct EarlierDisclosures {
     /// Disclosures, each with the release it belongs to.
     pub disclosures: Vec<(Uuid, Disclosure)>,
     /// Standing rules, each with the release that promised it.
-    pub rules: Vec<(Uuid, StandingRule)>,
+    pub rules: Vec<(Uuid, ActiveRule)>,
     /// Of the disclosures that were entered, by id, where their rows are.
-    pub entered: BTreeMap<Uuid, Entered>,
+    pub entered: BTreeMap<Uuid, ExternalRowsRef>,
     /// What was read back of the releases that a new one names, to be joined with it.
-    pub beside: Beside,
+    pub beside: EarlierReleases,
     /// What was stated of their attributes.
-    pub identities: Identities,
+    pub identities: AttributeIdentities,
 }
 
-impl Earlier {
+impl EarlierDisclosures {
     /// The names of attributes in disclosures and rules, as they come, some of them often.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let of_disclosures = self.disclosures.iter().flat_map(|(_, disclosure)| &disclosure.attributes);
@@ -133,7 +133,7 @@ impl Earlier {
 
 /// Why a release may not stand beside earlier ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation {
+pub struct CompositionViolation {
     /// The rule that would break: its release (`None`: the new one) and pointer.
     pub rule: (Option<Uuid>, Option<String>),
     /// The earlier release that stands in the way.
@@ -147,11 +147,11 @@ pub struct Violation {
 
 /// Together, the releases have more attributes than one check can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooManyAttributes(pub usize);
+pub struct TooManyAttributesError(pub usize);
 
 /// What the ledger keeps of the taxonomy of an attribute, where a bound goes by it.
 #[must_use]
-pub fn taxonomy_of(attribute: Attr, guarantee: Guarantee, taxonomies: &[StatedTaxonomy]) -> Option<String> {
+pub fn taxonomy_of(attribute: Attr, guarantee: Guarantee, taxonomies: &[DeclaredTaxonomy]) -> Option<String> {
     let stated =
         taxonomies.iter().find(|stated| stated.attribute == attribute).filter(|_| aside::goes_along(guarantee));
     stated.map(|stated| digest(&stated.tree))
@@ -166,13 +166,13 @@ fn digest(tree: &Taxonomy) -> String {
 pub fn disclosures(
     publication: &Publication,
     names: &[String],
-    (uninformative, taxonomies): (&[Uninformative], &[StatedTaxonomy]),
+    (uninformative, taxonomies): (&[ExcludedValues], &[DeclaredTaxonomy]),
 ) -> Vec<Disclosure> {
     let aside = |protected: AttrSet| {
         let of = uninformative.iter().filter(move |stated| protected.contains(stated.attribute));
         of.map(|stated| (names[stated.attribute.index()].clone(), stated.values.clone())).collect()
     };
-    let along = |seal: &Seal| {
+    let along = |seal: &TableGuard| {
         let of = |attr: Attr| {
             let digest = seal.guarantees.iter().find_map(|guarantee| taxonomy_of(attr, *guarantee, taxonomies));
             digest.map(|digest| (names[attr.index()].clone(), digest))
@@ -180,13 +180,13 @@ pub fn disclosures(
         seal.protects.attributes().iter().filter_map(of).collect()
     };
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
-    let keep = |standing: &Standing| match standing {
-        Standing::Plain => KeptStanding::Plain,
-        Standing::Unsealed => KeptStanding::Unsealed,
-        Standing::Sealed(seals) => KeptStanding::Sealed(
+    let keep = |standing: &TableProtection| match standing {
+        TableProtection::Plain => RecordedProtection::Plain,
+        TableProtection::Unsealed => RecordedProtection::Unsealed,
+        TableProtection::Sealed(seals) => RecordedProtection::Sealed(
             seals
                 .iter()
-                .map(|seal| KeptSeal {
+                .map(|seal| RecordedGuard {
                     quasi_identifiers: named(seal.known),
                     sensitive: named(seal.protects.attributes()),
                     joint: matches!(seal.protects, Protected::Joint(_)),
@@ -198,7 +198,7 @@ pub fn disclosures(
         ),
     };
     // slicing leaves no row out, whatever stands beside what it protects
-    let is_sliced = matches!(publication.particulars, Particulars::Slicing { .. });
+    let is_sliced = matches!(publication.particulars, MethodDetails::Slicing { .. });
     let tables = publication.tables.iter();
     tables
         .map(|table| Disclosure {
@@ -214,7 +214,7 @@ pub fn disclosures(
 /// Whether a seal of a bucketized table takes as known what stands in one part with what it protects: such tables may lack rows,
 /// and that they do not tells of the data.
 fn knows_beside(table: &PublishedTable) -> bool {
-    let Standing::Sealed(seals) = &table.standing else { return false };
+    let TableProtection::Sealed(seals) = &table.standing else { return false };
     let parts = table
         .parts
         .iter()
@@ -227,7 +227,7 @@ fn knows_beside(table: &PublishedTable) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::{Guard, Rule, Schema};
+    use crate::privacy::{Guard, PrivacyRule, TableSchema};
 
     fn names(list: &str) -> Vec<String> {
         list.split_whitespace().map(str::to_owned).collect()
@@ -237,14 +237,14 @@ mod tests {
         Disclosure {
             table: table.into(),
             attributes: names(attributes),
-            standing: KeptStanding::Plain,
+            standing: RecordedProtection::Plain,
             partial: false,
             unproven: None,
         }
     }
 
     fn sealed(table: &str, known: &str, sensitive: &str) -> Disclosure {
-        let seal = KeptSeal {
+        let seal = RecordedGuard {
             quasi_identifiers: names(known),
             sensitive: names(sensitive),
             joint: false,
@@ -255,14 +255,14 @@ mod tests {
         Disclosure {
             table: table.into(),
             attributes: names(&format!("{known} {sensitive}")),
-            standing: KeptStanding::Sealed(vec![seal]),
+            standing: RecordedProtection::Sealed(vec![seal]),
             partial: false,
             unproven: None,
         }
     }
 
-    fn rule(known: &str, sensitive: &str) -> StandingRule {
-        StandingRule {
+    fn rule(known: &str, sensitive: &str) -> ActiveRule {
+        ActiveRule {
             pointer: Some("/method/rules/0".to_owned()),
             quasi_identifiers: names(known),
             sensitive: sensitive.into(),
@@ -273,31 +273,31 @@ mod tests {
         }
     }
 
-    fn earlier(disclosures: &[Disclosure], rules: &[StandingRule]) -> Earlier {
+    fn earlier(disclosures: &[Disclosure], rules: &[ActiveRule]) -> EarlierDisclosures {
         let release = Uuid::from_u128(7);
-        Earlier {
+        EarlierDisclosures {
             disclosures: disclosures.iter().map(|d| (release, d.clone())).collect(),
             rules: rules.iter().map(|r| (release, r.clone())).collect(),
             entered: BTreeMap::new(),
-            beside: Beside::default(),
-            identities: Identities::default(),
+            beside: EarlierReleases::default(),
+            identities: AttributeIdentities::default(),
         }
     }
 
-    fn raw(attrs: &[u8]) -> Schema {
-        Schema { attributes: attrs.iter().map(|&a| Attr(a)).collect(), guards: vec![] }
+    fn raw(attrs: &[u8]) -> TableSchema {
+        TableSchema { attributes: attrs.iter().map(|&a| Attr(a)).collect(), guards: vec![] }
     }
 
     #[test]
     fn nothing_earlier_is_in_nothings_way() {
-        let union = Union::new(&names("age zip"), &Earlier::default()).unwrap();
+        let union = LedgerUnion::new(&names("age zip"), &EarlierDisclosures::default()).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn a_plain_table_that_closes_a_path_is_refused_with_the_path() {
         let earlier = earlier(&[plain("t1", "age ward")], &[rule("age", "disease")]);
-        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         let violations = union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err();
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].release, Uuid::from_u128(7));
@@ -309,28 +309,28 @@ mod tests {
     #[test]
     fn a_table_that_leaves_the_guardian_alone_is_admitted() {
         let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
-        let union = Union::new(&names("age ward sex"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("age ward sex"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn the_sensitive_attribute_raw_beside_its_buckets_is_refused() {
         let earlier = earlier(&[sealed("t1", "age ward", "disease")], &[rule("age", "disease")]);
-        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err().len(), 1);
     }
 
     #[test]
     fn a_second_bucketization_is_refused_even_when_nothing_is_shared() {
         let earlier = earlier(&[sealed("t1", "age", "disease")], &[rule("age", "disease")]);
-        let union = Union::new(&names("ward disease"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("ward disease"), &earlier).unwrap();
         let guarantee = Guarantee::LDiversity { l: 2 };
         let known = AttrSet::one(Attr(0));
-        let again = Schema {
+        let again = TableSchema {
             attributes: AttrSet::first(2),
             guards: vec![Guard { known, protects: Protected::Attribute(Attr(1)), guarantee }],
         };
-        let new = Rule { known, sensitive: Attr(1), guarantee };
+        let new = PrivacyRule { known, sensitive: Attr(1), guarantee };
         let violations = union.check(&[again], &[], &[(Some("/method/rules/3".to_owned()), new.into())]).unwrap_err();
         assert_eq!(violations[0].rule, (None, Some("/method/rules/3".to_owned())));
         assert!(violations[0].path.is_empty());
@@ -338,34 +338,34 @@ mod tests {
 
     #[test]
     fn an_unsealed_table_tolerates_no_other_that_shares_an_attribute() {
-        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "age ward") };
-        let union = Union::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
+        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "age ward") };
+        let union = LedgerUnion::new(&names("ward sex"), &earlier(&[unsealed], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[], &[]).is_err());
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn what_was_joined_with_an_unsealed_table_tolerates_no_other() {
-        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "name job") };
+        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "name job") };
         let mut earlier = earlier(&[plain("t1", "job disease"), plain("t1", "town"), unsealed], &[]);
         for (at, (release, _)) in earlier.disclosures.iter_mut().enumerate() {
             *release = Uuid::from_u128(at as u128);
         }
-        let union = Union::new(&names("disease town year"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("disease town year"), &earlier).unwrap();
         // whoever joins the first two joins the new one, too
         let violations = union.check(&[raw(&[0, 2])], &[], &[]).unwrap_err();
         assert_eq!(violations[0].release, Uuid::from_u128(0));
         assert_eq!(union.check(&[raw(&[1, 2])], &[], &[]), Ok(()));
         // nothing was proved of what was published without proof
         earlier.disclosures[2].1.unproven = Some("for a test".to_owned());
-        let union = Union::new(&names("disease town year"), &earlier).unwrap();
+        let union = LedgerUnion::new(&names("disease town year"), &earlier).unwrap();
         assert_eq!(union.check(&[raw(&[0, 2])], &[], &[]), Ok(()));
     }
 
     #[test]
     fn an_unsealed_table_tolerates_none_that_tells_what_it_has() {
-        let unsealed = Disclosure { standing: KeptStanding::Unsealed, ..plain("t1", "age ward") };
-        let mut union = Union::new(&names("room sex ward"), &earlier(&[unsealed], &[])).unwrap();
+        let unsealed = Disclosure { standing: RecordedProtection::Unsealed, ..plain("t1", "age ward") };
+        let mut union = LedgerUnion::new(&names("room sex ward"), &earlier(&[unsealed], &[])).unwrap();
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
         let room = crate::privacy::Dependency { determinant: AttrSet::one(Attr(0)), dependent: Attr(2) };
         union.assume(&[], &[room]);
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn an_overview_names_the_pairs_that_would_be_refused() {
         let (t1, t2) = (sealed("t1", "age ward", "disease"), plain("t2", "ward sex"));
-        let mut identities = Identities::default();
+        let mut identities = AttributeIdentities::default();
         assert_eq!(shared(&identities, &t1, &t2), names("ward"));
         identities.alias("sex", "age").unwrap();
         assert_eq!(shared(&identities, &t1, &t2), names("age ward"));
@@ -387,21 +387,21 @@ mod tests {
         let pairs =
             ["age disease", "ward disease", "disease sex"].map(|pair| <[String; 2]>::try_from(names(pair)).unwrap());
         assert_eq!(refused, pairs);
-        assert_eq!(refused_pairs(&all, &Earlier::default()), Ok(Vec::new()));
+        assert_eq!(refused_pairs(&all, &EarlierDisclosures::default()), Ok(Vec::new()));
     }
 
     #[test]
     fn a_joint_value_stays_together_and_in_one_table() {
         let mut disclosed = sealed("t1", "age ward", "disease drug");
-        if let KeptStanding::Sealed(seals) = &mut disclosed.standing {
+        if let RecordedProtection::Sealed(seals) = &mut disclosed.standing {
             seals[0].joint = true;
         }
-        let promised = StandingRule { combination: names("disease drug"), ..rule("age", "disease") };
+        let promised = ActiveRule { combination: names("disease drug"), ..rule("age", "disease") };
         // as it is kept
         let kept = serde_json::to_value(&promised).unwrap();
-        assert_eq!(serde_json::from_value::<StandingRule>(kept.clone()).unwrap(), promised);
+        assert_eq!(serde_json::from_value::<ActiveRule>(kept.clone()).unwrap(), promised);
         assert!(serde_json::to_value(rule("age", "disease")).unwrap().get("combination").is_none());
-        let union = Union::new(&names("age ward sex disease"), &earlier(&[disclosed], &[promised])).unwrap();
+        let union = LedgerUnion::new(&names("age ward sex disease"), &earlier(&[disclosed], &[promised])).unwrap();
         assert!(union.rules.is_empty() && union.schemas[0].guards.len() == 1);
         assert_eq!(union.check(&[raw(&[0, 1, 2])], &[], &[]), Ok(()));
         for beside in [raw(&[3]), raw(&[2, 3])] {
@@ -411,7 +411,7 @@ mod tests {
         // what is bucketized in a combination is bucketized
         let guarantee = Guarantee::LDiversity { l: 2 };
         let guard = Guard { known: AttrSet::one(Attr(2)), protects: Protected::Attribute(Attr(3)), guarantee };
-        let again = Schema { attributes: guard.known.with(Attr(3)), guards: vec![guard] };
+        let again = TableSchema { attributes: guard.known.with(Attr(3)), guards: vec![guard] };
         assert!(union.check(&[again], &[], &[]).unwrap_err()[0].detail.contains("disease was bucketized before"));
     }
 
@@ -420,11 +420,11 @@ mod tests {
         let partial = Disclosure { partial: true, ..sealed("t1", "age ward", "disease") };
         let kept = serde_json::to_value(&partial).unwrap();
         assert_eq!(serde_json::from_value::<Disclosure>(kept).unwrap(), partial);
-        let union = Union::new(&names("ward sex"), &earlier(&[partial], &[rule("age", "disease")])).unwrap();
+        let union = LedgerUnion::new(&names("ward sex"), &earlier(&[partial], &[rule("age", "disease")])).unwrap();
         let violations = union.check(&[raw(&[0, 1])], &[], &[]).unwrap_err();
         assert!(violations[0].detail.contains("lacks some rows"), "{}", violations[0].detail);
         assert_eq!(union.check(&[raw(&[1])], &[], &[]), Ok(()));
-        let union = Union::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
+        let union = LedgerUnion::new(&names("ward sex"), &earlier(&[plain("t1", "ward")], &[])).unwrap();
         assert!(union.check(&[raw(&[0, 1])], &[(0, "would lack some rows")], &[]).is_err());
         assert_eq!(union.check(&[raw(&[0, 1])], &[], &[]), Ok(()));
         assert_eq!(union.check(&[raw(&[1])], &[(0, "would lack some rows")], &[]), Ok(()));

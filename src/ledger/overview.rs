@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Disclosure, Earlier, Identities, TooManyAttributes, Union};
+use super::{AttributeIdentities, Disclosure, EarlierDisclosures, LedgerUnion, TooManyAttributesError};
 use crate::microdata::{Attr, AttrSet};
-use crate::privacy::Schema;
+use crate::privacy::TableSchema;
 
 /// The attributes that two disclosed tables share, as the first lists them; also under other names, and where one is computed from what
 /// the other has.
 #[must_use]
-pub fn shared(identities: &Identities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
+pub fn shared(identities: &AttributeIdentities, a: &Disclosure, b: &Disclosure) -> Vec<String> {
     let roots: BTreeSet<&str> = b.attributes.iter().flat_map(|name| identities.roots(name)).collect();
     let counts = |name: &&String| identities.roots(name).iter().any(|root| roots.contains(root));
     a.attributes.iter().filter(counts).cloned().collect()
@@ -19,14 +19,17 @@ pub fn shared(identities: &Identities, a: &Disclosure, b: &Disclosure) -> Vec<St
 /// a standing rule, or stand beside a table that tolerates no other. What follows from dependencies in the data is not looked at.
 ///
 /// # Errors
-/// [`TooManyAttributes`]
-pub fn refused_pairs(names: &[String], earlier: &Earlier) -> Result<Vec<[String; 2]>, TooManyAttributes> {
-    let union = Union::new(names, earlier)?;
+/// [`TooManyAttributesError`]
+pub fn refused_pairs(
+    names: &[String],
+    earlier: &EarlierDisclosures,
+) -> Result<Vec<[String; 2]>, TooManyAttributesError> {
+    let union = LedgerUnion::new(names, earlier)?;
     let mut refused = Vec::new();
     for (first, name) in names.iter().enumerate() {
         for (second, other) in names.iter().enumerate().skip(first + 1) {
             let attributes: AttrSet = [first, second].into_iter().map(Attr::from).collect();
-            if union.check(&[Schema { attributes, guards: Vec::new() }], &[], &[]).is_err() {
+            if union.check(&[TableSchema { attributes, guards: Vec::new() }], &[], &[]).is_err() {
                 refused.push([name.clone(), other.clone()]);
             }
         }

@@ -4,14 +4,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::aside::{Aside, Values};
+use super::aside::{ExcludedBySpec, UnionExclusions};
 use super::meeting::{reached, told_by};
 use super::{
-    Disclosure, Earlier, Identities, KeptSeal, KeptStanding, StandingRule, TooManyAttributes, Violation, digest,
+    ActiveRule, AttributeIdentities, CompositionViolation, Disclosure, EarlierDisclosures, RecordedGuard,
+    RecordedProtection, TooManyAttributesError, digest,
 };
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
-use crate::privacy::{self, Demand, Dependency, Expansion, Guard, Rule, Schema, Status, TooManyRules};
-use crate::publication::{Guarantee, Protected, StatedTaxonomy, Uninformative};
+use crate::privacy::{
+    self, Dependency, ExpansionError, Guard, PrivacyRule, RuleDemand, RuleExpansion, RuleStatus, TableSchema,
+};
+use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, Protected};
 
 /// Why nothing stands beside a table that a sequential release was made against.
 const BOUND: &str = "was joined with an unsealed one, of whose join something was promised,";
@@ -21,18 +24,18 @@ const MAX_FOLLOWED: usize = 10_000;
 
 /// The attributes that names stand for, in the attributes of a job.
 #[derive(Clone, Debug, Default)]
-struct Places {
+struct AttributePositions {
     names: Vec<String>,
-    identities: Identities,
+    identities: AttributeIdentities,
     /// Per attribute the places that have it: those of the job may be several.
     exact: HashMap<String, AttrSet>,
     /// Per attribute the places of whatever counts as it, too.
     related: HashMap<String, AttrSet>,
 }
 
-impl Places {
+impl AttributePositions {
     /// The attributes of a job first, then all others that the ledger names.
-    fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
+    fn new(names: &[String], earlier: &EarlierDisclosures) -> Result<Self, TooManyAttributesError> {
         let identities = earlier.identities.clone();
         let mut places = Self { names: names.to_vec(), identities, ..Self::default() };
         let mut seen: HashSet<&str> = names.iter().map(String::as_str).collect();
@@ -45,7 +48,7 @@ impl Places {
             }
         }
         if places.names.len() > MAX_ATTRIBUTES {
-            return Err(TooManyAttributes(places.names.len()));
+            return Err(TooManyAttributesError(places.names.len()));
         }
         let mut of_roots: HashMap<String, AttrSet> = HashMap::new();
         for (index, name) in places.names.iter().enumerate() {
@@ -101,19 +104,19 @@ struct EarlierTable {
 /// Earlier disclosures in the attributes of a new job; attributes that the job does not use come behind its own. Equal disclosures
 /// are one: a ledger grows with every night, and what there is to judge does not.
 #[derive(Clone, Debug, Default)]
-pub struct Union {
-    places: Places,
+pub struct LedgerUnion {
+    places: AttributePositions,
     /// The earlier tables.
-    pub schemas: Vec<Schema>,
+    pub schemas: Vec<TableSchema>,
     /// The rules that stand, but for those that protect joint values.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PrivacyRule>,
     tables: Vec<EarlierTable>,
     /// What can be ruled out, per guard of each earlier table, per standing rule, and of the attributes of the new release.
-    aside: Aside,
+    aside: UnionExclusions,
     /// All rules that stand.
-    standing: Vec<(Uuid, Option<String>, Demand)>,
+    standing: Vec<(Uuid, Option<String>, RuleDemand)>,
     /// What follows from standing rules by dependencies: combinations, of which one attribute must be protected.
-    followed: Vec<(Uuid, Option<String>, Demand)>,
+    followed: Vec<(Uuid, Option<String>, RuleDemand)>,
     /// Standing rules from which more follows than is looked at: nothing can be judged beside them.
     unfollowed: Vec<(Uuid, Option<String>)>,
     /// Dependencies on attributes that the new release does not have.
@@ -126,19 +129,19 @@ pub struct Union {
     linked: BTreeSet<(Attr, Attr)>,
 }
 
-impl Union {
+impl LedgerUnion {
     /// Maps what the ledger holds onto the attributes `names` of a new job.
     ///
     /// # Errors
-    /// [`TooManyAttributes`] when all releases together have more than a set can hold.
-    pub fn new(names: &[String], earlier: &Earlier) -> Result<Self, TooManyAttributes> {
+    /// [`TooManyAttributesError`] when all releases together have more than a set can hold.
+    pub fn new(names: &[String], earlier: &EarlierDisclosures) -> Result<Self, TooManyAttributesError> {
         // what an earlier table keeps only while it stands alone no requirement speaks for
         let releases = earlier.beside.releases.iter().filter(|release| !release.alone);
         let joined = releases.filter_map(|release| Uuid::try_parse(&release.release).ok());
         // rows that are missing from it would be told from the others
         let lacks_rows = |of: &Uuid| earlier.disclosures.iter().any(|(release, table)| release == of && table.partial);
         let joined = joined.filter(|release| !lacks_rows(release)).collect();
-        let mut union = Self { places: Places::new(names, earlier)?, joined, ..Self::default() };
+        let mut union = Self { places: AttributePositions::new(names, earlier)?, joined, ..Self::default() };
         let mut seen = HashSet::new();
         for (release, disclosure) in &earlier.disclosures {
             let attributes = union.places.set(&disclosure.attributes);
@@ -151,7 +154,7 @@ impl Union {
         }
         let mut seen = HashSet::new();
         for (release, rule) in &earlier.rules {
-            if seen.insert(StandingRule { pointer: None, ..rule.clone() }) {
+            if seen.insert(ActiveRule { pointer: None, ..rule.clone() }) {
                 union.promised(*release, rule);
             }
         }
@@ -161,9 +164,9 @@ impl Union {
     fn disclosed(&mut self, release: Uuid, disclosure: &Disclosure, attributes: AttrSet) {
         let (mut guards, mut of_guards) = (Vec::new(), Vec::new());
         let mut bucketized = AttrSet::EMPTY;
-        let seals: &[KeptSeal] = match &disclosure.standing {
-            KeptStanding::Sealed(seals) => seals,
-            KeptStanding::Plain | KeptStanding::Unsealed => &[],
+        let seals: &[RecordedGuard] = match &disclosure.standing {
+            RecordedProtection::Sealed(seals) => seals,
+            RecordedProtection::Plain | RecordedProtection::Unsealed => &[],
         };
         for seal in seals {
             let known = self.places.set(&seal.quasi_identifiers);
@@ -183,7 +186,7 @@ impl Union {
             };
             for (name, protects) in protected {
                 let ruled_out = name.and_then(|name| seal.uninformative.get(name)).into_iter().flatten();
-                let aside = Values {
+                let aside = ExcludedBySpec {
                     ruled_out: ruled_out.cloned().collect(),
                     taxonomy: name.and_then(|name| seal.taxonomies.get(name)).cloned(),
                 };
@@ -191,21 +194,23 @@ impl Union {
                 guards.extend(seal.guarantees.iter().map(|&guarantee| Guard { known, protects, guarantee }));
             }
         }
-        self.schemas.push(Schema { attributes, guards });
+        self.schemas.push(TableSchema { attributes, guards });
         self.aside.guards.push(of_guards);
         let alone = match (&disclosure.standing, disclosure.partial) {
             (_, true) => Some("lacks some rows"),
-            (KeptStanding::Unsealed, false) => Some("is unsealed"),
+            (RecordedProtection::Unsealed, false) => Some("is unsealed"),
             (_, false) => None,
         };
-        let on_join = disclosure.standing == KeptStanding::Unsealed && disclosure.unproven.is_none();
+        let on_join = disclosure.standing == RecordedProtection::Unsealed && disclosure.unproven.is_none();
         self.tables.push(EarlierTable { release, name: disclosure.table.clone(), alone, bucketized, on_join });
     }
 
-    fn promised(&mut self, release: Uuid, rule: &StandingRule) {
+    fn promised(&mut self, release: Uuid, rule: &ActiveRule) {
         let known = self.places.set(&rule.quasi_identifiers);
-        let values =
-            || Values { ruled_out: rule.uninformative.iter().cloned().collect(), taxonomy: rule.taxonomy.clone() };
+        let values = || ExcludedBySpec {
+            ruled_out: rule.uninformative.iter().cloned().collect(),
+            taxonomy: rule.taxonomy.clone(),
+        };
         let combination = self.places.set(&rule.combination);
         let protected: Vec<AttrSet> = match combination.is_empty() {
             // whatever counts as it is protected as it is
@@ -215,9 +220,9 @@ impl Union {
         for protects in protected {
             let known = known.minus(protects);
             if let (Some(sensitive), 1) = (protects.iter().next(), protects.len()) {
-                self.rules.push(Rule { known, sensitive, guarantee: rule.guarantee });
+                self.rules.push(PrivacyRule { known, sensitive, guarantee: rule.guarantee });
             }
-            let demand = Demand { known, protects, guarantee: rule.guarantee };
+            let demand = RuleDemand { known, protects, guarantee: rule.guarantee };
             self.standing.push((release, rule.pointer.clone(), demand));
             self.aside.rules.push(values());
         }
@@ -247,11 +252,11 @@ impl Union {
     }
 
     /// Takes into account what an insider can rule out of the new release's values, and the taxonomies that its bounds go by.
-    pub fn set_aside(&mut self, uninformative: &[Uninformative], taxonomies: &[StatedTaxonomy]) {
-        for Uninformative { attribute, values } in uninformative {
+    pub fn set_aside(&mut self, uninformative: &[ExcludedValues], taxonomies: &[DeclaredTaxonomy]) {
+        for ExcludedValues { attribute, values } in uninformative {
             self.aside.new.entry(*attribute).or_default().ruled_out = values.iter().cloned().collect();
         }
-        for StatedTaxonomy { attribute, tree } in taxonomies {
+        for DeclaredTaxonomy { attribute, tree } in taxonomies {
             self.aside.new.entry(*attribute).or_default().taxonomy = Some(digest(tree));
         }
     }
@@ -269,7 +274,7 @@ impl Union {
                 Ok(demands) => {
                     self.followed.extend(demands.into_iter().map(|demand| (*release, pointer.clone(), demand)));
                 }
-                Err(TooManyRules) => self.unfollowed.push((*release, pointer.clone())),
+                Err(ExpansionError) => self.unfollowed.push((*release, pointer.clone())),
             }
         }
     }
@@ -281,10 +286,10 @@ impl Union {
     /// Every violation.
     pub fn check(
         &self,
-        tables: &[Schema],
+        tables: &[TableSchema],
         alone: &[(usize, &str)],
-        rules: &[(Option<String>, Demand)],
-    ) -> Result<(), Vec<Violation>> {
+        rules: &[(Option<String>, RuleDemand)],
+    ) -> Result<(), Vec<CompositionViolation>> {
         let Some(first) = self.tables.first() else { return Ok(()) };
         let first_release = first.release;
         let mut violations = Vec::new();
@@ -327,21 +332,22 @@ impl Union {
             }
         }
         violations.extend(self.unjoined(&told_of_new, &told_of_earlier, rules));
-        let all: Vec<Schema> = tables.iter().chain(&self.schemas).cloned().collect();
-        let nothing = Values::default();
-        let judge =
-            |demand: &Demand, aside: &Values| privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand);
-        let violated = |demand: &Demand| matches!(judge(demand, &nothing), Status::Violated(_));
+        let all: Vec<TableSchema> = tables.iter().chain(&self.schemas).cloned().collect();
+        let nothing = ExcludedBySpec::default();
+        let judge = |demand: &RuleDemand, aside: &ExcludedBySpec| {
+            privacy::judge_demand(&self.aside.seen(&all, demand, aside), demand)
+        };
+        let violated = |demand: &RuleDemand| matches!(judge(demand, &nothing), RuleStatus::Violated(_));
         // of what follows, one attribute that is protected is enough, or the joint value
-        let open = |demand: &Demand| {
-            let single = |attr| Demand { protects: AttrSet::one(attr), ..*demand };
+        let open = |demand: &RuleDemand| {
+            let single = |attr| RuleDemand { protects: AttrSet::one(attr), ..*demand };
             violated(demand) && demand.protects.iter().map(single).all(|single| violated(&single))
         };
         let followed = self.followed.iter().filter(|(_, _, demand)| open(demand));
         let earlier = self.standing.iter().zip(&self.aside.rules).chain(followed.map(|followed| (followed, &nothing)));
         let earlier =
             earlier.map(|((release, pointer, demand), aside)| (Some(*release), pointer, *demand, aside.clone()));
-        let aside = |demand: &Demand| self.aside.of_new(demand.protects, demand.guarantee);
+        let aside = |demand: &RuleDemand| self.aside.of_new(demand.protects, demand.guarantee);
         let new = rules.iter().map(|(pointer, demand)| (None, pointer, *demand, aside(demand)));
         let mut unfollowed = self.unfollowed.clone();
         let mut beyond = Vec::new();
@@ -349,18 +355,18 @@ impl Union {
             match follow(demand, &self.beyond) {
                 Ok(demands) => {
                     let demands = demands.into_iter().filter(&open);
-                    beyond.extend(demands.map(|demand| (None, pointer, demand, Values::default())));
+                    beyond.extend(demands.map(|demand| (None, pointer, demand, ExcludedBySpec::default())));
                 }
-                Err(TooManyRules) => unfollowed.push((first_release, pointer.clone())),
+                Err(ExpansionError) => unfollowed.push((first_release, pointer.clone())),
             }
         }
         violations.extend(unfollowed.into_iter().map(|(release, pointer)| {
             let detail =
                 format!("dependencies lead from the rule to more than {MAX_FOLLOWED} others, and cannot be followed");
-            Violation { rule: (Some(release), pointer), release, path: Vec::new(), detail }
+            CompositionViolation { rule: (Some(release), pointer), release, path: Vec::new(), detail }
         }));
         for (release, pointer, demand, aside) in earlier.chain(new).chain(beyond) {
-            let Status::Violated(violation) = judge(&demand, &aside) else { continue };
+            let RuleStatus::Violated(violation) = judge(&demand, &aside) else { continue };
             let step = |&(table, via): &(usize, AttrSet)| match table.checked_sub(tables.len()) {
                 None => (None, format!("t{}", table + 1), self.places.named(via)),
                 Some(earlier) => {
@@ -375,14 +381,24 @@ impl Union {
                 self.places.named(violation.reaching).join(", "),
                 self.places.named(demand.protects).join(", ")
             );
-            violations.push(Violation { rule: (release, pointer.clone()), release: in_the_way, path, detail });
+            violations.push(CompositionViolation {
+                rule: (release, pointer.clone()),
+                release: in_the_way,
+                path,
+                detail,
+            });
         }
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 
     /// Tables that share attributes with one that the new release is joined with, and not with the new release: they would be joined
     /// too, and no requirement was looked at with them.
-    fn unjoined(&self, new: &[AttrSet], earlier: &[AttrSet], rules: &[(Option<String>, Demand)]) -> Vec<Violation> {
+    fn unjoined(
+        &self,
+        new: &[AttrSet],
+        earlier: &[AttrSet],
+        rules: &[(Option<String>, RuleDemand)],
+    ) -> Vec<CompositionViolation> {
         if self.joined.is_empty() {
             return Vec::new();
         }
@@ -425,14 +441,14 @@ impl Union {
     fn without_path(
         &self,
         release: Uuid,
-        rules: &[(Option<String>, Demand)],
+        rules: &[(Option<String>, RuleDemand)],
         sensitive: Option<Attr>,
         detail: String,
-    ) -> Violation {
-        let concerns = |demand: &Demand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
+    ) -> CompositionViolation {
+        let concerns = |demand: &RuleDemand| sensitive.is_some_and(|attr| demand.protects.contains(attr));
         let concerned = rules.iter().find(|(_, demand)| concerns(demand)).or_else(|| rules.first());
         let pointer = concerned.map_or_else(|| Some("/method".to_owned()), |(pointer, _)| pointer.clone());
-        Violation { rule: (None, pointer), release, path: Vec::new(), detail }
+        CompositionViolation { rule: (None, pointer), release, path: Vec::new(), detail }
     }
 }
 
@@ -440,9 +456,9 @@ impl Union {
 ///
 /// Where the bound says nothing of combinations, or where what the rule knows already tells what it protects, no bucket keeps the bound
 /// for what determines an attribute: it must be out of reach.
-fn follow(demand: &Demand, dependencies: &[Dependency]) -> Result<Vec<Demand>, TooManyRules> {
-    let out_of_reach = |demand: &Demand| Demand { guarantee: Guarantee::LDiversity { l: u64::MAX }, ..*demand };
-    let derived = |expansion: Expansion| expansion.derived.into_iter().map(|derived| derived.demand).collect();
+fn follow(demand: &RuleDemand, dependencies: &[Dependency]) -> Result<Vec<RuleDemand>, ExpansionError> {
+    let out_of_reach = |demand: &RuleDemand| RuleDemand { guarantee: Guarantee::LDiversity { l: u64::MAX }, ..*demand };
+    let derived = |expansion: RuleExpansion| expansion.derived.into_iter().map(|derived| derived.demand).collect();
     let expansion = privacy::expand(&[*demand], dependencies, MAX_FOLLOWED)?;
     if !expansion.impossible.is_empty() {
         let telling = dependencies.iter().filter(|dependency| demand.protects.contains(dependency.dependent));
@@ -450,7 +466,7 @@ fn follow(demand: &Demand, dependencies: &[Dependency]) -> Result<Vec<Demand>, T
             demand.protects.without(dependent).union(determinant).minus(demand.known)
         });
         let told = told.filter(|told| !told.is_empty() && !demand.protects.is_subset(*told));
-        return Ok(told.map(|protects| Demand { protects, ..out_of_reach(demand) }).collect());
+        return Ok(told.map(|protects| RuleDemand { protects, ..out_of_reach(demand) }).collect());
     }
     if !expansion.unsupported.is_empty() {
         return Ok(derived(privacy::expand(&[out_of_reach(demand)], dependencies, MAX_FOLLOWED)?));
@@ -464,6 +480,6 @@ fn how(one: AttrSet, other: AttrSet) -> &'static str {
 }
 
 /// What the guards of a table protect.
-fn protected(schema: &Schema) -> AttrSet {
+fn protected(schema: &TableSchema) -> AttrSet {
     schema.guards.iter().flat_map(|guard| guard.protects.attributes().iter()).collect()
 }

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
-pub use table::{METRICS, Metric, Sort, TRANSACTIONS, page};
+pub use table::{METRICS, Metric, MetricKind, TRANSACTIONS, page};
 
 /// Describes every metric and brings those counters to life whose labels are known.
 pub fn begin(routes: &[(&'static str, &'static str)], methods: &[&'static str], formats: &[&'static str]) {
     for Metric { name, sort, says, .. } in METRICS {
         match sort {
-            Sort::Counter => describe_counter!(*name, *says),
-            Sort::Gauge => describe_gauge!(*name, *says),
-            Sort::Histogram => describe_histogram!(*name, *says),
+            MetricKind::Counter => describe_counter!(*name, *says),
+            MetricKind::Gauge => describe_gauge!(*name, *says),
+            MetricKind::Histogram => describe_histogram!(*name, *says),
         }
     }
     gauge!(table::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1);
@@ -31,7 +31,7 @@ pub fn begin(routes: &[(&'static str, &'static str)], methods: &[&'static str], 
         sent(method, route, 0);
     }
     for &format in formats {
-        for outcome in Upload::ALL {
+        for outcome in UploadOutcome::ALL {
             counter!(table::UPLOADS, "format" => format, "outcome" => outcome.name()).increment(0);
         }
     }
@@ -95,7 +95,7 @@ pub fn sent(method: &'static str, route: &str, bytes: u64) {
 
 /// What became of an upload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Upload {
+pub enum UploadOutcome {
     /// A dataset was made.
     Stored,
     /// It was the repeat of one that had made a dataset.
@@ -106,7 +106,7 @@ pub enum Upload {
     Failed,
 }
 
-impl Upload {
+impl UploadOutcome {
     const ALL: [Self; 4] = [Self::Stored, Self::Repeated, Self::Refused, Self::Failed];
 
     const fn name(self) -> &'static str {
@@ -120,7 +120,7 @@ impl Upload {
 }
 
 /// An upload of a table in a format ended.
-pub fn uploaded(format: &'static str, outcome: Upload) {
+pub fn uploaded(format: &'static str, outcome: UploadOutcome) {
     counter!(table::UPLOADS, "format" => format, "outcome" => outcome.name()).increment(1);
 }
 
@@ -134,9 +134,9 @@ fn submissions(method: &str, outcome: &'static str, number: u64) {
 }
 
 /// A job is with a worker, until it is dropped.
-pub struct Working(());
+pub struct RunningJob(());
 
-impl Working {
+impl RunningJob {
     /// One more.
     #[must_use]
     pub fn begin() -> Self {
@@ -145,7 +145,7 @@ impl Working {
     }
 }
 
-impl Drop for Working {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         gauge!(table::JOBS_RUNNING_HERE).decrement(1);
     }
@@ -238,8 +238,8 @@ mod tests {
             let name = metric.name;
             assert!(name.starts_with("guardian_"), "{name}");
             assert!(METRICS[..at].iter().all(|other| other.name != name), "{name}");
-            assert_eq!(name.ends_with("_total"), metric.sort == Sort::Counter, "{name}");
-            assert!(metric.sort != Sort::Histogram || name.ends_with("_seconds"), "{name}");
+            assert_eq!(name.ends_with("_total"), metric.sort == MetricKind::Counter, "{name}");
+            assert!(metric.sort != MetricKind::Histogram || name.ends_with("_seconds"), "{name}");
             assert!(!metric.says.contains('|') && !metric.says.is_empty(), "{name}");
         }
         assert!(TRANSACTIONS.is_sorted());

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// How a metric behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sort {
+pub enum MetricKind {
     /// Only rises, from 0 when the process starts.
     Counter,
     /// Rises and falls.
@@ -13,7 +13,7 @@ pub enum Sort {
     Histogram,
 }
 
-impl Sort {
+impl MetricKind {
     /// The name that Prometheus has for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -31,7 +31,7 @@ pub struct Metric {
     /// Its name, with its unit.
     pub name: &'static str,
     /// How it behaves.
-    pub sort: Sort,
+    pub sort: MetricKind,
     /// Its labels. None holds a value of the data, an id, a tenant or anything else that a caller chooses.
     pub labels: &'static [&'static str],
     /// What it tells.
@@ -44,7 +44,7 @@ macro_rules! metrics {
 
         /// Every metric.
         pub const METRICS: &[Metric] =
-            &[$(Metric { name: $name, sort: Sort::$sort, labels: &[$($label),*], says: $says },)*];
+            &[$(Metric { name: $name, sort: MetricKind::$sort, labels: &[$($label),*], says: $says },)*];
     };
 }
 

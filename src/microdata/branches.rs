@@ -4,7 +4,7 @@ use super::attrs::AttrSet;
 
 /// A set of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Branch {
+pub struct JoinTreeNode {
     /// Which of the sets it is.
     pub set: usize,
     /// An earlier one that has all that is shared; of the first set itself.
@@ -16,7 +16,7 @@ pub struct Branch {
 /// The sets in an order in which what each shares with those before it stands in one of these, the first set first; `None` where there is
 /// no such order, as they go round in a circle. No set contains another.
 #[must_use]
-pub fn branches(sets: &[AttrSet]) -> Option<Vec<Branch>> {
+pub fn branches(sets: &[AttrSet]) -> Option<Vec<JoinTreeNode>> {
     let mut left: Vec<usize> = (0..sets.len()).collect();
     let mut order = Vec::with_capacity(sets.len());
     while left.len() > 1 {
@@ -26,13 +26,13 @@ pub fn branches(sets: &[AttrSet]) -> Option<Vec<Branch>> {
             let all = others().fold(AttrSet::EMPTY, |all, other| all.union(sets[other]));
             let shared = sets[set].intersection(all);
             let on = others().find(|&other| shared.is_subset(sets[other]))?;
-            (place > 0).then_some((place, Branch { set, on, shared }))
+            (place > 0).then_some((place, JoinTreeNode { set, on, shared }))
         });
         let (place, branch) = cut?;
         left.remove(place);
         order.push(branch);
     }
-    order.extend(left.first().map(|&set| Branch { set, on: set, shared: AttrSet::EMPTY }));
+    order.extend(left.first().map(|&set| JoinTreeNode { set, on: set, shared: AttrSet::EMPTY }));
     order.reverse();
     Some(order)
 }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_tree_has_an_order_and_a_circle_has_none() {
         let order = |of: &[&[u8]]| branches(&sets(of));
-        let branch = |set, on, shared: &[u8]| Branch { set, on, shared: sets(&[shared])[0] };
+        let branch = |set, on, shared: &[u8]| JoinTreeNode { set, on, shared: sets(&[shared])[0] };
         assert_eq!(order(&[]), Some(vec![]));
         assert_eq!(order(&[&[0, 1]]), Some(vec![branch(0, 0, &[])]));
         assert_eq!(order(&[&[0], &[1]]), Some(vec![branch(0, 0, &[]), branch(1, 0, &[])]));

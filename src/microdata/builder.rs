@@ -3,7 +3,7 @@
 use super::chunk::ChunkColumn;
 use super::domain::Domain;
 use super::interner::Interner;
-use super::limits::{DictionaryFull, Limits};
+use super::limits::{DictionaryError, IngestLimits};
 use super::table::{Codes, Column, Table};
 use super::value::AttributeType;
 use crate::with_codes;
@@ -14,13 +14,13 @@ pub struct ColumnBuilder {
     /// Of the interner, raised by 1: code 0 is the missing value.
     codes: Codes,
     missing: bool,
-    limits: Limits,
+    limits: IngestLimits,
 }
 
 impl ColumnBuilder {
     /// A column of as many distinct values as `limits` allow, a missing one not counted.
     #[must_use]
-    pub fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &IngestLimits) -> Self {
         let limits = limits.clone();
         Self { interner: Interner::default(), codes: Codes::U8(Vec::new()), missing: false, limits }
     }
@@ -28,8 +28,8 @@ impl ColumnBuilder {
     /// Appends the rows of a chunk.
     ///
     /// # Errors
-    /// [`DictionaryFull`]; the column is of no use then.
-    pub fn push(&mut self, chunk: &ChunkColumn) -> Result<(), DictionaryFull> {
+    /// [`DictionaryError`]; the column is of no use then.
+    pub fn push(&mut self, chunk: &ChunkColumn) -> Result<(), DictionaryError> {
         let mut map = Vec::with_capacity(chunk.values().len() + 1);
         map.push(0);
         for value in chunk.values().iter() {
@@ -100,7 +100,7 @@ impl TableBuilder {
     /// # Panics
     /// When there are not as many types as names.
     #[must_use]
-    pub fn new(names: Vec<String>, kinds: Vec<Option<AttributeType>>, limits: &Limits) -> Self {
+    pub fn new(names: Vec<String>, kinds: Vec<Option<AttributeType>>, limits: &IngestLimits) -> Self {
         assert_eq!(names.len(), kinds.len(), "one type a column");
         let columns = names.iter().map(|_| ColumnBuilder::new(limits)).collect();
         Self { names, kinds, columns }
@@ -109,11 +109,11 @@ impl TableBuilder {
     /// Appends rows: a chunk of each column, in the order of the columns.
     ///
     /// # Errors
-    /// [`DictionaryFull`]; the table is of no use then.
+    /// [`DictionaryError`]; the table is of no use then.
     ///
     /// # Panics
     /// When there are not as many chunks as columns.
-    pub fn push<'a>(&mut self, chunks: impl ExactSizeIterator<Item = &'a ChunkColumn>) -> Result<(), DictionaryFull> {
+    pub fn push<'a>(&mut self, chunks: impl ExactSizeIterator<Item = &'a ChunkColumn>) -> Result<(), DictionaryError> {
         assert_eq!(chunks.len(), self.columns.len(), "one chunk a column");
         self.columns.iter_mut().zip(chunks).try_for_each(|(column, chunk)| column.push(chunk))
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn build(chunks: &[Vec<Option<u32>>], kind: Option<AttributeType>) -> Column {
-        let mut builder = ColumnBuilder::new(&Limits::default());
+        let mut builder = ColumnBuilder::new(&IngestLimits::default());
         chunks.iter().for_each(|rows| builder.push(&chunk(rows)).unwrap());
         builder.finish(kind)
     }
@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn distinct_values_are_limited() {
-        let mut builder = ColumnBuilder::new(&Limits { max_distinct: 3, ..Limits::default() });
+        let mut builder = ColumnBuilder::new(&IngestLimits { max_distinct: 3, ..IngestLimits::default() });
         builder.push(&chunk(&[Some(1), Some(2), None])).unwrap();
         builder.push(&chunk(&[Some(1), Some(3)])).unwrap();
         let full = builder.push(&chunk(&[Some(4)])).unwrap_err();
         assert_eq!((full.limit, full.found), (3, 4));
-        let mut builder = ColumnBuilder::new(&Limits { max_dictionary_bytes: 60, ..Limits::default() });
+        let mut builder = ColumnBuilder::new(&IngestLimits { max_dictionary_bytes: 60, ..IngestLimits::default() });
         builder.push(&chunk(&[Some(1), Some(2)])).unwrap();
         assert_eq!(builder.push(&chunk(&[Some(3)])).unwrap_err().limit, 60);
     }

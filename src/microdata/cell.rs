@@ -33,7 +33,7 @@ pub const SUPPRESSED: &str = "*";
 
 /// The ends of an interval.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Span<'a> {
+pub struct CellInterval<'a> {
     /// The first value; `None` when the missing one is among its values, and with it all up to the last.
     pub from: Option<Cow<'a, [u8]>>,
     /// The last value.
@@ -42,7 +42,7 @@ pub struct Span<'a> {
 
 const BETWEEN: &[u8] = b"..";
 
-impl<'a> Span<'a> {
+impl<'a> CellInterval<'a> {
     /// The interval that a cell spells; only the one spelling that is written is read.
     #[must_use]
     pub fn parse(cell: &'a [u8]) -> Option<Self> {
@@ -74,10 +74,10 @@ fn write_end(value: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The end of an interval; `None` where it is open.
-type End<'t> = Option<Cow<'t, [u8]>>;
+type IntervalEnd<'t> = Option<Cow<'t, [u8]>>;
 
 /// What stands before the next `..`, and what is left.
-fn end(text: &[u8]) -> Option<(End<'_>, &[u8])> {
+fn end(text: &[u8]) -> Option<(IntervalEnd<'_>, &[u8])> {
     if text.first() != Some(&b'"') {
         let length = text.windows(2).position(|pair| pair == BETWEEN).unwrap_or(text.len());
         let (value, rest) = text.split_at(length);
@@ -144,7 +144,7 @@ mod tests {
         fn what_is_written_is_read(from in prop::option::of("[a\".\\\\,é]{0,5}"), to in "[a\".\\\\,é]{0,5}", more in prop::collection::vec(prop::option::of("[\"a,.]{0,3}"), 0..4)) {
             let mut cell = Vec::new();
             write_span(from.as_deref().map(str::as_bytes), to.as_bytes(), &mut cell);
-            let span = Span::parse(&cell).expect("an interval");
+            let span = CellInterval::parse(&cell).expect("an interval");
             prop_assert_eq!(span.from.as_deref(), from.as_deref().map(str::as_bytes));
             prop_assert_eq!(&*span.to, to.as_bytes());
             let mut cell = Vec::new();
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn intervals_are_read_in_one_spelling() {
         let span = |text: &'static str| {
-            let span = Span::parse(text.as_bytes())?;
+            let span = CellInterval::parse(text.as_bytes())?;
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
             Some((span.from.as_deref().map(text), text(&span.to)))
         };

@@ -36,10 +36,10 @@ pub struct ChunkColumn {
 /// The bytes are not those of an encoded [`ChunkColumn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a stored chunk is corrupt: {0}")]
-pub struct CorruptChunk(&'static str);
+pub struct ChunkError(&'static str);
 
 #[derive(Serialize, Deserialize)]
-struct Wire<'a> {
+struct EncodedColumn<'a> {
     lengths: Vec<u32>,
     #[serde(borrow, with = "serde_bytes")]
     values: &'a [u8],
@@ -104,7 +104,7 @@ impl ChunkColumn {
             wider => wider.iter().flat_map(|code| (code as u16).to_le_bytes()).collect(),
         };
         let lengths = self.values.iter().map(|value| value.len() as u32).collect();
-        let wire = Wire { lengths, values: self.values.bytes(), codes: &codes };
+        let wire = EncodedColumn { lengths, values: self.values.bytes(), codes: &codes };
         // Unwrap safety: sequences of known length serialize, a vector takes every write, and the level and the option are
         // valid ones; what is left is memory that cannot be had.
         let plain = postcard::to_stdvec(&wire).expect("lengths and bytes always serialize");
@@ -118,33 +118,34 @@ impl ChunkColumn {
     /// the bytes.
     ///
     /// # Errors
-    /// [`CorruptChunk`] when the bytes are anything else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, CorruptChunk> {
+    /// [`ChunkError`] when the bytes are anything else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ChunkError> {
         let mut plain = Vec::new();
-        let decoder = zstd::Decoder::with_buffer(bytes).map_err(|_| CorruptChunk("no decompressor"))?;
-        let read = decoder.take(PLAIN_LIMIT + 1).read_to_end(&mut plain).map_err(|_| CorruptChunk("compression"))?;
+        let decoder = zstd::Decoder::with_buffer(bytes).map_err(|_| ChunkError("no decompressor"))?;
+        let read = decoder.take(PLAIN_LIMIT + 1).read_to_end(&mut plain).map_err(|_| ChunkError("compression"))?;
         if read as u64 > PLAIN_LIMIT {
-            return Err(CorruptChunk("size"));
+            return Err(ChunkError("size"));
         }
-        let (wire, rest): (Wire<'_>, _) = postcard::take_from_bytes(&plain).map_err(|_| CorruptChunk("layout"))?;
-        let values = Arena::from_parts(&wire.lengths, wire.values).ok_or(CorruptChunk("lengths"))?;
+        let (wire, rest): (EncodedColumn<'_>, _) =
+            postcard::take_from_bytes(&plain).map_err(|_| ChunkError("layout"))?;
+        let values = Arena::from_parts(&wire.lengths, wire.values).ok_or(ChunkError("lengths"))?;
         if !rest.is_empty() || !values.iter().all(|value| std::str::from_utf8(value).is_ok()) {
-            return Err(CorruptChunk("values"));
+            return Err(ChunkError("values"));
         }
         let codes = match values.len() {
             0..=0xFF => Codes::U8(wire.codes.to_vec()),
             _ => {
-                let (pairs, []) = wire.codes.as_chunks() else { return Err(CorruptChunk("codes")) };
+                let (pairs, []) = wire.codes.as_chunks() else { return Err(ChunkError("codes")) };
                 Codes::U16(pairs.iter().map(|&pair| u16::from_le_bytes(pair)).collect())
             }
         };
         let mut counts = vec![0; values.len() + 1];
         if codes.len() > CHUNK_ROWS || codes.iter().any(|code| code as usize >= counts.len()) {
-            return Err(CorruptChunk("codes"));
+            return Err(ChunkError("codes"));
         }
         with_codes!(&codes, codes => codes.iter().for_each(|&code| counts[code as usize] += 1));
         if counts[1..].contains(&0) {
-            return Err(CorruptChunk("a value without a row"));
+            return Err(ChunkError("a value without a row"));
         }
         Ok(Self { values, counts, codes })
     }
@@ -191,7 +192,7 @@ mod tests {
 
         #[test]
         fn arbitrary_layouts_do_not_panic(lengths: Vec<u32>, values: Vec<u8>, codes: Vec<u8>, cut: prop::sample::Index) {
-            let wire = Wire { lengths, values: &values, codes: &codes };
+            let wire = EncodedColumn { lengths, values: &values, codes: &codes };
             // Unwrap safety: sequences of known length serialize, a vector takes every write, and the level and the option are
         // valid ones; what is left is memory that cannot be had.
         let plain = postcard::to_stdvec(&wire).unwrap();
@@ -206,7 +207,7 @@ mod tests {
         let claim = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F];
         assert!(ChunkColumn::decode(&zstd::bulk::compress(&claim, 1).unwrap()).is_err());
         let bomb = zstd::bulk::compress(&vec![0; PLAIN_LIMIT as usize + 1], 1).unwrap();
-        assert_eq!(ChunkColumn::decode(&bomb), Err(CorruptChunk("size")));
+        assert_eq!(ChunkColumn::decode(&bomb), Err(ChunkError("size")));
     }
 
     #[test]

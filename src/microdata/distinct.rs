@@ -16,7 +16,7 @@ const BEYOND: u64 = 2;
 /// The share of all hashes that were counted is told in units of which a pass over all has so many.
 const WHOLE: u64 = 1 << 32;
 
-struct Entry {
+struct HashedValue {
     hash: [u32; 4],
     count: u32,
     length: u32,
@@ -24,14 +24,14 @@ struct Entry {
 
 /// Hashes that are alike in their lowest `level` bits.
 #[derive(Clone, Copy)]
-struct Class {
+struct HashClass {
     residue: u64,
     level: u32,
 }
 
 /// Counts of a class, or of several.
 #[derive(Clone, Copy, Default)]
-struct Counted {
+struct ClassCounts {
     distinct: u64,
     bytes: u64,
     top: u64,
@@ -40,7 +40,7 @@ struct Counted {
 
 /// What is known of the distinct values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(super) struct DistinctSummary {
     /// How many there are; about how many unless `exact`.
     pub(super) distinct: u64,
     /// Their bytes together; about, unless `exact`.
@@ -52,34 +52,34 @@ pub(super) struct Found {
 }
 
 /// The counting of one column.
-pub(super) struct Distinct {
+pub(super) struct DistinctCounter {
     hashers: [RandomState; 2],
     /// The class that the pass under way counts.
-    class: Class,
-    table: HashTable<Entry>,
+    class: HashClass,
+    table: HashTable<HashedValue>,
     bytes: u64,
     room: usize,
     /// The classes of later passes.
-    rest: Vec<Class>,
-    before: Counted,
+    rest: Vec<HashClass>,
+    before: ClassCounts,
 }
 
-impl Default for Distinct {
+impl Default for DistinctCounter {
     fn default() -> Self {
         Self::with_room(ROOM)
     }
 }
 
-impl Distinct {
+impl DistinctCounter {
     pub(super) fn with_room(room: usize) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
-            class: Class { residue: 0, level: 0 },
+            class: HashClass { residue: 0, level: 0 },
             table: HashTable::new(),
             bytes: 0,
             room: room.max(1),
             rest: Vec::new(),
-            before: Counted::default(),
+            before: ClassCounts::default(),
         }
     }
 
@@ -97,16 +97,16 @@ impl Distinct {
         }
         let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
         self.bytes += u64::from(length);
-        self.table.insert_unique(second, Entry { hash, count, length }, Entry::second);
+        self.table.insert_unique(second, HashedValue { hash, count, length }, HashedValue::second);
         while self.table.len() > self.room {
             self.halve();
         }
     }
 
     fn halve(&mut self) {
-        let Class { residue, level } = self.class;
-        self.rest.push(Class { residue: residue | 1 << level, level: level + 1 });
-        self.class = Class { residue, level: level + 1 };
+        let HashClass { residue, level } = self.class;
+        self.rest.push(HashClass { residue: residue | 1 << level, level: level + 1 });
+        self.class = HashClass { residue, level: level + 1 };
         let (class, bytes) = (self.class, &mut self.bytes);
         self.table.retain(|entry| {
             let kept = class.has(entry.first());
@@ -116,9 +116,9 @@ impl Distinct {
     }
 
     /// All that was counted so far, the pass under way as if it had ended.
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> ClassCounts {
         let top = self.table.iter().map(|entry| u64::from(entry.count)).max().unwrap_or(0);
-        Counted {
+        ClassCounts {
             distinct: self.before.distinct + self.table.len() as u64,
             bytes: self.before.bytes + self.bytes,
             top: self.before.top.max(top),
@@ -147,20 +147,20 @@ impl Distinct {
     }
 
     /// What is known after the last pass.
-    pub(super) fn found(&self) -> Found {
-        let Counted { distinct, bytes, top, share } = self.counted();
+    pub(super) fn found(&self) -> DistinctSummary {
+        let ClassCounts { distinct, bytes, top, share } = self.counted();
         let all = |part: u64| (u128::from(part) * u128::from(WHOLE) / u128::from(share.max(1))) as u64;
-        Found { distinct: all(distinct), bytes: all(bytes), top, exact: self.rest.is_empty() }
+        DistinctSummary { distinct: all(distinct), bytes: all(bytes), top, exact: self.rest.is_empty() }
     }
 }
 
-impl Class {
+impl HashClass {
     const fn has(self, first: u64) -> bool {
         first & ((1 << self.level) - 1) == self.residue
     }
 }
 
-impl Entry {
+impl HashedValue {
     const fn first(&self) -> u64 {
         self.hash[0] as u64 | (self.hash[1] as u64) << 32
     }
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn count(values: &[String], room: usize, max: u64) -> (Found, u32) {
-        let mut distinct = Distinct::with_room(room);
+    fn count(values: &[String], room: usize, max: u64) -> (DistinctSummary, u32) {
+        let mut distinct = DistinctCounter::with_room(room);
         let mut passes = 0;
         loop {
             passes += 1;
@@ -199,7 +199,7 @@ mod tests {
         fn agrees_with_a_map(values in prop::collection::vec("[a-d]{0,5}", 1..600), room in 1..400_usize) {
             let mut counts: HashMap<&str, u64> = HashMap::new();
             values.iter().for_each(|value| *counts.entry(value).or_default() += 1);
-            let expected = Found {
+            let expected = DistinctSummary {
                 distinct: counts.len() as u64,
                 bytes: counts.keys().map(|value| value.len() as u64).sum(),
                 top: counts.values().copied().max().unwrap(),

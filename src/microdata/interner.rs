@@ -23,7 +23,7 @@ pub(super) const VALUE_OVERHEAD: usize = 24;
 
 /// A value of at most sixteen bytes as it is, filled up with zeros; of a longer one the first and the last eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ends(u128);
+pub struct ValueKey(u128);
 
 /// By length, the bytes of a value that are its own.
 const OWN: [u128; 17] = {
@@ -36,7 +36,7 @@ const OWN: [u128; 17] = {
     own
 };
 
-impl Ends {
+impl ValueKey {
     /// The ends of `value`.
     #[must_use]
     pub fn of(value: &[u8]) -> Self {
@@ -72,15 +72,15 @@ impl Ends {
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
-    ends: Ends,
+struct InternerSlot {
+    ends: ValueKey,
     length: u32,
     code: u32,
 }
 
-impl Slot {
+impl InternerSlot {
     /// No value has this length: longer ones are not cached.
-    const VACANT: Self = Self { ends: Ends(0), length: u32::MAX, code: 0 };
+    const VACANT: Self = Self { ends: ValueKey(0), length: u32::MAX, code: 0 };
 }
 
 /// Assigns codes 0, 1, 2, ... to distinct byte strings.
@@ -90,7 +90,7 @@ pub struct Interner {
     /// Hashes and codes. With the hash at hand, growing the table does not touch the values.
     table: HashTable<(u32, u32)>,
     hasher: RandomState,
-    cache: Box<[Slot]>,
+    cache: Box<[InternerSlot]>,
     cache_limit: usize,
 }
 
@@ -109,7 +109,7 @@ impl Interner {
             values: Arena::default(),
             table: HashTable::new(),
             hasher: RandomState::new(),
-            cache: vec![Slot::VACANT; CACHE_START].into_boxed_slice(),
+            cache: vec![InternerSlot::VACANT; CACHE_START].into_boxed_slice(),
             cache_limit: (share.max(CACHE_START) / 2 + 1).next_power_of_two().min(CACHE_LIMIT),
         }
     }
@@ -119,7 +119,7 @@ impl Interner {
     /// # Panics
     /// When there would be more than 2^32 distinct values.
     pub fn intern(&mut self, value: &[u8]) -> u32 {
-        self.intern_with(value, Ends::of(value))
+        self.intern_with(value, ValueKey::of(value))
     }
 
     /// The same for a value whose ends are at hand.
@@ -127,7 +127,7 @@ impl Interner {
     /// # Panics
     /// When there would be more than 2^32 distinct values.
     #[inline]
-    pub fn intern_with(&mut self, value: &[u8], ends: Ends) -> u32 {
+    pub fn intern_with(&mut self, value: &[u8], ends: ValueKey) -> u32 {
         let cached = self.cache[ends.slot(self.cache.len())];
         let alike = cached.ends == ends && cached.length as usize == value.len();
         if alike && (value.len() <= 16 || self.values.get(cached.code as usize) == value) {
@@ -137,7 +137,7 @@ impl Interner {
     }
 
     #[inline(never)]
-    fn look_up(&mut self, value: &[u8], ends: Ends) -> u32 {
+    fn look_up(&mut self, value: &[u8], ends: ValueKey) -> u32 {
         let Self { values, table, hasher, .. } = self;
         let hash = hasher.hash_one(value) as u32;
         let code = match table.find(spread(hash), |&(known, code)| known == hash && values.get(code as usize) == value)
@@ -151,14 +151,14 @@ impl Interner {
                 let wanted = CACHE_FACTOR * values.len();
                 if wanted > self.cache.len() && self.cache.len() < self.cache_limit {
                     let slots = wanted.next_power_of_two().min(self.cache_limit);
-                    self.cache = vec![Slot::VACANT; slots].into_boxed_slice();
+                    self.cache = vec![InternerSlot::VACANT; slots].into_boxed_slice();
                 }
                 code
             }
         };
         if value.len() < u32::MAX as usize {
             let index = ends.slot(self.cache.len());
-            self.cache[index] = Slot { ends, length: value.len() as u32, code };
+            self.cache[index] = InternerSlot { ends, length: value.len() as u32, code };
         }
         code
     }
@@ -202,7 +202,7 @@ impl Interner {
             self.table = HashTable::new();
         }
         self.table.clear();
-        self.cache.fill(Slot::VACANT);
+        self.cache.fill(InternerSlot::VACANT);
         // what comes next is likely to be as large
         let next = Arena::with_capacity(self.values.len(), self.values.size());
         std::mem::replace(&mut self.values, next)
@@ -245,7 +245,7 @@ mod tests {
         let buffer: Vec<u8> = (1..=60).collect();
         for start in 0..40 {
             for end in start..=60 {
-                assert_eq!(Ends::within(&buffer, start, end), Ends::of(&buffer[start..end]));
+                assert_eq!(ValueKey::within(&buffer, start, end), ValueKey::of(&buffer[start..end]));
             }
         }
     }

@@ -4,7 +4,7 @@ use super::interner::Interner;
 
 /// What is accepted at most. Every reader keeps to it while it reads, not afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct IngestLimits {
     /// Columns of a table; 1024.
     pub max_columns: u64,
     /// Bytes of a field, doubled quotes counted twice; 64 KiB.
@@ -25,7 +25,7 @@ pub struct Limits {
     pub max_dictionary_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for IngestLimits {
     fn default() -> Self {
         Self {
             max_columns: 1024,
@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl IngestLimits {
     /// For reading what this program wrote: what was accepted then is accepted now, under whatever limits it came in.
     #[must_use]
     pub fn of_own_parts() -> Self {
@@ -51,24 +51,24 @@ impl Limits {
     /// Fails when a dictionary exceeds these limits.
     ///
     /// # Errors
-    /// [`DictionaryFull`].
-    pub(super) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryFull> {
+    /// [`DictionaryError`].
+    pub(super) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryError> {
         self.check_counts(dictionary.len() as u64, dictionary.memory())
     }
 
     /// Fails when so many distinct values, which take so much memory, exceed these limits.
     ///
     /// # Errors
-    /// [`DictionaryFull`].
-    pub(super) fn check_counts(&self, distinct: u64, memory: u64) -> Result<(), DictionaryFull> {
+    /// [`DictionaryError`].
+    pub(super) fn check_counts(&self, distinct: u64, memory: u64) -> Result<(), DictionaryError> {
         let max_distinct = self.max_distinct.min(u64::from(u32::MAX) - 1);
         if distinct > max_distinct {
-            return Err(DictionaryFull { what: "distinct values of a column", limit: max_distinct, found: distinct });
+            return Err(DictionaryError { what: "distinct values of a column", limit: max_distinct, found: distinct });
         }
         let limit = self.max_dictionary_bytes;
         if memory > limit {
             let what = "bytes for the distinct values of a column";
-            return Err(DictionaryFull { what, limit, found: memory });
+            return Err(DictionaryError { what, limit, found: memory });
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Limits {
 /// A column has more distinct values than are accepted, or they take too much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {found}, more than {limit}")]
-pub struct DictionaryFull {
+pub struct DictionaryError {
     /// What is too large, with its unit.
     pub what: &'static str,
     /// The most that is accepted.

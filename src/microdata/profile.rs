@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::ChunkColumn;
-use super::distinct::Distinct;
+use super::distinct::DistinctCounter;
 use super::interner::VALUE_OVERHEAD;
-use super::limits::Limits;
+use super::limits::IngestLimits;
 use super::table::Column;
 use super::value::AttributeType;
 
@@ -63,7 +63,7 @@ impl ColumnProfile {
 
     /// Whether the column has more distinct values than `limits` accept now.
     #[must_use]
-    pub fn exceeds(&self, limits: &Limits) -> bool {
+    pub fn exceeds(&self, limits: &IngestLimits) -> bool {
         self.distinct.is_none_or(|distinct| !fits(limits, distinct, self.bytes.unwrap_or(0)))
     }
 
@@ -95,19 +95,19 @@ fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64
 /// Profiles one column, in as many passes over its chunks as [`ProfileBuilder::next_pass`] says. Memory is bounded, whatever the
 /// column holds.
 pub struct ProfileBuilder {
-    distinct: Distinct,
+    distinct: DistinctCounter,
     passes: u32,
     missing: u64,
     rows: u64,
     kind: Option<AttributeType>,
-    limits: Limits,
+    limits: IngestLimits,
 }
 
 impl ProfileBuilder {
     /// A column of which as many distinct values are accepted as `limits` allow.
     #[must_use]
-    pub fn new(limits: &Limits) -> Self {
-        let distinct = Distinct::default();
+    pub fn new(limits: &IngestLimits) -> Self {
+        let distinct = DistinctCounter::default();
         Self { distinct, passes: 0, missing: 0, rows: 0, kind: None, limits: limits.clone() }
     }
 
@@ -158,7 +158,7 @@ impl ProfileBuilder {
     }
 }
 
-fn fits(limits: &Limits, distinct: u64, bytes: u64) -> bool {
+fn fits(limits: &IngestLimits, distinct: u64, bytes: u64) -> bool {
     limits.check_counts(distinct, bytes + distinct * VALUE_OVERHEAD as u64).is_ok()
 }
 
@@ -168,13 +168,13 @@ mod tests {
     use crate::microdata::Interner;
 
     fn profile(rows: &[Option<&str>], max_distinct: u64, max_dictionary_bytes: u64) -> ColumnProfile {
-        let limits = Limits { max_distinct, max_dictionary_bytes, ..Limits::default() };
+        let limits = IngestLimits { max_distinct, max_dictionary_bytes, ..IngestLimits::default() };
         profile_within(rows, &limits, 1 << 10)
     }
 
     /// As if there were room for so many values at once.
-    fn profile_within(rows: &[Option<&str>], limits: &Limits, room: usize) -> ColumnProfile {
-        let mut builder = ProfileBuilder { distinct: Distinct::with_room(room), ..ProfileBuilder::new(limits) };
+    fn profile_within(rows: &[Option<&str>], limits: &IngestLimits, room: usize) -> ColumnProfile {
+        let mut builder = ProfileBuilder { distinct: DistinctCounter::with_room(room), ..ProfileBuilder::new(limits) };
         while builder.next_pass() {
             for rows in rows.chunks(7) {
                 let mut interner = Interner::default();
@@ -229,16 +229,16 @@ mod tests {
     fn little_memory_changes_nothing() {
         let numbers = numbers(600, 300);
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).chain([None; 3]).collect();
-        let whole = profile_within(&rows, &Limits::default(), 1000);
+        let whole = profile_within(&rows, &IngestLimits::default(), 1000);
         assert_eq!((whole.distinct, whole.top, whole.missing, whole.bytes), (Some(300), 3, 3, Some(790)));
         for room in [1, 7, 100, 299] {
-            assert_eq!(profile_within(&rows, &Limits::default(), room), whole, "{room}");
+            assert_eq!(profile_within(&rows, &IngestLimits::default(), room), whole, "{room}");
         }
         // given up in the first pass, and yet an identifier is told from what is none
-        let limits = Limits { max_distinct: 50, ..Limits::default() };
+        let limits = IngestLimits { max_distinct: 50, ..IngestLimits::default() };
         let given_up = profile_within(&rows, &limits, 64);
         assert_eq!((given_up.distinct, given_up.missing, given_up.identifier), (None, 3, false));
-        let (numbers, limits) = (self::numbers(600, 600), Limits { max_distinct: 50, ..Limits::default() });
+        let (numbers, limits) = (self::numbers(600, 600), IngestLimits { max_distinct: 50, ..IngestLimits::default() });
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
         assert!(profile_within(&rows, &limits, 300).mostly_distinct);
     }
@@ -248,8 +248,8 @@ mod tests {
         let numbers = numbers(40, 40);
         let rows: Vec<_> = numbers.iter().map(|n| Some(n.as_str())).collect();
         let profile = profile(&rows, 100, 1 << 20);
-        assert!(!profile.exceeds(&Limits::default()));
-        assert!(profile.exceeds(&Limits { max_distinct: 39, ..Limits::default() }));
-        assert!(profile.exceeds(&Limits { max_dictionary_bytes: 200, ..Limits::default() }));
+        assert!(!profile.exceeds(&IngestLimits::default()));
+        assert!(profile.exceeds(&IngestLimits { max_distinct: 39, ..IngestLimits::default() }));
+        assert!(profile.exceeds(&IngestLimits { max_dictionary_bytes: 200, ..IngestLimits::default() }));
     }
 }

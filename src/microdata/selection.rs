@@ -8,7 +8,7 @@ use super::value::AttributeType;
 
 /// Values of one attribute. What stands in several members is meant by all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Selection {
+pub struct ValueSelection {
     /// The attribute.
     pub attribute: Attr,
     /// One of these; `None` among them is the missing value. Decimals are the same whatever their spelling.
@@ -19,7 +19,7 @@ pub struct Selection {
     pub to: Option<Vec<u8>>,
 }
 
-impl Selection {
+impl ValueSelection {
     /// Whether the selection has a value of an attribute of type `kind`.
     #[must_use]
     pub fn admits(&self, kind: AttributeType, value: Option<&[u8]>) -> bool {
@@ -112,7 +112,7 @@ mod tests {
 
     fn selected(domain: &Domain, among: Option<&[Option<&str>]>, from: Option<&str>, to: Option<&str>) -> Vec<String> {
         let bytes = |text: &str| text.as_bytes().to_vec();
-        let selection = Selection {
+        let selection = ValueSelection {
             attribute: Attr(0),
             among: among.map(|among| among.iter().map(|value| value.map(bytes)).collect()),
             from: from.map(bytes),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attrs::{Attr, AttrSet};
 use super::domain::Domain;
-use super::terrain::Terrain;
+use super::terrain::ColumnAnnotations;
 
 /// Codes of one column, as narrow as its domain allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Column {
 pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
-    terrains: Vec<Terrain>,
+    terrains: Vec<ColumnAnnotations>,
     rows: usize,
 }
 
@@ -149,20 +149,20 @@ impl Table {
         let rows = columns.first().map_or(0, |c| c.codes.len());
         assert!(columns.iter().all(|c| c.codes.len() == rows), "columns of unequal length");
         assert_eq!(names.len(), columns.len(), "one name a column");
-        let terrains = vec![Terrain::default(); columns.len()];
+        let terrains = vec![ColumnAnnotations::default(); columns.len()];
         Self { names, columns, terrains, rows }
     }
 
     /// The table with what is stated of the values of `attr`.
     #[must_use]
-    pub fn on(mut self, attr: Attr, terrain: Terrain) -> Self {
+    pub fn on(mut self, attr: Attr, terrain: ColumnAnnotations) -> Self {
         self.terrains[attr.index()] = terrain;
         self
     }
 
     /// What is stated of the values of an attribute.
     #[must_use]
-    pub fn terrain(&self, attr: Attr) -> &Terrain {
+    pub fn terrain(&self, attr: Attr) -> &ColumnAnnotations {
         &self.terrains[attr.index()]
     }
 
@@ -211,7 +211,7 @@ impl Table {
 
 /// What planning needs to know of the data: counts of single attributes. A table answers it, and so does a dataset's
 /// stored profile, so that a plan can be made without loading rows.
-pub trait Counts {
+pub trait AttributeCounts {
     /// How many tuples there are.
     fn rows(&self) -> u64;
     /// How many attributes there are.
@@ -223,12 +223,12 @@ pub trait Counts {
     /// How often each value of `attr` occurs, values in their order; `None` where that is not kept.
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>>;
     /// What is stated of the values of `attr`; nothing where values are not kept.
-    fn terrain(&self, _: Attr) -> Terrain {
-        Terrain::default()
+    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+        ColumnAnnotations::default()
     }
 }
 
-impl Counts for Table {
+impl AttributeCounts for Table {
     fn rows(&self) -> u64 {
         self.rows as u64
     }
@@ -249,7 +249,7 @@ impl Counts for Table {
         Some(self.column(attr).counts())
     }
 
-    fn terrain(&self, attr: Attr) -> Terrain {
+    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
         Self::terrain(self, attr).clone()
     }
 }

@@ -9,19 +9,19 @@ use super::value::AttributeType;
 
 /// What a guarantee has to know of the values of a column.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Terrain {
+pub struct ColumnAnnotations {
     /// The codes of values that an insider can rule out, rising.
     uninformative: Vec<u32>,
     /// The tree of which all values are leaves.
     taxonomy: Option<BoundTaxonomy>,
     /// By the name of stated thresholds: what each code may take of a bucket.
-    limits: Vec<([u8; 32], Vec<Fraction>)>,
+    limits: Vec<([u8; 32], Vec<ExactFraction>)>,
 }
 
 /// A numerator and a denominator. Products with counts of rows stay below 2^128.
-pub type Fraction = (u128, u128);
+pub type ExactFraction = (u128, u128);
 
-impl Terrain {
+impl ColumnAnnotations {
     /// A column with values that an insider can rule out, by their codes.
     #[must_use]
     pub fn without(mut uninformative: Vec<u32>) -> Self {
@@ -38,7 +38,7 @@ impl Terrain {
 
     /// The same column, each code having its part of a bucket under thresholds of that name.
     #[must_use]
-    pub fn limited(mut self, name: [u8; 32], limits: Vec<Fraction>) -> Self {
+    pub fn limited(mut self, name: [u8; 32], limits: Vec<ExactFraction>) -> Self {
         self.limits.retain(|(known, _)| *known != name);
         self.limits.push((name, limits));
         self
@@ -46,7 +46,7 @@ impl Terrain {
 
     /// What each code may take of a bucket under thresholds of that name, where they are stated.
     #[must_use]
-    pub fn limits(&self, name: &[u8; 32]) -> Option<&[Fraction]> {
+    pub fn limits(&self, name: &[u8; 32]) -> Option<&[ExactFraction]> {
         self.limits.iter().find(|(known, _)| known == name).map(|(_, limits)| &limits[..])
     }
 

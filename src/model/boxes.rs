@@ -7,16 +7,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::cells::{Unread, damaged, next};
+use super::cells::{ModelError, damaged, next};
 use super::messages::{ErrorModel, Estimate};
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::Scanner;
 use crate::microdata::{
-    Arena, Attr, AttrSet, AttributeType, CellShape, Domain, Interner, Selection, Span, Table, Taxonomy, parse_date,
-    parse_integer, parse_set, parse_timestamp,
+    Arena, Attr, AttrSet, AttributeType, CellInterval, CellShape, Domain, Interner, Table, Taxonomy, ValueSelection,
+    parse_date, parse_integer, parse_set, parse_timestamp,
 };
-use crate::publication::{Part, PublishedBytes, PublishedTable, StatedTaxonomy, TableName};
+use crate::publication::{DeclaredTaxonomy, Part, PublishedBytes, PublishedTable, TableName};
 
 /// The rows of a generalized table.
 pub struct Boxes {
@@ -34,13 +34,13 @@ struct PartBoxes {
 struct BoxColumn {
     /// The cell of each row.
     codes: Vec<u32>,
-    cells: Vec<Cell>,
+    cells: Vec<BoxCell>,
     /// The values that cells name, in their order, behind the missing one.
     named: Domain,
 }
 
 /// What a cell stands for, in codes of the named values.
-enum Cell {
+enum BoxCell {
     /// One value.
     Exact(u32),
     /// All values between, with the missing one where there is no first end.
@@ -54,15 +54,15 @@ impl Boxes {
     /// whose nodes stand in cells.
     ///
     /// # Errors
-    /// [`Unread`]
+    /// [`ModelError`]
     pub fn read(
         table: &PublishedTable,
         wanted: AttrSet,
         kinds: &[Option<AttributeType>],
-        taxonomies: &[StatedTaxonomy],
+        taxonomies: &[DeclaredTaxonomy],
         parts: &dyn PublishedBytes,
         control: &Control,
-    ) -> Result<Self, Unread> {
+    ) -> Result<Self, ModelError> {
         let read = |part| PartBoxes::read(&table.name, part, wanted, kinds, taxonomies, parts, control);
         Ok(Self { parts: table.parts.iter().map(read).collect::<Result<_, _>>()? })
     }
@@ -78,7 +78,7 @@ impl Boxes {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn estimate(&self, query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+    pub fn estimate(&self, query: &[ValueSelection], control: &Control) -> Result<Estimate, Cancelled> {
         control.check()?;
         let asked = |part: &&PartBoxes| {
             query.iter().any(|selection| part.columns.iter().any(|(attr, _)| *attr == selection.attribute))
@@ -129,8 +129,8 @@ impl Boxes {
             for value in domain(*attribute).iter() {
                 control.check()?;
                 let among = Some(vec![value.map(<[u8]>::to_vec)]);
-                let only = Selection { attribute: *attribute, among, from: None, to: None };
-                let asked = Asked::of(column, &[&only]);
+                let only = ValueSelection { attribute: *attribute, among, from: None, to: None };
+                let asked = BoxPredicate::of(column, &[&only]);
                 let shares: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
                 let mut has = vec![0_u64; places.len().div_ceil(64)];
                 for (at, (row, _)) in places.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Boxes {
 }
 
 /// Of each bucket's rows, those that have the share of every part.
-fn tied(parts: &[&PartBoxes], query: &[Selection], control: &Control) -> Result<Estimate, Cancelled> {
+fn tied(parts: &[&PartBoxes], query: &[ValueSelection], control: &Control) -> Result<Estimate, Cancelled> {
     let mut sizes: Vec<f64> = Vec::new();
     let mut products: Vec<f64> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
@@ -206,10 +206,10 @@ impl PartBoxes {
         part: &Part,
         wanted: AttrSet,
         kinds: &[Option<AttributeType>],
-        taxonomies: &[StatedTaxonomy],
+        taxonomies: &[DeclaredTaxonomy],
         parts: &dyn PublishedBytes,
         control: &Control,
-    ) -> Result<Self, Unread> {
+    ) -> Result<Self, ModelError> {
         let file = part.file(table);
         let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
         let width = part.columns.len() + usize::from(part.bucketed);
@@ -219,7 +219,7 @@ impl PartBoxes {
         // the cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
         let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
-        let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &Limits::of_own_parts());
+        let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
         if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
             return Err(broken());
         }
@@ -283,14 +283,14 @@ impl PartBoxes {
     }
 
     /// The share of the box of each row that a conjunction of selections has.
-    fn shares(&self, query: &[Selection], control: &Control) -> Result<Vec<f64>, Cancelled> {
+    fn shares(&self, query: &[ValueSelection], control: &Control) -> Result<Vec<f64>, Cancelled> {
         control.check()?;
-        let mut by_attribute: BTreeMap<Attr, Vec<&Selection>> = BTreeMap::new();
+        let mut by_attribute: BTreeMap<Attr, Vec<&ValueSelection>> = BTreeMap::new();
         query.iter().for_each(|selection| by_attribute.entry(selection.attribute).or_default().push(selection));
         let mut shares = vec![1.0_f64; self.rows];
         for (attr, selections) in by_attribute {
             let Some((_, column)) = self.columns.iter().find(|(of, _)| *of == attr) else { continue };
-            let asked = Asked::of(column, &selections);
+            let asked = BoxPredicate::of(column, &selections);
             let of_cells: Vec<f64> = column.cells.iter().map(|cell| column.share(cell, &asked)).collect();
             for (share, &code) in shares.iter_mut().zip(&column.codes) {
                 *share *= of_cells[code as usize];
@@ -305,7 +305,7 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
     match shape {
         CellShape::Exact => Some(vec![Some(text.to_vec())]),
         CellShape::Interval => {
-            let span = Span::parse(text)?;
+            let span = CellInterval::parse(text)?;
             Some(vec![span.from.map(Cow::into_owned), Some(span.to.into_owned())])
         }
         CellShape::Set => parse_set(text).filter(|values| !values.is_empty()),
@@ -314,24 +314,24 @@ fn read_cell(shape: CellShape, text: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
 }
 
 /// What is asked of an attribute.
-struct Asked {
+struct BoxPredicate {
     /// Per named value, whether it counts.
     named: Vec<bool>,
     /// The numbers that count, where all numbers between two are known.
-    whole: Option<Whole>,
+    whole: Option<Integrality>,
     /// Where decimals between two are asked for, these.
     stretch: Option<(f64, f64)>,
 }
 
-enum Whole {
+enum Integrality {
     /// All from one to the other.
     Stretch(i128, i128),
     /// These, rising.
     Listed(Vec<i128>),
 }
 
-impl Asked {
-    fn of(column: &BoxColumn, selections: &[&Selection]) -> Self {
+impl BoxPredicate {
+    fn of(column: &BoxColumn, selections: &[&ValueSelection]) -> Self {
         let mut named = vec![true; column.named.len()];
         for selection in selections {
             named.iter_mut().zip(selection.codes(&column.named)).for_each(|(all, admitted)| *all &= admitted);
@@ -350,7 +350,7 @@ impl Asked {
                 let numbers = numbers.filter(|number| among.as_ref().is_none_or(|among| among.contains(number)));
                 among = Some(numbers.collect());
             }
-            among.map_or(Whole::Stretch(low, high), |among| Whole::Listed(among.into_iter().collect()))
+            among.map_or(Integrality::Stretch(low, high), |among| Integrality::Listed(among.into_iter().collect()))
         });
         let stretch = (kind == AttributeType::Decimal && !listed).then(|| {
             let low = bounds(true).filter_map(real).fold(f64::NEG_INFINITY, f64::max);
@@ -360,7 +360,7 @@ impl Asked {
     }
 }
 
-impl Whole {
+impl Integrality {
     /// How many lie between two numbers, both included.
     fn between(&self, low: i128, high: i128) -> f64 {
         match self {
@@ -389,16 +389,16 @@ impl BoxColumn {
             Some(value) => values.partition_point(|other| kind.compare(Some(other), Some(value)).is_lt()) as u32 + 1,
         };
         let cell = |named: &Vec<Option<Vec<u8>>>| match (shape, &named[..]) {
-            (CellShape::Exact, [value]) => Some(Cell::Exact(code(value))),
+            (CellShape::Exact, [value]) => Some(BoxCell::Exact(code(value))),
             (CellShape::Interval, [from, to]) => {
                 let (from, to) = (from.is_some().then(|| code(from)), code(to));
-                (from.is_none_or(|from| from <= to)).then_some(Cell::Between(from, to))
+                (from.is_none_or(|from| from <= to)).then_some(BoxCell::Between(from, to))
             }
-            (CellShape::Set, values) => Some(Cell::Among(values.iter().map(code).collect())),
+            (CellShape::Set, values) => Some(BoxCell::Among(values.iter().map(code).collect())),
             _ => None,
         };
         // an empty cell is the missing value
-        let cells = std::iter::once(Some(Cell::Exact(0))).chain(written.iter().map(cell)).collect::<Option<_>>()?;
+        let cells = std::iter::once(Some(BoxCell::Exact(0))).chain(written.iter().map(cell)).collect::<Option<_>>()?;
         let named = Domain::from_sorted(kind, true, arena);
         Some(Self { codes, cells, named })
     }
@@ -437,19 +437,19 @@ impl BoxColumn {
             (0..tree.len() as u32).filter_map(|node| Some((tree.label(node)?.as_bytes(), node))).collect();
         let cell = |text: &[u8]| {
             let below = below(*nodes.get(text)?);
-            (!below.is_empty()).then_some(Cell::Among(below))
+            (!below.is_empty()).then_some(BoxCell::Among(below))
         };
-        let cells = std::iter::once(Some(Cell::Exact(0))).chain(texts.map(cell)).collect::<Option<_>>()?;
+        let cells = std::iter::once(Some(BoxCell::Exact(0))).chain(texts.map(cell)).collect::<Option<_>>()?;
         Some(Self { codes, cells, named: Domain::from_sorted(kind, true, arena) })
     }
 
     /// The share of a cell's box that is asked for.
-    fn share(&self, cell: &Cell, asked: &Asked) -> f64 {
+    fn share(&self, cell: &BoxCell, asked: &BoxPredicate) -> f64 {
         let counts = |code: u32| f64::from(u8::from(asked.named[code as usize]));
         let (from, to) = match cell {
-            Cell::Exact(code) => return counts(*code),
-            Cell::Among(codes) => return codes.iter().map(|&code| counts(code)).sum::<f64>() / codes.len() as f64,
-            Cell::Between(from, to) => (from, *to),
+            BoxCell::Exact(code) => return counts(*code),
+            BoxCell::Among(codes) => return codes.iter().map(|&code| counts(code)).sum::<f64>() / codes.len() as f64,
+            BoxCell::Between(from, to) => (from, *to),
         };
         // the missing value is one place of the box
         let (places, hit) = if from.is_none() { (1.0, counts(0)) } else { (0.0, 0.0) };
@@ -511,7 +511,7 @@ mod tests {
 
     fn asked(boxes: &Boxes, among: Option<&[Option<&str>]>, from: Option<&str>, to: Option<&str>) -> Estimate {
         let bytes = |text: &str| text.as_bytes().to_vec();
-        let selection = Selection {
+        let selection = ValueSelection {
             attribute: Attr(0),
             among: among.map(|among| among.iter().map(|value| value.map(bytes)).collect()),
             from: from.map(bytes),
@@ -543,9 +543,10 @@ mod tests {
         parts[1].columns[0].0 = Attr(1);
         parts.iter_mut().for_each(|part| part.labels = vec![0, 0, 1, 1]);
         let boxes = Boxes { parts };
-        let young = Selection { attribute: Attr(0), among: None, from: None, to: Some(b"24".to_vec()) };
-        let female = Selection { attribute: Attr(1), among: Some(vec![Some(b"f".to_vec())]), from: None, to: None };
-        let asked = |query: &[Selection]| boxes.estimate(query, &Control::default()).expect("not cancelled");
+        let young = ValueSelection { attribute: Attr(0), among: None, from: None, to: Some(b"24".to_vec()) };
+        let female =
+            ValueSelection { attribute: Attr(1), among: Some(vec![Some(b"f".to_vec())]), from: None, to: None };
+        let asked = |query: &[ValueSelection]| boxes.estimate(query, &Control::default()).expect("not cancelled");
         // all of the first bucket, of which half is f; half of the second, of which all is f
         let both = asked(&[young.clone(), female.clone()]);
         assert_eq!((both.count, both.error_model), (2.0, ErrorModel::Multinomial));

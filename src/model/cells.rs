@@ -4,14 +4,14 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
 use crate::publication::{Part, Publication, PublishedBytes, RowMeaning, TableName};
 
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum ModelError {
     /// The computation was told to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -21,7 +21,7 @@ pub enum Unread {
 }
 
 /// The rows of published tables.
-pub struct Cells {
+pub struct PublishedRows {
     /// The values of each attribute that was read.
     domains: Vec<Option<Arc<Domain>>>,
     /// Per published table; those that were not asked for have no rows.
@@ -67,20 +67,20 @@ impl PartCells {
     }
 }
 
-impl Cells {
+impl PublishedRows {
     /// Reads the attributes that are wanted of each table, by the table's index. A table of which nothing is wanted is not looked
     /// at. `kinds` are the types of the attributes.
     ///
     /// # Errors
-    /// [`Unread`]
+    /// [`ModelError`]
     pub fn read(
         publication: &Publication,
         wanted: impl Fn(usize) -> Option<AttrSet>,
         kinds: &[Option<AttributeType>],
         parts: &dyn PublishedBytes,
         control: &Control,
-    ) -> Result<Self, Unread> {
-        let mut dictionaries: Vec<Dictionary> = kinds.iter().map(|_| Dictionary::default()).collect();
+    ) -> Result<Self, ModelError> {
+        let mut dictionaries: Vec<CodeDictionary> = kinds.iter().map(|_| CodeDictionary::default()).collect();
         let mut tables = Vec::with_capacity(publication.tables.len());
         for (index, table) in publication.tables.iter().enumerate() {
             let mut cells = TableCells::default();
@@ -137,15 +137,15 @@ impl Cells {
 
 /// The values of an attribute, in the order in which they come. Code 0 is the missing value.
 #[derive(Default)]
-struct Dictionary {
+struct CodeDictionary {
     interner: Interner,
     missing: bool,
     used: bool,
 }
 
-impl Dictionary {
+impl CodeDictionary {
     /// The values in their order, and the rank of each code.
-    fn sorted(mut self, kind: Option<AttributeType>) -> Result<(Option<Arc<Domain>>, Vec<u32>), Unread> {
+    fn sorted(mut self, kind: Option<AttributeType>) -> Result<(Option<Arc<Domain>>, Vec<u32>), ModelError> {
         if !self.used {
             return Ok((None, Vec::new()));
         }
@@ -159,8 +159,8 @@ impl Dictionary {
     }
 }
 
-pub(super) fn damaged(what: &str) -> Unread {
-    Unread::Io(io::Error::new(io::ErrorKind::InvalidData, what))
+pub(super) fn damaged(what: &str) -> ModelError {
+    ModelError::Io(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 /// Reads the labels and the wanted columns of a part.
@@ -168,10 +168,10 @@ fn read_part(
     table: &TableName,
     part: &Part,
     wanted: AttrSet,
-    dictionaries: &mut [Dictionary],
+    dictionaries: &mut [CodeDictionary],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<PartCells, Unread> {
+) -> Result<PartCells, ModelError> {
     let file = part.file(table);
     let broken = || damaged(&format!("{file} is not the part that the manifest describes"));
     let wanted: Vec<(usize, Attr)> = part
@@ -188,7 +188,7 @@ fn read_part(
         dictionaries.get_mut(attr.index()).ok_or_else(broken)?.used = true;
     }
     let width = part.columns.len() + usize::from(part.bucketed);
-    let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &Limits::of_own_parts());
+    let mut scanner = Scanner::new(parts.open(&file)?, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
     if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
         return Err(broken());
     }
@@ -235,9 +235,9 @@ fn read_part(
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
 }
 
-pub(super) fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, Unread> {
+pub(super) fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, ModelError> {
     scanner.next_record().map_err(|error| match error {
-        ScanError::Io(error) => Unread::Io(error),
+        ScanError::Io(error) => ModelError::Io(error),
         _ => damaged("a part is not CSV"),
     })
 }

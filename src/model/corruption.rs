@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::Cells;
+use super::cells::PublishedRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
@@ -15,7 +15,7 @@ type Posterior = Option<(u64, u64)>;
 /// # Errors
 /// [`Cancelled`]
 pub fn corrupted(
-    cells: &Cells,
+    cells: &PublishedRows,
     table: usize,
     sensitive: Attr,
     known: u64,

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::{Cells, PartCells, TableCells};
+use super::cells::{PartCells, PublishedRows, TableCells};
 use super::messages::{ErrorModel, Estimate, Predicates};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
 /// The two tables of a decomposition, as a reader reckons with them.
-pub struct Decomposed<'a> {
+pub struct DecompositionModel<'a> {
     /// The rows of the buckets: quasi-identifiers.
     rows: &'a PartCells,
     /// How many rows each bucket has.
@@ -27,16 +27,16 @@ pub struct Decomposed<'a> {
 }
 
 /// Per sensitive attribute that a query speaks of, which of its codes count.
-type Asked<'q> = Vec<&'q [bool]>;
+type SensitivePredicate<'q> = Vec<&'q [bool]>;
 
-fn admits(asked: &Asked<'_>, code: u32) -> bool {
+fn admits(asked: &SensitivePredicate<'_>, code: u32) -> bool {
     asked.iter().all(|admitted| admitted.get(code as usize).copied().unwrap_or(false))
 }
 
-impl<'a> Decomposed<'a> {
+impl<'a> DecompositionModel<'a> {
     /// Of the rows of both tables, of which all sensitive attributes were read; `None` when they are not those of a decomposition.
     #[must_use]
-    pub fn of(cells: &'a Cells, primary: Attr, others: &[Attr]) -> Option<Self> {
+    pub fn of(cells: &'a PublishedRows, primary: Attr, others: &[Attr]) -> Option<Self> {
         let [TableCells { parts, buckets: sizes, .. }, TableCells { parts: joint, .. }] = &cells.tables[..] else {
             return None;
         };
@@ -87,7 +87,7 @@ impl<'a> Decomposed<'a> {
     /// [`Cancelled`]
     pub fn estimate(&self, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
         control.check()?;
-        let of = |attr: Attr| -> Asked<'_> {
+        let of = |attr: Attr| -> SensitivePredicate<'_> {
             query.iter().filter(|(of, _)| *of == attr).map(|(_, admitted)| &admitted[..]).collect()
         };
         let (primary, others) = (of(self.primary), self.others.iter().map(|attr| of(*attr)).collect::<Vec<_>>());
@@ -152,10 +152,10 @@ impl<'a> Decomposed<'a> {
     }
 
     /// The share of what may stand at a place of a bucket that has what is asked.
-    fn share(&self, bucket: usize, primary: u32, others: &[Asked<'_>]) -> f64 {
+    fn share(&self, bucket: usize, primary: u32, others: &[SensitivePredicate<'_>]) -> f64 {
         let lists = &self.lists[bucket];
         let Some(kinds) = self.joint.get(&primary) else {
-            let of_list = |(list, asked): (&Vec<u32>, &Asked<'_>)| {
+            let of_list = |(list, asked): (&Vec<u32>, &SensitivePredicate<'_>)| {
                 let admitted = list.iter().filter(|code| admits(asked, **code)).count();
                 admitted as f64 / list.len().max(1) as f64
             };

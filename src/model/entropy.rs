@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::cells::{Cells, TableCells, Unread};
-use super::groups::Groups;
-use super::information::{Buckets, entropy};
-use super::shape::{Factor, Shape};
+use super::cells::{ModelError, PublishedRows, TableCells};
+use super::groups::RowGroups;
+use super::information::{BucketedColumn, entropy};
+use super::shape::{Factor, ModelShape};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, AttributeType, Column};
 use crate::publication::{Publication, PublishedBytes};
@@ -18,17 +18,17 @@ use crate::publication::{Publication, PublishedBytes};
 /// The entropy of a publication's model, in nats. One table is read at a time.
 ///
 /// # Errors
-/// [`Unread`]
+/// [`ModelError`]
 pub fn model_entropy(
-    shape: &Shape,
+    shape: &ModelShape,
     publication: &Publication,
     kinds: &[Option<AttributeType>],
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<f64, Unread> {
+) -> Result<f64, ModelError> {
     let read = |table: usize, attributes: AttrSet| {
         let wanted = |index: usize| (index == table).then_some(attributes);
-        let mut cells = Cells::read(publication, wanted, kinds, parts, control)?;
+        let mut cells = PublishedRows::read(publication, wanted, kinds, parts, control)?;
         Ok(std::mem::take(&mut cells.tables[table]))
     };
     of_shape(shape, read, control)
@@ -36,10 +36,10 @@ pub fn model_entropy(
 
 /// The same, of tables that are read for it.
 pub(super) fn of_shape(
-    shape: &Shape,
-    mut read: impl FnMut(usize, AttrSet) -> Result<TableCells, Unread>,
+    shape: &ModelShape,
+    mut read: impl FnMut(usize, AttrSet) -> Result<TableCells, ModelError>,
     control: &Control,
-) -> Result<f64, Unread> {
+) -> Result<f64, ModelError> {
     let mut nats = 0.0;
     for &member in &shape.tree.members {
         let Factor { table, view } = &shape.factors[member];
@@ -54,10 +54,10 @@ pub(super) fn of_shape(
 }
 
 /// The rows of a part by their values of some attributes.
-fn groups(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
+fn groups(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<RowGroups, Cancelled> {
     let columns = table.parts[part].columns.iter().filter(|(attr, _)| attributes.contains(*attr));
     let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
-    Groups::whole(table.parts[part].rows(table.rows)).refined(&columns, control)
+    RowGroups::whole(table.parts[part].rows(table.rows)).refined(&columns, control)
 }
 
 /// The entropy of the estimate of a table, of whose parts some attributes are used.
@@ -70,26 +70,26 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
     if others.is_empty() {
         return Ok(entropy(known.sizes()));
     }
-    let mut tied: Option<Shares> = None;
+    let mut tied: Option<BucketDistribution> = None;
     for &part in others {
-        let of_part = Shares::of(table, part, used[part], control)?;
+        let of_part = BucketDistribution::of(table, part, used[part], control)?;
         tied = Some(match tied {
             None => of_part,
             Some(tied) => tied.beside(&of_part, control)?,
         });
     }
-    let Some(Shares { of_bucket, values }) = tied else { return Ok(0.0) };
+    let Some(BucketDistribution { of_bucket, values }) = tied else { return Ok(0.0) };
     let labels = table.parts[first].labels.clone();
-    Buckets::of_shares(labels, of_bucket, values, control)?.estimate_entropy(&known, control)
+    BucketedColumn::of_shares(labels, of_bucket, values, control)?.estimate_entropy(&known, control)
 }
 
 /// For each bucket, the values that its rows may have and the share of each.
-struct Shares {
+struct BucketDistribution {
     of_bucket: Vec<Vec<(u32, f64)>>,
     values: usize,
 }
 
-impl Shares {
+impl BucketDistribution {
     fn of(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let groups = groups(table, part, attributes, control)?;
         let mut rows: Vec<Vec<u32>> = table.buckets.iter().map(|&size| Vec::with_capacity(size as usize)).collect();

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::cells::{Cells, PartCells};
-use super::information::Sum;
-use super::tree::View;
+use super::cells::{PartCells, PublishedRows};
+use super::information::CompensatedSum;
+use super::tree::TableView;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::with_codes;
@@ -42,9 +42,9 @@ impl Fitted {
     /// # Errors
     /// [`Cancelled`]
     pub fn of(
-        published: &[View],
+        published: &[TableView],
         tables: &[usize],
-        cells: &Cells,
+        cells: &PublishedRows,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         // what a plain table holds whole, a smaller table or its buckets say nothing more of
@@ -91,7 +91,7 @@ impl Fitted {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn cross_entropy(&self, cells: &Cells, original: &Table, control: &Control) -> Result<f64, Cancelled> {
+    pub fn cross_entropy(&self, cells: &PublishedRows, original: &Table, control: &Control) -> Result<f64, Cancelled> {
         let mut places: Vec<u32> = vec![0; original.rows()];
         for &(attr, size) in &self.axes {
             control.check()?;
@@ -119,7 +119,7 @@ impl Fitted {
         if outside {
             return Ok(f64::INFINITY);
         }
-        let mut sum = Sum::default();
+        let mut sum = CompensatedSum::default();
         for (&rows, &share) in rows.iter().zip(&self.shares).filter(|(rows, _)| **rows > 0) {
             if share <= 0.0 {
                 return Ok(f64::INFINITY);

@@ -14,12 +14,12 @@ const KEYS_PER_ROW: u64 = 32;
 
 /// The rows of a table, grouped by their values of some attributes. Groups are numbered in the order of their first rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Groups {
+pub struct RowGroups {
     of_row: Vec<u32>,
     sizes: Vec<u32>,
 }
 
-impl Groups {
+impl RowGroups {
     /// All rows in one group: they do not differ in no attributes.
     #[must_use]
     pub fn whole(rows: usize) -> Self {
@@ -151,7 +151,7 @@ pub(super) mod tests {
         ) {
             let table = table(&values, &rows);
             let chosen: AttrSet = (0..9).filter(|at| chosen >> at & 1 == 1).map(|at| Attr(at as u8)).collect();
-            let groups = Groups::of(&table, chosen, &Control::default()).unwrap();
+            let groups = RowGroups::of(&table, chosen, &Control::default()).unwrap();
             let mut numbers = BTreeMap::new();
             let mut sizes: Vec<u32> = Vec::new();
             for (row, &group) in groups.of_row().iter().enumerate() {
@@ -168,7 +168,7 @@ pub(super) mod tests {
             let (first, later) = (chosen.iter().take(2).collect::<AttrSet>(), chosen.iter().skip(2));
             let columns: Vec<&Column> = later.map(|attr| table.column(attr)).collect();
             let control = Control::default();
-            prop_assert_eq!(Groups::of(&table, first, &control).unwrap().refined(&columns, &control).unwrap(), groups);
+            prop_assert_eq!(RowGroups::of(&table, first, &control).unwrap().refined(&columns, &control).unwrap(), groups);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::groups::Groups;
+use super::groups::RowGroups;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 
@@ -15,14 +15,14 @@ use crate::microdata::{Codes, Column};
 #[must_use]
 pub fn entropy(sizes: &[u32]) -> f64 {
     let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     sizes.iter().filter(|&&size| size > 1).for_each(|&size| sum.add(weighed(f64::from(size))));
     of_sum(&sum, rows as f64)
 }
 
 /// A sensitive column in buckets: the sensitive part of a table, and which rows stand in which bucket.
 #[derive(Clone, Debug)]
-pub struct Buckets {
+pub struct BucketedColumn {
     bucket_of: Vec<u32>,
     /// The rows, bucket by bucket.
     rows: Vec<u32>,
@@ -40,7 +40,7 @@ pub struct Buckets {
     domain: usize,
 }
 
-impl Buckets {
+impl BucketedColumn {
     /// The buckets of `column`; `bucket_of` gives for each row one of `count` of them.
     ///
     /// # Errors
@@ -152,18 +152,18 @@ impl Buckets {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn estimate_entropy(&self, known: &Groups, control: &Control) -> Result<f64, Cancelled> {
-        let mut sum = Sum::default();
-        let mut weighed = Weighed::default();
+    pub fn estimate_entropy(&self, known: &RowGroups, control: &Control) -> Result<f64, Cancelled> {
+        let mut sum = CompensatedSum::default();
+        let mut weighed = EntropyTerms::default();
         let rows = self.bucket_of.len() as f64;
         self.visit(known, control, |group| match group {
-            Group::InOne { rows: 1, bucket } => sum.add(self.certainty[bucket as usize]),
+            KnownGroup::InOne { rows: 1, bucket } => sum.add(self.certainty[bucket as usize]),
             // of n rows in one bucket every share counts n times
-            Group::InOne { rows, bucket } => {
+            KnownGroup::InOne { rows, bucket } => {
                 let rows = f64::from(rows);
                 sum.add(rows * self.certainty[bucket as usize] + weighed.of(rows));
             }
-            Group::InSeveral { weights, touched, .. } => {
+            KnownGroup::InSeveral { weights, touched, .. } => {
                 sum.add(touched.iter().map(|&value| weighed.of(weights[value as usize])).sum());
             }
         })?;
@@ -175,18 +175,18 @@ impl Buckets {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn cross_entropy(&self, known: &Groups, codes: &Codes, control: &Control) -> Result<f64, Cancelled> {
-        let mut sum = Sum::default();
+    pub fn cross_entropy(&self, known: &RowGroups, codes: &Codes, control: &Control) -> Result<f64, Cancelled> {
+        let mut sum = CompensatedSum::default();
         let all = self.bucket_of.len() as f64;
         // rows whose group stands in one bucket are taken last, in their order
         let mut in_one: Vec<Option<u32>> = vec![None; known.sizes().len()];
         let mut at = 0;
         self.visit(known, control, |group| match group {
-            Group::InOne { rows, .. } => {
+            KnownGroup::InOne { rows, .. } => {
                 in_one[at] = Some(rows);
                 at += 1;
             }
-            Group::InSeveral { weights, rows, .. } => {
+            KnownGroup::InSeveral { weights, rows, .. } => {
                 let of = |(_, row): &(u32, u32)| weights[codes.get(*row as usize) as usize].ln();
                 rows.iter().for_each(|row| sum.add(of(row)));
                 at += 1;
@@ -204,7 +204,12 @@ impl Buckets {
     }
 
     /// Shows every group of `known` in the order of their numbers.
-    fn visit(&self, known: &Groups, control: &Control, mut shown: impl FnMut(Group<'_>)) -> Result<(), Cancelled> {
+    fn visit(
+        &self,
+        known: &RowGroups,
+        control: &Control,
+        mut shown: impl FnMut(KnownGroup<'_>),
+    ) -> Result<(), Cancelled> {
         let (sizes, of_row) = (known.sizes(), known.of_row());
         // of groups of one row no more than the bucket is needed; of the others the rows, by bucket
         let mut place = vec![0u32; sizes.len()];
@@ -228,7 +233,7 @@ impl Buckets {
         let (mut from, mut since_check) = (0, 0);
         for (group, &size) in sizes.iter().enumerate() {
             if size == 1 {
-                shown(Group::InOne { rows: 1, bucket: place[group] });
+                shown(KnownGroup::InOne { rows: 1, bucket: place[group] });
                 continue;
             }
             let members = &rows[from..from + size as usize];
@@ -240,7 +245,7 @@ impl Buckets {
             }
             let first = members[0].0;
             if members[members.len() - 1].0 == first {
-                shown(Group::InOne { rows: size, bucket: first });
+                shown(KnownGroup::InOne { rows: size, bucket: first });
                 continue;
             }
             for run in members.chunk_by(|(a, _), (b, _)| a == b) {
@@ -261,7 +266,7 @@ impl Buckets {
                     }
                 }
             }
-            shown(Group::InSeveral { weights: &weights, touched: &touched, rows: members });
+            shown(KnownGroup::InSeveral { weights: &weights, touched: &touched, rows: members });
             touched.drain(..).for_each(|value| weights[value as usize] = 0.0);
         }
         Ok(())
@@ -269,7 +274,7 @@ impl Buckets {
 }
 
 /// The rows with equal known values, in the buckets.
-enum Group<'a> {
+enum KnownGroup<'a> {
     /// So many, all in one bucket.
     InOne { rows: u32, bucket: u32 },
     /// In several: the expected number of rows with each value, the values that may occur, and the rows, each after its bucket.
@@ -295,15 +300,15 @@ fn sorted_by(keys: usize, key_of: &[u32], rows: impl IntoIterator<Item = u32> + 
 }
 
 /// `x ln x`, of numbers that come again and again: most weights are the shares of a few sizes of buckets.
-struct Weighed(Box<[(u64, f64); 256]>);
+struct EntropyTerms(Box<[(u64, f64); 256]>);
 
-impl Default for Weighed {
+impl Default for EntropyTerms {
     fn default() -> Self {
         Self(Box::new([(0, 0.0); 256]))
     }
 }
 
-impl Weighed {
+impl EntropyTerms {
     /// Of a number above 0.
     fn of(&mut self, x: f64) -> f64 {
         let bits = x.to_bits();
@@ -321,18 +326,18 @@ fn weighed(x: f64) -> f64 {
 }
 
 /// The entropy of weights that are `rows` together and whose `x ln x` are `sum` together.
-fn of_sum(sum: &Sum, rows: f64) -> f64 {
+fn of_sum(sum: &CompensatedSum, rows: f64) -> f64 {
     if rows == 0.0 { 0.0 } else { (rows.ln() - sum.total() / rows).max(0.0) }
 }
 
 /// A sum that does not lose small terms beside large ones (Neumaier).
 #[derive(Default)]
-pub(super) struct Sum {
+pub(super) struct CompensatedSum {
     sum: f64,
     lost: f64,
 }
 
-impl Sum {
+impl CompensatedSum {
     pub(super) fn add(&mut self, term: f64) {
         let next = self.sum + term;
         self.lost += if self.sum.abs() >= term.abs() { (self.sum - next) + term } else { (term - next) + self.sum };

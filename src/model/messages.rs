@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::cells::{Cells, PartCells, TableCells};
-use super::shape::{Factor, Joined, Route, Shape};
+use super::cells::{PartCells, PublishedRows, TableCells};
+use super::shape::{Factor, FactorSubtree, ModelShape, QueryPath};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::with_codes;
@@ -39,18 +39,18 @@ pub struct Estimate {
 
 /// Answers queries from the rows that their routes need.
 pub struct Estimator<'a> {
-    shape: &'a Shape,
-    cells: &'a Cells,
+    shape: &'a ModelShape,
+    cells: &'a PublishedRows,
     /// Per edge of the tree of factors, where a route uses it.
-    links: Vec<Option<Link>>,
+    links: Vec<Option<SharedKeys>>,
 }
 
 /// What two factors share, as keys: equal on both sides where the values are.
-struct Link {
-    ends: [LinkEnd; 2],
+struct SharedKeys {
+    ends: [SharedKeysSide; 2],
 }
 
-struct LinkEnd {
+struct SharedKeysSide {
     factor: usize,
     /// The part that shows what is shared.
     part: usize,
@@ -60,8 +60,8 @@ struct LinkEnd {
     counts: Vec<u32>,
 }
 
-impl Link {
-    fn end(&self, factor: usize) -> &LinkEnd {
+impl SharedKeys {
+    fn end(&self, factor: usize) -> &SharedKeysSide {
         &self.ends[usize::from(self.ends[0].factor != factor)]
     }
 }
@@ -78,10 +78,15 @@ impl<'a> Estimator<'a> {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn new(shape: &'a Shape, cells: &'a Cells, routes: &[Route], control: &Control) -> Result<Self, Cancelled> {
-        let mut links: Vec<Option<Link>> = shape.tree.edges.iter().map(|_| None).collect();
+    pub fn new(
+        shape: &'a ModelShape,
+        cells: &'a PublishedRows,
+        routes: &[QueryPath],
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
+        let mut links: Vec<Option<SharedKeys>> = shape.tree.edges.iter().map(|_| None).collect();
         for route in routes {
-            let Route::Joined(joined) = route else { continue };
+            let QueryPath::Joined(joined) = route else { continue };
             for &(_, _, edge) in &joined.edges {
                 if links[edge].is_none() {
                     links[edge] = Some(link(shape, cells, edge, control)?);
@@ -93,11 +98,11 @@ impl<'a> Estimator<'a> {
 
     /// How many rows are looked at to answer by a route.
     #[must_use]
-    pub fn work(shape: &Shape, route: &Route, rows: u64) -> u64 {
+    pub fn work(shape: &ModelShape, route: &QueryPath, rows: u64) -> u64 {
         let parts: usize = match route {
-            Route::Shown { .. } => 1,
-            Route::Tied { factor } => shape.factors[*factor].view.parts().len(),
-            Route::Joined(joined) => joined.factors.iter().map(|&at| shape.factors[at].view.parts().len()).sum(),
+            QueryPath::Shown { .. } => 1,
+            QueryPath::Tied { factor } => shape.factors[*factor].view.parts().len(),
+            QueryPath::Joined(joined) => joined.factors.iter().map(|&at| shape.factors[at].view.parts().len()).sum(),
         };
         rows.saturating_mul(parts as u64)
     }
@@ -106,9 +111,9 @@ impl<'a> Estimator<'a> {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn estimate(&self, route: &Route, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
+    pub fn estimate(&self, route: &QueryPath, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
         match route {
-            Route::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits > 0 => {
+            QueryPath::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits > 0 => {
                 // which of the rows are of somebody is open, as the matching is
                 let table = &self.cells.tables[*table];
                 matching(
@@ -118,7 +123,7 @@ impl<'a> Estimator<'a> {
                     control,
                 )
             }
-            Route::Shown { table, part } => {
+            QueryPath::Shown { table, part } => {
                 let part = &self.cells.tables[*table].parts[*part];
                 let rows = self.cells.tables[*table].rows;
                 let all = query.iter().map(|(attr, _)| *attr).collect();
@@ -126,12 +131,12 @@ impl<'a> Estimator<'a> {
                 let count = weights.map_or(rows as f64, |weights| weights.iter().sum());
                 Ok(Estimate { count, standard_error: 0.0, error_model: ErrorModel::Exact })
             }
-            Route::Tied { factor } => {
+            QueryPath::Tied { factor } => {
                 let Factor { table, view } = &self.shape.factors[*factor];
                 let table = &self.cells.tables[*table];
                 matching(table, table.parts.iter().zip(view.parts().iter().copied()), query, control)
             }
-            Route::Joined(joined) => {
+            QueryPath::Joined(joined) => {
                 let Some(&root) = joined.factors.first() else { return Ok(sampled(0.0, 0.0)) };
                 let shares = self.up(joined, root, None, query, control)?;
                 let rows = self.cells.tables[self.shape.factors[root].table].rows as f64;
@@ -144,9 +149,9 @@ impl<'a> Estimator<'a> {
     /// all rows where nothing is shared.
     fn up(
         &self,
-        joined: &Joined,
+        joined: &FactorSubtree,
         factor: usize,
-        above: Option<&LinkEnd>,
+        above: Option<&SharedKeysSide>,
         query: &Predicates,
         control: &Control,
     ) -> Result<Vec<f64>, Cancelled> {
@@ -292,13 +297,13 @@ fn weights(
 }
 
 /// Gives every value of what two factors share a key.
-fn link(shape: &Shape, cells: &Cells, edge: usize, control: &Control) -> Result<Link, Cancelled> {
+fn link(shape: &ModelShape, cells: &PublishedRows, edge: usize, control: &Control) -> Result<SharedKeys, Cancelled> {
     let edge = shape.tree.edges[edge];
     let mut ends = [edge.parent, edge.child].map(|factor| {
         let Factor { table, view } = &shape.factors[factor];
         let shown = view.parts().iter().position(|part| edge.separator.is_subset(*part)).unwrap_or(0);
         let rows = if edge.separator.is_empty() { 0 } else { cells.tables[*table].rows };
-        LinkEnd { factor, part: shown, keys: vec![0; rows], counts: Vec::new() }
+        SharedKeysSide { factor, part: shown, keys: vec![0; rows], counts: Vec::new() }
     });
     let mut known = 1;
     for attr in edge.separator.iter() {
@@ -320,5 +325,5 @@ fn link(shape: &Shape, cells: &Cells, edge: usize, control: &Control) -> Result<
             end.keys.iter().for_each(|&key| end.counts[key as usize] += 1);
         }
     }
-    Ok(Link { ends })
+    Ok(SharedKeys { ends })
 }

@@ -1,7 +1,7 @@
 //! Tables whose parts share attributes, as a model of plain tables.
 
 use crate::microdata::Attr;
-use crate::publication::{Cells, Part, Publication, PublishedColumn, PublishedTable, Standing};
+use crate::publication::{CellContent, Part, Publication, PublishedColumn, PublishedTable, TableProtection};
 
 /// The same publication with each part of a table whose parts share attributes as a plain table of its own, in which the bucket is one more
 /// attribute, `label`: what the parts share and the bucket tie them to each other, as any tables are tied by what they share. `None` where no
@@ -10,10 +10,10 @@ use crate::publication::{Cells, Part, Publication, PublishedColumn, PublishedTab
 pub fn parted(publication: &Publication, label: Attr) -> Option<Publication> {
     publication.tables.iter().any(shares).then(|| {
         let alone = |table: &PublishedTable, part: &Part| {
-            let bucket = PublishedColumn { attribute: label, name: "bucket".to_owned(), cells: Cells::Exact };
+            let bucket = PublishedColumn { attribute: label, name: "bucket".to_owned(), cells: CellContent::Exact };
             let columns = std::iter::once(bucket).chain(part.columns.iter().cloned()).collect();
             let parts = vec![Part { columns, bucketed: false, ..part.clone() }];
-            PublishedTable { name: table.name.clone(), parts, standing: Standing::Unsealed }
+            PublishedTable { name: table.name.clone(), parts, standing: TableProtection::Unsealed }
         };
         let tables = publication.tables.iter().flat_map(|table| match shares(table) {
             true => table.parts.iter().map(|part| alone(table, part)).collect(),

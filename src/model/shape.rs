@@ -1,6 +1,6 @@
 //! Which tables the model is made of, and which of them a query needs.
 
-use super::tree::{JoinTree, View};
+use super::tree::{JoinTree, TableView};
 use crate::microdata::AttrSet;
 use crate::publication::Publication;
 
@@ -10,14 +10,14 @@ pub struct Factor {
     /// The published table, by index.
     pub table: usize,
     /// The attributes of each of its parts that are used.
-    pub view: View,
+    pub view: TableView,
 }
 
 /// The tables of a model and how they hang together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct ModelShape {
     /// What each published table shows.
-    pub published: Vec<View>,
+    pub published: Vec<TableView>,
     /// What the model is made of.
     pub factors: Vec<Factor>,
     /// A tree over the views of the factors.
@@ -28,7 +28,7 @@ pub struct Shape {
 
 /// What is needed to answer for some attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Route {
+pub enum QueryPath {
     /// One part of a published table shows them together.
     Shown {
         /// The table, by index.
@@ -42,31 +42,31 @@ pub enum Route {
         factor: usize,
     },
     /// A tree of several factors.
-    Joined(Joined),
+    Joined(FactorSubtree),
 }
 
 /// A part of the tree of factors.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Joined {
+pub struct FactorSubtree {
     /// The factors, by index; the first is the root, and each stands behind its parent.
     pub factors: Vec<usize>,
     /// Parent, child and edge of the whole tree, by index; in the order of the children.
     pub edges: Vec<(usize, usize, usize)>,
 }
 
-impl Shape {
+impl ModelShape {
     /// The shape of a publication.
     #[must_use]
     pub fn of(publication: &Publication) -> Self {
         let view = |table: &crate::publication::PublishedTable| {
-            View::tied(table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()))
+            TableView::tied(table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()))
         };
         Self::of_views(publication.tables.iter().map(view).collect())
     }
 
     /// The shape of published tables.
     #[must_use]
-    pub fn of_views(published: Vec<View>) -> Self {
+    pub fn of_views(published: Vec<TableView>) -> Self {
         let whole: Vec<Factor> =
             published.iter().enumerate().map(|(table, view)| Factor { table, view: view.clone() }).collect();
         let tree = tree_of(&whole);
@@ -111,22 +111,22 @@ impl Shape {
 
     /// What is needed to answer for `attributes`.
     #[must_use]
-    pub fn route(&self, attributes: AttrSet) -> Route {
+    pub fn route(&self, attributes: AttrSet) -> QueryPath {
         for (table, view) in self.published.iter().enumerate() {
             if let Some(part) = view.parts().iter().position(|part| attributes.is_subset(*part)) {
-                return Route::Shown { table, part };
+                return QueryPath::Shown { table, part };
             }
         }
         let joined = self.joined(attributes);
         match joined.factors[..] {
-            [factor] => Route::Tied { factor },
-            _ => Route::Joined(joined),
+            [factor] => QueryPath::Tied { factor },
+            _ => QueryPath::Joined(joined),
         }
     }
 
     /// The smallest part of the tree that tells all there is to tell of `attributes`: leaves that add nothing to their neighbour
     /// are cut, one after the other.
-    fn joined(&self, attributes: AttrSet) -> Joined {
+    fn joined(&self, attributes: AttrSet) -> FactorSubtree {
         let mut left = self.tree.members.clone();
         let edges = &self.tree.edges;
         loop {
@@ -146,7 +146,7 @@ impl Shape {
                 None => break,
             };
         }
-        let mut joined = Joined { factors: left.iter().copied().take(1).collect(), edges: Vec::new() };
+        let mut joined = FactorSubtree { factors: left.iter().copied().take(1).collect(), edges: Vec::new() };
         let mut next = 0;
         while let Some(&parent) = joined.factors.get(next) {
             next += 1;
@@ -167,8 +167,8 @@ impl Shape {
 
     /// The whole tree of factors.
     #[must_use]
-    pub fn whole_tree(&self) -> Joined {
-        Joined {
+    pub fn whole_tree(&self) -> FactorSubtree {
+        FactorSubtree {
             factors: self.tree.members.clone(),
             edges: self.tree.edges.iter().enumerate().map(|(at, edge)| (edge.parent, edge.child, at)).collect(),
         }
@@ -176,12 +176,12 @@ impl Shape {
 
     /// The attributes of each published table that a route needs; nothing of tables that it does not need.
     #[must_use]
-    pub fn needed(&self, route: &Route, attributes: AttrSet) -> Vec<Option<AttrSet>> {
+    pub fn needed(&self, route: &QueryPath, attributes: AttrSet) -> Vec<Option<AttrSet>> {
         let mut needed = vec![None; self.published.len()];
         match route {
-            Route::Shown { table, .. } => needed[*table] = Some(attributes),
-            Route::Tied { factor } => needed[self.factors[*factor].table] = Some(attributes),
-            Route::Joined(joined) => {
+            QueryPath::Shown { table, .. } => needed[*table] = Some(attributes),
+            QueryPath::Tied { factor } => needed[self.factors[*factor].table] = Some(attributes),
+            QueryPath::Joined(joined) => {
                 for &factor in &joined.factors {
                     let Factor { table, view } = &self.factors[factor];
                     let mut of_table = attributes.intersection(view.attributes());
@@ -204,7 +204,7 @@ fn tree_of(factors: &[Factor]) -> JoinTree {
 }
 
 /// As many tables as form a tree, those of most attributes first; and each column that stands in none of them.
-fn some_of(published: &[View], whole: Vec<Factor>) -> Vec<Factor> {
+fn some_of(published: &[TableView], whole: Vec<Factor>) -> Vec<Factor> {
     let mut order = whole;
     order.sort_by_key(|factor| std::cmp::Reverse(factor.view.attributes().len()));
     let mut chosen: Vec<Factor> = Vec::new();
@@ -221,12 +221,12 @@ fn some_of(published: &[View], whole: Vec<Factor>) -> Vec<Factor> {
 }
 
 /// Each column of `attributes` that stands in none of the chosen tables, from the first table that has it.
-fn single_columns(published: &[View], chosen: &[Factor], attributes: AttrSet) -> Vec<Factor> {
+fn single_columns(published: &[TableView], chosen: &[Factor], attributes: AttrSet) -> Vec<Factor> {
     let covered = chosen.iter().fold(AttrSet::EMPTY, |all, factor| all.union(factor.view.attributes()));
     let single = |attr| {
         let one = AttrSet::one(attr);
         let table = published.iter().position(|view| view.attributes().contains(attr))?;
-        let view = View::tied(published[table].parts().iter().map(|part| part.intersection(one)));
+        let view = TableView::tied(published[table].parts().iter().map(|part| part.intersection(one)));
         Some(Factor { table, view })
     };
     attributes.minus(covered).iter().filter_map(single).collect()
@@ -241,49 +241,49 @@ mod tests {
         attrs.iter().map(|&attr| Attr(attr)).collect()
     }
 
-    fn plain(attrs: &[u8]) -> View {
-        View::plain(set(attrs))
+    fn plain(attrs: &[u8]) -> TableView {
+        TableView::plain(set(attrs))
     }
 
     #[test]
     fn a_query_needs_no_more_than_what_lies_between_its_attributes() {
         // 0-1 | 1-2 | 2-3, and 5 beside them; 4 tied to 3
-        let tied = View::bucketized(set(&[3, 4]), Attr(4));
-        let shape = Shape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), tied, plain(&[5])]);
+        let tied = TableView::bucketized(set(&[3, 4]), Attr(4));
+        let shape = ModelShape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), tied, plain(&[5])]);
         assert!(shape.whole);
-        assert_eq!(shape.route(set(&[2, 3])), Route::Shown { table: 2, part: 0 });
-        assert_eq!(shape.route(set(&[])), Route::Shown { table: 0, part: 0 });
-        assert_eq!(shape.route(set(&[3, 4])), Route::Tied { factor: 3 });
-        let Route::Joined(joined) = shape.route(set(&[1, 3])) else { panic!("not joined") };
+        assert_eq!(shape.route(set(&[2, 3])), QueryPath::Shown { table: 2, part: 0 });
+        assert_eq!(shape.route(set(&[])), QueryPath::Shown { table: 0, part: 0 });
+        assert_eq!(shape.route(set(&[3, 4])), QueryPath::Tied { factor: 3 });
+        let QueryPath::Joined(joined) = shape.route(set(&[1, 3])) else { panic!("not joined") };
         assert_eq!(joined.factors, [1, 2]);
-        let needed = shape.needed(&Route::Joined(joined), set(&[1, 3]));
+        let needed = shape.needed(&QueryPath::Joined(joined), set(&[1, 3]));
         assert_eq!(needed, [None, Some(set(&[1, 2])), Some(set(&[2, 3])), None, None]);
-        let Route::Joined(joined) = shape.route(set(&[2, 5])) else { panic!("not joined") };
+        let QueryPath::Joined(joined) = shape.route(set(&[2, 5])) else { panic!("not joined") };
         assert!(joined.factors.contains(&4) && joined.edges.len() == joined.factors.len() - 1, "{joined:?}");
     }
 
     #[test]
     fn of_what_is_no_tree_some_tables_are_used_and_every_attribute() {
         let circle = vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), plain(&[3, 0])];
-        let shape = Shape::of_views(circle);
+        let shape = ModelShape::of_views(circle);
         assert!(!shape.whole && shape.tree.is_decomposable());
         assert_eq!(shape.factors.iter().map(|factor| factor.table).collect::<Vec<_>>(), [0, 1, 2]);
         // the plain table hides nothing that the other ties by bucket, and so cannot stand beside it
-        let mixed = vec![View::bucketized(set(&[0, 1, 2]), Attr(2)), View::tied([set(&[1]), set(&[2, 3])])];
-        let shape = Shape::of_views(mixed);
+        let mixed = vec![TableView::bucketized(set(&[0, 1, 2]), Attr(2)), TableView::tied([set(&[1]), set(&[2, 3])])];
+        let shape = ModelShape::of_views(mixed);
         assert!(!shape.whole && shape.tree.is_decomposable());
-        let single = View::tied([AttrSet::EMPTY, set(&[3])]);
+        let single = TableView::tied([AttrSet::EMPTY, set(&[3])]);
         assert_eq!(shape.factors[1], Factor { table: 1, view: single });
         // what one part shows is told by it, also of a table that is not used
-        assert_eq!(shape.route(set(&[2, 3])), Route::Shown { table: 1, part: 1 });
+        assert_eq!(shape.route(set(&[2, 3])), QueryPath::Shown { table: 1, part: 1 });
     }
 
     #[test]
     fn tables_that_share_nothing_are_apart() {
         let tables = vec![plain(&[0, 1]), plain(&[2]), plain(&[]), plain(&[3, 4]), plain(&[1, 4]), plain(&[5, 2])];
-        let shape = Shape::of_views(tables);
+        let shape = ModelShape::of_views(tables);
         assert_eq!(shape.components(), [vec![0, 3, 4], vec![1, 5]]);
-        let circle = Shape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 0])]);
+        let circle = ModelShape::of_views(vec![plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 0])]);
         assert_eq!(circle.components(), [[0, 1, 2]]);
         assert!(circle.made_of(&[0, 1, 2], set(&[0, 1, 2])).is_none());
         let made = circle.made_of(&[2], set(&[0, 1, 2])).unwrap();

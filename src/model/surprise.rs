@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ahash::RandomState;
 
-use super::cells::{Cells, PartCells, TableCells};
+use super::cells::{PartCells, PublishedRows, TableCells};
 use super::shape::Factor;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table, branches};
@@ -19,7 +19,12 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: &Control) -> Result<f64, Cancelled> {
+pub fn cross_entropy(
+    factor: &Factor,
+    cells: &PublishedRows,
+    original: &Table,
+    control: &Control,
+) -> Result<f64, Cancelled> {
     let Factor { table, view } = factor;
     let table = &cells.tables[*table];
     let mut used: Vec<(&PartCells, AttrSet)> =
@@ -28,7 +33,7 @@ pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: 
     used.sort_by_key(|(_, attributes)| std::cmp::Reverse(attributes.len()));
     let mut parts = Vec::with_capacity(used.len());
     for (part, attributes) in used {
-        parts.push(Tuples::of(table, part, attributes, cells, original, control)?);
+        parts.push(DistinctTuples::of(table, part, attributes, cells, original, control)?);
     }
     let mut occurring: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
     for row in 0..original.rows() {
@@ -67,7 +72,7 @@ pub fn cross_entropy(factor: &Factor, cells: &Cells, original: &Table, control: 
 /// [`Cancelled`]
 pub fn cross_entropy_of_columns(
     table: &PublishedTable,
-    cells: &Cells,
+    cells: &PublishedRows,
     original: &Table,
     control: &Control,
 ) -> Result<Option<f64>, Cancelled> {
@@ -75,7 +80,7 @@ pub fn cross_entropy_of_columns(
         table.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect()).collect();
     let (Some(tree), Some(read)) = (branches(&sets), cells.tables.first()) else { return Ok(None) };
     let (mut parts, mut shared) = (Vec::with_capacity(sets.len()), Vec::new());
-    let tuples = |part: usize, of: AttrSet| Tuples::of(read, &read.parts[part], of, cells, original, control);
+    let tuples = |part: usize, of: AttrSet| DistinctTuples::of(read, &read.parts[part], of, cells, original, control);
     for branch in &tree {
         parts.push(tuples(branch.set, sets[branch.set])?);
         if branch.on != branch.set {
@@ -113,7 +118,7 @@ pub fn cross_entropy_of_columns(
 }
 
 /// The different tuples of a part, numbered.
-struct Tuples {
+struct DistinctTuples {
     /// The tuple of each row of the original.
     of_original: Vec<u32>,
     /// Tuple, bucket and how many rows of the bucket have the tuple, in this order.
@@ -122,12 +127,12 @@ struct Tuples {
     counterfeits: u32,
 }
 
-impl Tuples {
+impl DistinctTuples {
     fn of(
         table: &TableCells,
         part: &PartCells,
         attributes: AttrSet,
-        cells: &Cells,
+        cells: &PublishedRows,
         original: &Table,
         control: &Control,
     ) -> Result<Self, Cancelled> {

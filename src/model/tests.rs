@@ -24,8 +24,8 @@ struct Published {
 }
 
 impl Published {
-    fn view(&self) -> View {
-        View::tied(self.parts.iter().map(|(attrs, _)| attrs.iter().map(|&attr| Attr(attr)).collect()))
+    fn view(&self) -> TableView {
+        TableView::tied(self.parts.iter().map(|(attrs, _)| attrs.iter().map(|&attr| Attr(attr)).collect()))
     }
 
     fn cells(&self) -> TableCells {
@@ -98,7 +98,7 @@ fn tied(parts: &[&[u8]], rows: &[Vec<u32>], bucket: impl Fn(usize) -> u32) -> Pu
 
 /// The model of tables that form a tree, spelled out: the share of every tuple.
 fn spelled_out(tables: &[Published], attributes: u8) -> Vec<(Vec<u32>, f64)> {
-    let shape = Shape::of_views(tables.iter().map(Published::view).collect());
+    let shape = ModelShape::of_views(tables.iter().map(Published::view).collect());
     assert!(shape.whole);
     let estimates: Vec<_> = tables.iter().map(Published::estimate).collect();
     let separators: Vec<_> = shape
@@ -135,8 +135,8 @@ fn spelled_out(tables: &[Published], attributes: u8) -> Vec<(Vec<u32>, f64)> {
 }
 
 fn answer(tables: &[Published], query: &Predicates) -> Estimate {
-    let shape = Shape::of_views(tables.iter().map(Published::view).collect());
-    let cells = Cells::of_tables(tables.iter().map(Published::cells).collect());
+    let shape = ModelShape::of_views(tables.iter().map(Published::view).collect());
+    let cells = PublishedRows::of_tables(tables.iter().map(Published::cells).collect());
     let asked: AttrSet = query.iter().map(|(attr, _)| *attr).collect();
     let routes = [shape.route(asked)];
     let estimator = Estimator::new(&shape, &cells, &routes, &Control::default()).unwrap();
@@ -228,7 +228,7 @@ proptest! {
             let model = spelled_out(&tables, 5);
             let whole: f64 = model.iter().map(|(_, share)| share).sum();
             prop_assert!((whole - 1.0).abs() < 1e-9, "{whole}");
-            let shape = Shape::of_views(tables.iter().map(Published::view).collect());
+            let shape = ModelShape::of_views(tables.iter().map(Published::view).collect());
             let entropy =
                 entropy::of_shape(&shape, |table, _| Ok(tables[table].cells()), &Control::default()).unwrap();
             let expected: f64 = model.iter().filter(|(_, share)| *share > 0.0).map(|(_, share)| -share * share.ln()).sum();

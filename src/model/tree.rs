@@ -6,11 +6,11 @@ use crate::microdata::{Attr, AttrSet};
 /// What a published table shows: the attributes of each of its parts. One part is a table of whole tuples; several parts are tied
 /// by their buckets, and which rows of a bucket belong together is not shown.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct View {
+pub struct TableView {
     parts: Vec<AttrSet>,
 }
 
-impl View {
+impl TableView {
     /// A table of whole tuples.
     #[must_use]
     pub fn plain(attributes: AttrSet) -> Self {
@@ -56,7 +56,7 @@ impl View {
 
 /// The views, by index, whose attributes are not all in another: of equal ones a plain one is kept, else the first.
 #[must_use]
-pub fn maximal(views: &[View]) -> Vec<usize> {
+pub fn maximal(views: &[TableView]) -> Vec<usize> {
     let goes_before = |other: usize, this: usize| match (views[other].is_plain(), views[this].is_plain()) {
         (true, false) => true,
         (false, true) => false,
@@ -76,11 +76,11 @@ pub fn maximal(views: &[View]) -> Vec<usize> {
 /// The first two views of which the one ties by bucket what the other shows together, so that both speak of the same values and
 /// the first does not tell how often they occur together.
 #[must_use]
-pub fn mixed_separator(views: &[View]) -> Option<(usize, usize)> {
+pub fn mixed_separator(views: &[TableView]) -> Option<(usize, usize)> {
     mixed_among(views, |_| true)
 }
 
-fn mixed_among(views: &[View], counts: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
+fn mixed_among(views: &[TableView], counts: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
     let pairs = (0..views.len()).flat_map(|tied| (0..views.len()).map(move |other| (tied, other)));
     let mut pairs = pairs.filter(|&(tied, other)| tied != other && counts(tied) && counts(other));
     pairs.find(|&(tied, other)| !views[tied].shows(views[tied].attributes().intersection(views[other].attributes())))
@@ -88,7 +88,7 @@ fn mixed_among(views: &[View], counts: impl Fn(usize) -> bool) -> Option<(usize,
 
 /// Two neighbours in a tree of views, by index, and what they share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Edge {
+pub struct TreeEdge {
     /// The one nearer to the root.
     pub parent: usize,
     /// The other.
@@ -103,7 +103,7 @@ pub struct JoinTree {
     /// The maximal views, by index; the first is the root.
     pub members: Vec<usize>,
     /// The edges, each behind the one that leads to its parent.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<TreeEdge>,
     /// Whether the views of every attribute are neighbours of each other, as the views are when they are alpha-acyclic.
     pub acyclic: bool,
     /// Two views of which one ties by bucket what the other shows together.
@@ -113,7 +113,7 @@ pub struct JoinTree {
 impl JoinTree {
     /// The tree of so many views. Ties go to the view that comes first.
     #[must_use]
-    pub fn of(views: &[View]) -> Self {
+    pub fn of(views: &[TableView]) -> Self {
         let members = maximal(views);
         let sets: Vec<AttrSet> = members.iter().map(|&view| views[view].attributes()).collect();
         let mut joined: Vec<usize> = (0..members.len()).take(1).collect();
@@ -122,7 +122,7 @@ impl JoinTree {
         while let Some((parent, child)) = heaviest(&sets, &joined) {
             let separator = sets[parent].intersection(sets[child]);
             weight += separator.len();
-            edges.push(Edge { parent: members[parent], child: members[child], separator });
+            edges.push(TreeEdge { parent: members[parent], child: members[child], separator });
             joined.push(child);
         }
         // each attribute in k views occurs in at most k - 1 separators of a tree, and in so many when they are neighbours
@@ -144,7 +144,7 @@ impl JoinTree {
     }
 
     /// The neighbours of a member away from the root, and what it shares with each.
-    pub fn children(&self, parent: usize) -> impl Iterator<Item = Edge> + '_ {
+    pub fn children(&self, parent: usize) -> impl Iterator<Item = TreeEdge> + '_ {
         self.edges.iter().copied().filter(move |edge| edge.parent == parent)
     }
 }
@@ -174,22 +174,26 @@ mod tests {
         attrs.iter().map(|&attr| Attr(attr)).collect()
     }
 
-    fn plain(attrs: &[u8]) -> View {
-        View::plain(set(attrs))
+    fn plain(attrs: &[u8]) -> TableView {
+        TableView::plain(set(attrs))
     }
 
     /// A table of the vectors; attributes are letters.
-    fn view(table: &Value) -> View {
+    fn view(table: &Value) -> TableView {
         let attr = |name: &Value| Attr(name.as_str().unwrap().as_bytes()[0] - b'A');
         let attributes: AttrSet = table["attrs"].as_array().unwrap().iter().map(attr).collect();
-        if table["sa"].is_null() { View::plain(attributes) } else { View::bucketized(attributes, attr(&table["sa"])) }
+        if table["sa"].is_null() {
+            TableView::plain(attributes)
+        } else {
+            TableView::bucketized(attributes, attr(&table["sa"]))
+        }
     }
 
     fn vectors() -> Value {
         serde_json::from_str(include_str!("../../tests/vectors/gnf.json")).unwrap()
     }
 
-    fn views(tables: &Value) -> Vec<View> {
+    fn views(tables: &Value) -> Vec<TableView> {
         tables.as_array().unwrap().iter().map(view).collect()
     }
 
@@ -221,15 +225,15 @@ mod tests {
 
     #[test]
     fn smaller_tables_say_nothing_more() {
-        let tied = View::bucketized(set(&[0, 1]), Attr(1));
+        let tied = TableView::bucketized(set(&[0, 1]), Attr(1));
         assert_eq!(maximal(&[plain(&[0]), plain(&[0, 1]), plain(&[1, 0]), plain(&[]), plain(&[2])]), [1, 4]);
         assert_eq!(maximal(&[tied.clone(), plain(&[0, 1])]), [1]);
         assert_eq!(maximal(&[plain(&[0, 1]), tied.clone()]), [0]);
-        assert_eq!(maximal(&[tied.clone(), View::bucketized(set(&[0, 1]), Attr(0))]), [0]);
+        assert_eq!(maximal(&[tied.clone(), TableView::bucketized(set(&[0, 1]), Attr(0))]), [0]);
         // a plain copy shows what the buckets hide, and no less
         assert!(JoinTree::of(&[tied.clone(), plain(&[0, 1, 2])]).is_decomposable());
-        assert!(!JoinTree::of(&[View::bucketized(set(&[0, 1, 2]), Attr(1)), plain(&[0, 1])]).is_decomposable());
-        assert!(!JoinTree::of(&[tied, View::bucketized(set(&[0, 1, 2]), Attr(1))]).is_decomposable());
+        assert!(!JoinTree::of(&[TableView::bucketized(set(&[0, 1, 2]), Attr(1)), plain(&[0, 1])]).is_decomposable());
+        assert!(!JoinTree::of(&[tied, TableView::bucketized(set(&[0, 1, 2]), Attr(1))]).is_decomposable());
     }
 
     #[test]
@@ -237,7 +241,7 @@ mod tests {
         let circle = [plain(&[0, 1]), plain(&[1, 2]), plain(&[2, 3]), plain(&[3, 0])];
         assert!(!JoinTree::of(&circle).acyclic);
         // chordal, but the triangle stands in no table
-        let triangle = [plain(&[0, 1]), plain(&[1, 2]), View::bucketized(set(&[0, 2, 3]), Attr(3))];
+        let triangle = [plain(&[0, 1]), plain(&[1, 2]), TableView::bucketized(set(&[0, 2, 3]), Attr(3))];
         assert!(!JoinTree::of(&triangle).acyclic);
         let covered = [plain(&[0, 1]), plain(&[1, 2]), plain(&[0, 2]), plain(&[0, 1, 2, 3])];
         let tree = JoinTree::of(&covered);
@@ -248,7 +252,7 @@ mod tests {
     #[test]
     fn neighbours_share_separators_and_strangers_an_empty_one() {
         let tree = JoinTree::of(&[plain(&[0, 1]), plain(&[4]), plain(&[1, 2]), plain(&[2, 3])]);
-        let edge = |parent, child, separator: &[u8]| Edge { parent, child, separator: set(separator) };
+        let edge = |parent, child, separator: &[u8]| TreeEdge { parent, child, separator: set(separator) };
         assert_eq!(tree.edges, [edge(0, 2, &[1]), edge(2, 3, &[2]), edge(0, 1, &[])]);
         assert_eq!(tree.children(0).map(|edge| edge.child).collect::<Vec<_>>(), [2, 1]);
         assert!(tree.is_decomposable());
@@ -256,7 +260,7 @@ mod tests {
 
     #[test]
     fn several_parts_may_share_with_others_what_one_of_them_holds() {
-        let tied = View::tied([set(&[0, 1]), set(&[2, 3]), set(&[4])]);
+        let tied = TableView::tied([set(&[0, 1]), set(&[2, 3]), set(&[4])]);
         assert!(JoinTree::of(&[tied.clone(), plain(&[2, 3, 5]), plain(&[1, 6])]).is_decomposable());
         assert_eq!(JoinTree::of(&[tied.clone(), plain(&[2, 4])]).mixed, Some((0, 1)));
         assert_eq!(JoinTree::of(&[plain(&[1, 3, 5]), tied]).mixed, Some((1, 0)));
@@ -287,7 +291,7 @@ mod tests {
         #[test]
         fn the_weight_of_the_tree_tells_acyclic_schemas(tables in prop::collection::vec(prop::collection::vec(0u8..7, 1..4), 0..6)) {
             let sets: Vec<AttrSet> = tables.iter().map(|table| set(table)).collect();
-            let views: Vec<View> = sets.iter().map(|&set| View::plain(set)).collect();
+            let views: Vec<TableView> = sets.iter().map(|&set| TableView::plain(set)).collect();
             let tree = JoinTree::of(&views);
             prop_assert_eq!(tree.acyclic, can_be_emptied(&sets));
             // a parent comes before its children

@@ -34,7 +34,7 @@ pub struct Dependency {
 /// value on average, neither side constant.
 ///
 /// Every pair of attributes against every other one is too much to try on all rows, so that a candidate must first survive
-/// a sample taken from all over the table: what fails there fails. Of the others most depend on few rows, see [`Whole`].
+/// a sample taken from all over the table: what fails there fails. Of the others most depend on few rows, see [`WholeTableGroups`].
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
@@ -56,8 +56,8 @@ fn discover_by(sample: usize, table: &Table, control: &Control) -> Result<Vec<De
     let sampled = rows.min(sample);
     let spread: Vec<u32> = (0..sampled).map(|i| (i * rows / sampled) as u32).collect();
     let sample = table.reordered(&spread);
-    let mut grouped = Groups::default();
-    let mut whole = Whole::new(table);
+    let mut grouped = DeterminantGroups::default();
+    let mut whole = WholeTableGroups::new(table);
     let mut found: Vec<Dependency> = Vec::new();
     for determinant in singles.chain(pairs) {
         control.check()?;
@@ -84,7 +84,7 @@ fn discover_by(sample: usize, table: &Table, control: &Control) -> Result<Vec<De
 
 /// Rows put together by their values of a determinant.
 #[derive(Default)]
-struct Groups {
+struct DeterminantGroups {
     /// The group of each row.
     of_row: Vec<u32>,
     /// The first row of each group, and how many rows it has.
@@ -95,7 +95,7 @@ struct Groups {
     sparse: HashMap<u64, u32, RandomState>,
 }
 
-impl Groups {
+impl DeterminantGroups {
     /// Groups the rows of `table`; false when there are more than `most` groups.
     fn group(
         &mut self,
@@ -145,18 +145,23 @@ impl Groups {
 
 /// The groups of the whole table. Where nearly all rows have the same value, a sample finds no counter-example and only
 /// the other rows decide: each group that one of them stands in must hold nothing else.
-struct Whole<'a> {
+struct WholeTableGroups<'a> {
     table: &'a Table,
-    groups: Groups,
+    groups: DeterminantGroups,
     /// Per attribute that was asked for, the rows without its most frequent value; none when they are too many.
     others: Vec<Option<Option<Vec<u32>>>>,
     /// Rows seen of each group; all 0 between uses.
     seen: Vec<u32>,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> WholeTableGroups<'a> {
     fn new(table: &'a Table) -> Self {
-        Self { table, groups: Groups::default(), others: vec![None; table.attributes().len()], seen: Vec::new() }
+        Self {
+            table,
+            groups: DeterminantGroups::default(),
+            others: vec![None; table.attributes().len()],
+            seen: Vec::new(),
+        }
     }
 
     /// Whether the rows of each group have one value of `dependent`.
@@ -169,7 +174,7 @@ impl<'a> Whole<'a> {
             few.then(|| (0..self.table.rows() as u32).filter(|&row| column.codes.get(row as usize) != top).collect())
         });
         let Some(others) = others else { return self.groups.determine(&column.codes) };
-        let Groups { of_row, first, size, .. } = &self.groups;
+        let DeterminantGroups { of_row, first, size, .. } = &self.groups;
         self.seen.resize(first.len().max(self.seen.len()), 0);
         let group = |&row: &u32| of_row[row as usize] as usize;
         let code = |row: u32| column.codes.get(row as usize);

@@ -2,13 +2,13 @@
 //! attribute can (Lemma 1 assumes it silently).
 
 use super::guarantee::{Population, holds};
-use super::rule::Rule;
-use crate::microdata::{Attr, Counts};
-use crate::publication::{Ground, Guarantee, Ratio};
+use super::rule::PrivacyRule;
+use crate::microdata::{Attr, AttributeCounts};
+use crate::publication::{Guarantee, Ratio, ValueDistance};
 
 /// Why a rule cannot be satisfied, and what could be asked for instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ineligible {
+pub struct IneligibilityReason {
     /// The guarantee that was asked for.
     pub requested: Guarantee,
     /// The largest diversity that the data allows: rows divided by the count of the most frequent value, rounded down.
@@ -19,8 +19,8 @@ pub struct Ineligible {
 /// most frequent value and the number of values are known, what these cannot refute is let through: the table will be asked.
 ///
 /// # Errors
-/// [`Ineligible`], with the largest feasible diversity.
-pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
+/// [`IneligibilityReason`], with the largest feasible diversity.
+pub fn check(rule: &PrivacyRule, counts: &dyn AttributeCounts) -> Result<(), IneligibilityReason> {
     let (rows, largest) = (counts.rows(), counts.largest(rule.sensitive));
     let satisfied = match (rule.guarantee, counts.of_values(rule.sensitive)) {
         // where they are not at hand, whoever has them asks
@@ -31,7 +31,7 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
         }
         (Guarantee::Thresholds { .. }, None) => true,
         // values that are no leaves of it are a fault of their own
-        (Guarantee::TCloseness { distance: Ground::Hierarchical, .. }, Some(_))
+        (Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. }, Some(_))
             if counts.terrain(rule.sensitive).taxonomy().is_none() =>
         {
             true
@@ -49,12 +49,12 @@ pub fn check(rule: &Rule, counts: &dyn Counts) -> Result<(), Ineligible> {
         (Guarantee::TCloseness { .. } | Guarantee::Rho { .. } | Guarantee::Delta { .. }, None) => true,
     };
     let largest_l = || largest_l(counts, rule.sensitive);
-    if satisfied { Ok(()) } else { Err(Ineligible { requested: rule.guarantee, largest_l: largest_l() }) }
+    if satisfied { Ok(()) } else { Err(IneligibilityReason { requested: rule.guarantee, largest_l: largest_l() }) }
 }
 
 /// The largest diversity that the data allows for an attribute; where its values are not kept, at least that.
 #[must_use]
-pub fn largest_l(counts: &dyn Counts, attr: Attr) -> u64 {
+pub fn largest_l(counts: &dyn AttributeCounts, attr: Attr) -> u64 {
     let (rows, terrain) = (counts.rows(), counts.terrain(attr));
     let values = counts.of_values(attr).filter(|_| !terrain.uninformative().is_empty());
     let Some(values) = values else { return rows / counts.largest(attr).max(1) };

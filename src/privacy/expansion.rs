@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use super::dependencies::{Dependency, closure};
-use super::rule::Demand;
+use super::rule::RuleDemand;
 
 /// A rule that follows from another one and a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Derived {
+pub struct DerivedRule {
     /// The rule.
-    pub demand: Demand,
+    pub demand: RuleDemand,
     /// The rule that was submitted, by index, from which it follows in the end.
     pub from: usize,
     /// The dependency it follows from.
@@ -19,30 +19,34 @@ pub struct Derived {
 
 /// What dependencies do to rules.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Expansion {
+pub struct RuleExpansion {
     /// Rules, by index, whose known side determines what they protect: nothing can be published under them.
     pub impossible: Vec<(usize, Dependency)>,
     /// Rules, by index, that a dependency touches and whose guarantee says nothing of combinations, which Theorem 3.2 needs.
     pub unsupported: Vec<(usize, Dependency)>,
     /// The rules that follow. Some may be implied by others.
-    pub derived: Vec<Derived>,
+    pub derived: Vec<DerivedRule>,
     /// The dependencies that rules follow from, each once.
     pub used: Vec<Dependency>,
 }
 
 /// More rules follow than the limit allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooManyRules;
+pub struct ExpansionError;
 
 /// Adds the rules that follow from `dependencies`, to the end: for every X that determines what a rule protects, the rule that
 /// protects X from the same known side is implied by the result. A necessary condition, not a sufficient one.
 ///
 /// # Errors
-/// [`TooManyRules`] when there would be more than `limit` of them.
-pub fn expand(rules: &[Demand], dependencies: &[Dependency], limit: usize) -> Result<Expansion, TooManyRules> {
-    let mut expansion = Expansion::default();
-    let mut kept: Vec<(Demand, Option<(usize, Dependency)>)> = Vec::new();
-    let mut todo: VecDeque<(Demand, usize, Option<Dependency>)> =
+/// [`ExpansionError`] when there would be more than `limit` of them.
+pub fn expand(
+    rules: &[RuleDemand],
+    dependencies: &[Dependency],
+    limit: usize,
+) -> Result<RuleExpansion, ExpansionError> {
+    let mut expansion = RuleExpansion::default();
+    let mut kept: Vec<(RuleDemand, Option<(usize, Dependency)>)> = Vec::new();
+    let mut todo: VecDeque<(RuleDemand, usize, Option<Dependency>)> =
         rules.iter().enumerate().map(|(index, rule)| (*rule, index, None)).collect();
     while let Some((rule, from, because)) = todo.pop_front() {
         let determined = closure(rule.known, dependencies);
@@ -59,7 +63,7 @@ pub fn expand(rules: &[Demand], dependencies: &[Dependency], limit: usize) -> Re
         }
         kept.push((rule, because.map(|because| (from, because))));
         if kept.len() > limit {
-            return Err(TooManyRules);
+            return Err(ExpansionError);
         }
         if let Some(because) = because.filter(|because| !expansion.used.contains(because)) {
             expansion.used.push(because);
@@ -70,7 +74,7 @@ pub fn expand(rules: &[Demand], dependencies: &[Dependency], limit: usize) -> Re
                 continue;
             }
             if rule.guarantee.covers_combinations() {
-                todo.push_back((Demand { protects, ..rule }, from, Some(*dependency)));
+                todo.push_back((RuleDemand { protects, ..rule }, from, Some(*dependency)));
             } else {
                 expansion.unsupported.push((from, *dependency));
             }
@@ -78,7 +82,7 @@ pub fn expand(rules: &[Demand], dependencies: &[Dependency], limit: usize) -> Re
     }
     let derived = kept.into_iter().filter_map(|(demand, origin)| {
         let (from, because) = origin?;
-        Some(Derived { demand, from, because })
+        Some(DerivedRule { demand, from, because })
     });
     expansion.derived = derived.collect();
     Ok(expansion)
@@ -91,21 +95,21 @@ mod tests {
     use super::super::rule::reduce;
     use super::*;
     use crate::microdata::{Attr, AttrSet};
-    use crate::publication::{Ground, Guarantee, Ratio};
+    use crate::publication::{Guarantee, Ratio, ValueDistance};
 
     fn set(attrs: &[u8]) -> AttrSet {
         attrs.iter().map(|&a| Attr(a)).collect()
     }
 
-    fn demand(known: AttrSet, protects: AttrSet) -> Demand {
-        Demand { known, protects, guarantee: Guarantee::LDiversity { l: 2 } }
+    fn demand(known: AttrSet, protects: AttrSet) -> RuleDemand {
+        RuleDemand { known, protects, guarantee: Guarantee::LDiversity { l: 2 } }
     }
 
     /// All rules, reduced.
-    fn expanded(rules: &[Demand], dependencies: &[Dependency]) -> Vec<Demand> {
+    fn expanded(rules: &[RuleDemand], dependencies: &[Dependency]) -> Vec<RuleDemand> {
         let expansion = expand(rules, dependencies, 10_000).unwrap();
         let possible = |index: &usize| !expansion.impossible.iter().any(|(impossible, _)| impossible == index);
-        let all: Vec<Demand> = (0..rules.len())
+        let all: Vec<RuleDemand> = (0..rules.len())
             .filter(possible)
             .map(|index| rules[index])
             .chain(expansion.derived.iter().map(|derived| derived.demand))
@@ -149,7 +153,8 @@ mod tests {
                 .collect();
             let expansion = expand(&[rule(&vector.rule)], &dependencies, 10_000).unwrap();
             assert_eq!(!expansion.impossible.is_empty(), vector.impossible, "vector {at}");
-            let key = |rule: &Demand| (rule.known.iter().collect::<Vec<_>>(), rule.protects.iter().collect::<Vec<_>>());
+            let key =
+                |rule: &RuleDemand| (rule.known.iter().collect::<Vec<_>>(), rule.protects.iter().collect::<Vec<_>>());
             let mut found: Vec<_> = expanded(&[rule(&vector.rule)], &dependencies).iter().map(key).collect();
             let mut expected: Vec<_> = vector.expanded.iter().map(|r| key(&rule(r))).collect();
             found.sort();
@@ -161,8 +166,8 @@ mod tests {
     #[test]
     fn distances_do_not_carry_over_to_combinations() {
         let t = Ratio::new(1, 5).unwrap();
-        let close = Guarantee::TCloseness { t, distance: Ground::Equal };
-        let rule = Demand { known: set(&[0]), protects: set(&[1]), guarantee: close };
+        let close = Guarantee::TCloseness { t, distance: ValueDistance::Equal };
+        let rule = RuleDemand { known: set(&[0]), protects: set(&[1]), guarantee: close };
         let dependency = Dependency { determinant: set(&[2]), dependent: Attr(1) };
         let expansion = expand(&[rule], &[dependency], 10).unwrap();
         assert_eq!(expansion.unsupported, [(0, dependency)]);
@@ -175,7 +180,7 @@ mod tests {
             (1..20).map(|a| Dependency { determinant: set(&[a]), dependent: Attr(0) }).collect();
         let rule = demand(set(&[30]), set(&[0]));
         assert_eq!(expand(&[rule], &dependencies, 20).unwrap().derived.len(), 19);
-        assert_eq!(expand(&[rule], &dependencies, 19), Err(TooManyRules));
+        assert_eq!(expand(&[rule], &dependencies, 19), Err(ExpansionError));
     }
 
     proptest! {

@@ -23,7 +23,7 @@ const WORK: u64 = 1 << 31;
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Proxy {
+pub struct ProxyAttribute {
     /// What is predicted.
     pub sensitive: Attr,
     /// What predicts it.
@@ -34,17 +34,17 @@ pub struct Proxy {
 
 /// How much work a search may still do.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct WorkBudget {
     left: u64,
 }
 
-impl Default for Effort {
+impl Default for WorkBudget {
     fn default() -> Self {
         Self { left: WORK }
     }
 }
 
-impl Effort {
+impl WorkBudget {
     /// An effort of so many rows.
     #[must_use]
     pub const fn of(rows: u64) -> Self {
@@ -72,13 +72,13 @@ impl Effort {
 pub fn proxies(
     table: &Table,
     sensitive: AttrSet,
-    effort: &mut Effort,
+    effort: &mut WorkBudget,
     control: &Control,
-) -> Result<Vec<Proxy>, Cancelled> {
+) -> Result<Vec<ProxyAttribute>, Cancelled> {
     let rows = table.rows();
     let most = |attr: Attr| table.column(attr).counts().into_iter().max().unwrap_or(0);
     let targets: Vec<(Attr, u64)> = sensitive.iter().map(|attr| (attr, rows as u64 - most(attr))).collect();
-    let mut found: Vec<Vec<Proxy>> = vec![Vec::new(); targets.len()];
+    let mut found: Vec<Vec<ProxyAttribute>> = vec![Vec::new(); targets.len()];
     for attribute in table.attributes().iter() {
         let values = table.column(attribute).domain.len();
         if values < 2 || values > rows / ROWS_PER_VALUE {
@@ -94,7 +94,7 @@ pub fn proxies(
             }
             let right = most_frequent_of_each(table, &grouped, target, control)? - (rows as u64 - wrong);
             if right < wrong && right * 10 >= wrong {
-                found.push(Proxy { sensitive: target, attribute, lambda: (right, wrong) });
+                found.push(ProxyAttribute { sensitive: target, attribute, lambda: (right, wrong) });
             }
         }
     }
@@ -111,7 +111,7 @@ pub fn proxies(
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn distinct_tuples(table: &Table, attributes: AttrSet, control: &Control) -> Result<usize, Cancelled> {
-    let mut groups = Groups::whole(table.rows());
+    let mut groups = ValueGroups::whole(table.rows());
     for attr in attributes.iter() {
         groups.refine(table, attr, control)?;
     }
@@ -136,12 +136,12 @@ pub fn mostly_tells(table: &Table, from: Attr, to: Attr, control: &Control) -> R
 }
 
 /// Rows in the order of their values of an attribute, and where each value ends.
-struct Grouped {
+struct SortedRows {
     rows: Vec<u32>,
     ends: Vec<usize>,
 }
 
-fn grouped(table: &Table, attribute: Attr, control: &Control) -> Result<Grouped, Cancelled> {
+fn grouped(table: &Table, attribute: Attr, control: &Control) -> Result<SortedRows, Cancelled> {
     let column = table.column(attribute);
     let mut ends = Vec::with_capacity(column.domain.len());
     let mut start = 0;
@@ -160,11 +160,16 @@ fn grouped(table: &Table, attribute: Attr, control: &Control) -> Result<Grouped,
             row += 1;
         }
     });
-    Ok(Grouped { rows, ends })
+    Ok(SortedRows { rows, ends })
 }
 
 /// The sum over groups of the count of the most frequent value of `target`.
-fn most_frequent_of_each(table: &Table, grouped: &Grouped, target: Attr, control: &Control) -> Result<u64, Cancelled> {
+fn most_frequent_of_each(
+    table: &Table,
+    grouped: &SortedRows,
+    target: Attr,
+    control: &Control,
+) -> Result<u64, Cancelled> {
     let column = table.column(target);
     let mut counts = vec![0_u32; column.domain.len()];
     let (mut start, mut sum) = (0, 0);
@@ -196,7 +201,7 @@ fn most_frequent_of_each(table: &Table, grouped: &Grouped, target: Attr, control
 pub fn singling_out(
     table: &Table,
     attributes: AttrSet,
-    effort: &mut Effort,
+    effort: &mut WorkBudget,
     control: &Control,
 ) -> Result<Vec<AttrSet>, Cancelled> {
     let rows = table.rows() as u64;
@@ -209,7 +214,7 @@ pub fn singling_out(
     // with many values first, few are enough
     let mut others: Vec<Attr> = attributes.minus(single).iter().collect();
     others.sort_by_key(|&attr| std::cmp::Reverse(table.column(attr).domain.len()));
-    let mut groups = Groups::whole(table.rows());
+    let mut groups = ValueGroups::whole(table.rows());
     let mut chosen: Vec<Attr> = Vec::new();
     for attr in others {
         if !effort.take(table.rows()) {
@@ -226,7 +231,7 @@ pub fn singling_out(
     }
     let mut at = 0;
     while at < chosen.len() {
-        let mut fewer = Groups::whole(table.rows());
+        let mut fewer = ValueGroups::whole(table.rows());
         for (_, &attr) in chosen.iter().enumerate().filter(|(index, _)| *index != at) {
             if !effort.take(table.rows()) {
                 choices.push(chosen.into_iter().collect());
@@ -245,12 +250,12 @@ pub fn singling_out(
 }
 
 /// Rows put together by their values of some attributes.
-struct Groups {
+struct ValueGroups {
     of_row: Vec<u32>,
     size: Vec<u32>,
 }
 
-impl Groups {
+impl ValueGroups {
     fn whole(rows: usize) -> Self {
         Self { of_row: vec![0; rows], size: vec![rows as u32] }
     }
@@ -309,14 +314,14 @@ mod tests {
         // 0: four values; 1: a function of 0; 2: as 0, but for one row of eight; 3: a key; 4: independent
         let table =
             table(400, &[&|i| i % 4, &|i| i % 4 / 2, &|i| if i % 32 < 4 { 0 } else { i % 4 }, &|i| i, &|i| i / 4 % 5]);
-        let found = proxies(&table, set(&[0, 1]), &mut Effort::default(), &Control::default()).unwrap();
+        let found = proxies(&table, set(&[0, 1]), &mut WorkBudget::default(), &Control::default()).unwrap();
         let found: Vec<_> = found.iter().map(|p| (p.sensitive.0, p.attribute.0, p.lambda)).collect();
         // of 300 rows that are not the most frequent value, all but 39 are guessed right by the third attribute
         let wrong = |i: &u32| i % 32 < 4 && !i.is_multiple_of(4);
         let wrong = (0..400).filter(wrong).count() as u64;
         let halved = (0..400).filter(|i| i % 32 < 4 && i % 4 > 1).count() as u64;
         assert_eq!(found, [(0, 2, (300 - wrong, 300)), (0, 1, (100, 300)), (1, 2, (200 - halved, 200))]);
-        let mut effort = Effort::of(500);
+        let mut effort = WorkBudget::of(500);
         proxies(&table, set(&[0, 1]), &mut effort, &Control::default()).unwrap();
         assert!(effort.is_spent());
     }
@@ -326,7 +331,7 @@ mod tests {
         // 0: a key for half of the rows; 1 and 2 together a key, neither alone; 3: nothing
         let table = table(400, &[&|i| if i < 200 { i } else { 200 }, &|i| i % 20, &|i| i / 20, &|i| i % 2]);
         let choices =
-            |attrs: &[u8]| singling_out(&table, set(attrs), &mut Effort::default(), &Control::default()).unwrap();
+            |attrs: &[u8]| singling_out(&table, set(attrs), &mut WorkBudget::default(), &Control::default()).unwrap();
         assert_eq!(choices(&[0, 1, 2, 3]), [set(&[0]), set(&[1, 2])]);
         assert_eq!(choices(&[1, 3]), []);
         assert_eq!(choices(&[]), []);
@@ -343,7 +348,7 @@ mod tests {
             let each: u64 = (0..3).map(|x| most(Some(x))).sum();
             let varied = (0..3).filter(|x| pairs.iter().any(|(a, _)| a == x)).count() > 1;
             let expected = varied && each < rows && (each - overall) * 10 >= rows - overall;
-            let found = proxies(&table, set(&[1]), &mut Effort::default(), &Control::default()).unwrap();
+            let found = proxies(&table, set(&[1]), &mut WorkBudget::default(), &Control::default()).unwrap();
             let lambdas: Vec<_> = found.iter().map(|proxy| proxy.lambda).collect();
             prop_assert_eq!(lambdas, if expected { vec![(each - overall, rows - overall)] } else { vec![] });
         }
@@ -358,7 +363,7 @@ mod tests {
                 keys.iter().any(|key| keys.iter().filter(|other| *other == key).count() == 1)
             };
             let all = set(&[0, 1, 2]);
-            let found = singling_out(&table, all, &mut Effort::default(), &Control::default()).unwrap();
+            let found = singling_out(&table, all, &mut WorkBudget::default(), &Control::default()).unwrap();
             prop_assert!(found.iter().all(|&choice| enough(choice) && choice.iter().all(|a| !enough(choice.without(a)))));
             let told = found.iter().fold(AttrSet::EMPTY, |all, choice| if choice.len() == 1 { all.union(*choice) } else { all });
             prop_assert_eq!(found.iter().any(|choice| choice.len() > 1), enough(all.minus(told)));

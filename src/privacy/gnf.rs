@@ -1,13 +1,13 @@
 //! Guardian Normal Form (versatile publishing, Definitions 3 to 5): when a set of published tables satisfies every rule.
 
 use super::guarantee::implies;
-use super::rule::{Demand, Rule};
+use super::rule::{PrivacyRule, RuleDemand};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, Protected};
 
 /// A published table as the check sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Schema {
+pub struct TableSchema {
     /// All its attributes.
     pub attributes: AttrSet,
     /// What it guarantees by itself. Empty: raw tuples.
@@ -25,7 +25,7 @@ pub struct Guard {
     pub guarantee: Guarantee,
 }
 
-impl Schema {
+impl TableSchema {
     /// The table with the attribute `by` for all of `joint`.
     fn contracted(&self, joint: AttrSet, by: Attr) -> Self {
         let contract = |set: AttrSet| if joint.is_subset(set) { set.minus(joint).with(by) } else { set.minus(joint) };
@@ -44,7 +44,7 @@ impl Schema {
 
 /// How a rule stands in a set of tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Status {
+pub enum RuleStatus {
     /// No known attribute reaches the sensitive one.
     Unreachable,
     /// Table `table` is the guardian; `known` is the `W` of Definition 4.
@@ -55,12 +55,12 @@ pub enum Status {
         known: AttrSet,
     },
     /// Neither holds.
-    Violated(Violation),
+    Violated(GnfViolation),
 }
 
 /// Why a rule is violated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation {
+pub struct GnfViolation {
     /// The known attributes that reach the sensitive one.
     pub reaching: AttrSet,
     /// One shortest path from such an attribute to the sensitive one: tables, each with the attributes through which the
@@ -84,28 +84,28 @@ fn reach(start: AttrSet, edges: &[AttrSet]) -> AttrSet {
 
 /// How `rule` stands in `tables`. Eligibility is not part of this check.
 #[must_use]
-pub fn judge(tables: &[Schema], rule: &Rule) -> Status {
+pub fn judge(tables: &[TableSchema], rule: &PrivacyRule) -> RuleStatus {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     if !reach(rule.known, &edges).contains(rule.sensitive) {
-        return Status::Unreachable;
+        return RuleStatus::Unreachable;
     }
     if let Some(index) = only_entrance(&edges, rule)
         && let Some(known) = guards(index, &tables[index], &edges, rule)
     {
-        return Status::Guardian { table: index, known };
+        return RuleStatus::Guardian { table: index, known };
     }
     let reaches = |attr: &Attr| reach(AttrSet::one(*attr), &edges).contains(rule.sensitive);
     let reaching = rule.known.iter().filter(reaches).collect();
-    Status::Violated(Violation { reaching, path: shortest_path(&edges, rule.known, rule.sensitive) })
+    RuleStatus::Violated(GnfViolation { reaching, path: shortest_path(&edges, rule.known, rule.sensitive) })
 }
 
 /// How a demand stands in `tables`: of a combination, its joint value as one attribute. That is sound as long as whatever
 /// table shows some of the combination shows all of it; where that is not so, or several tables show it, the demand counts as
 /// violated.
 #[must_use]
-pub fn judge_demand(tables: &[Schema], demand: &Demand) -> Status {
-    let Some(sensitive) = demand.protects.iter().next() else { return Status::Unreachable };
-    let contracted = Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
+pub fn judge_demand(tables: &[TableSchema], demand: &RuleDemand) -> RuleStatus {
+    let Some(sensitive) = demand.protects.iter().next() else { return RuleStatus::Unreachable };
+    let contracted = PrivacyRule { known: demand.known, sensitive, guarantee: demand.guarantee };
     if demand.protects.len() == 1 {
         return judge(tables, &contracted);
     }
@@ -114,22 +114,22 @@ pub fn judge_demand(tables: &[Schema], demand: &Demand) -> Status {
     let (first, second) = (showing.next(), showing.next());
     if let Some((at, table)) = second.or_else(|| first.filter(|(_, table)| !joint.is_subset(table.attributes))) {
         let via = table.attributes.intersection(joint.union(demand.known));
-        return Status::Violated(Violation { reaching: demand.known, path: vec![(at, via)] });
+        return RuleStatus::Violated(GnfViolation { reaching: demand.known, path: vec![(at, via)] });
     }
-    let schemas: Vec<Schema> = tables.iter().map(|table| table.contracted(joint, sensitive)).collect();
+    let schemas: Vec<TableSchema> = tables.iter().map(|table| table.contracted(joint, sensitive)).collect();
     judge(&schemas, &contracted)
 }
 
 /// How each of `rules` stands in `tables`.
 #[must_use]
-pub fn judge_all(tables: &[Schema], rules: &[Rule]) -> Vec<Status> {
+pub fn judge_all(tables: &[TableSchema], rules: &[PrivacyRule]) -> Vec<RuleStatus> {
     rules.iter().map(|rule| judge(tables, rule)).collect()
 }
 
 /// A shortest chain of tables from `from` to the sensitive attribute of a rule that `tables` violate: one that goes around a table
 /// which protects that attribute, where there is such a chain, since the other ways are not what breaks the rule.
 #[must_use]
-pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
+pub fn leak(tables: &[TableSchema], rule: &PrivacyRule, from: Attr) -> Vec<usize> {
     let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
     let path = |edges: &[AttrSet]| shortest_path(edges, AttrSet::one(from), rule.sensitive);
     let protects =
@@ -147,7 +147,7 @@ pub fn leak(tables: &[Schema], rule: &Rule, from: Attr) -> Vec<usize> {
 
 /// The one table by which the known side comes to the sensitive attribute from outside. Where there are several, each leads around
 /// the others, and none is a guardian.
-fn only_entrance(edges: &[AttrSet], rule: &Rule) -> Option<usize> {
+fn only_entrance(edges: &[AttrSet], rule: &PrivacyRule) -> Option<usize> {
     let cut: Vec<AttrSet> = edges.iter().map(|edge| edge.without(rule.sensitive)).collect();
     let reached = reach(rule.known, &cut).union(rule.known);
     let mut entrances = (0..edges.len()).filter(|&at| edges[at].contains(rule.sensitive) && edges[at].meets(reached));
@@ -155,7 +155,7 @@ fn only_entrance(edges: &[AttrSet], rule: &Rule) -> Option<usize> {
 }
 
 /// Whether table `index` is the guardian of a rule whose known side reaches the sensitive attribute, and if so its `W`.
-fn guards(index: usize, table: &Schema, edges: &[AttrSet], rule: &Rule) -> Option<AttrSet> {
+fn guards(index: usize, table: &TableSchema, edges: &[AttrSet], rule: &PrivacyRule) -> Option<AttrSet> {
     if !table.attributes.contains(rule.sensitive) {
         return None;
     }
@@ -220,23 +220,23 @@ mod tests {
     fn set(attrs: &[u8]) -> AttrSet {
         attrs.iter().map(|&a| Attr(a)).collect()
     }
-    fn rule(known: &[u8], sensitive: u8) -> Rule {
-        Rule { known: set(known), sensitive: Attr(sensitive), guarantee: Guarantee::LDiversity { l: 2 } }
+    fn rule(known: &[u8], sensitive: u8) -> PrivacyRule {
+        PrivacyRule { known: set(known), sensitive: Attr(sensitive), guarantee: Guarantee::LDiversity { l: 2 } }
     }
-    fn raw(attrs: &[u8]) -> Schema {
-        Schema { attributes: set(attrs), guards: vec![] }
+    fn raw(attrs: &[u8]) -> TableSchema {
+        TableSchema { attributes: set(attrs), guards: vec![] }
     }
-    fn sealed(known: &[u8], sensitive: u8) -> Schema {
-        let Rule { known, sensitive, guarantee } = rule(known, sensitive);
+    fn sealed(known: &[u8], sensitive: u8) -> TableSchema {
+        let PrivacyRule { known, sensitive, guarantee } = rule(known, sensitive);
         let protects = Protected::Attribute(sensitive);
-        Schema { attributes: known.with(sensitive), guards: vec![Guard { known, protects, guarantee }] }
+        TableSchema { attributes: known.with(sensitive), guards: vec![Guard { known, protects, guarantee }] }
     }
-    fn joint(attrs: &[u8], known: &[u8], protects: &[u8]) -> Schema {
+    fn joint(attrs: &[u8], known: &[u8], protects: &[u8]) -> TableSchema {
         let guarantee = Guarantee::LDiversity { l: 2 };
         let guard = Guard { known: set(known), protects: Protected::Joint(set(protects)), guarantee };
-        Schema { attributes: set(attrs), guards: vec![guard] }
+        TableSchema { attributes: set(attrs), guards: vec![guard] }
     }
-    fn hospital_rules() -> [Rule; 3] {
+    fn hospital_rules() -> [PrivacyRule; 3] {
         [rule(&[1, 5], 4), rule(&[2, 5], 3), rule(&[0, 4], 3)]
     }
 
@@ -257,17 +257,17 @@ mod tests {
                     protects: Protected::Attribute(Attr(protects)),
                     guarantee,
                 };
-                Schema { attributes, guards: protects.filter(|p| attributes.contains(Attr(*p))).map(guard).into_iter().collect() }
+                TableSchema { attributes, guards: protects.filter(|p| attributes.contains(Attr(*p))).map(guard).into_iter().collect() }
             };
-            let tables: Vec<Schema> = tables.iter().map(table).collect();
-            let rule = Rule { known: bits(known).without(Attr(sensitive)), sensitive: Attr(sensitive), guarantee };
+            let tables: Vec<TableSchema> = tables.iter().map(table).collect();
+            let rule = PrivacyRule { known: bits(known).without(Attr(sensitive)), sensitive: Attr(sensitive), guarantee };
             let edges: Vec<AttrSet> = tables.iter().map(|table| table.attributes).collect();
             let all = tables.iter().enumerate();
             let literal = all.filter_map(|(at, table)| Some((at, guards(at, table, &edges, &rule)?))).next();
             match judge(&tables, &rule) {
-                Status::Unreachable => prop_assert!(!reach(rule.known, &edges).contains(rule.sensitive)),
-                Status::Guardian { table, known } => prop_assert_eq!(literal, Some((table, known))),
-                Status::Violated(_) => prop_assert_eq!(literal, None),
+                RuleStatus::Unreachable => prop_assert!(!reach(rule.known, &edges).contains(rule.sensitive)),
+                RuleStatus::Guardian { table, known } => prop_assert_eq!(literal, Some((table, known))),
+                RuleStatus::Violated(_) => prop_assert_eq!(literal, None),
             }
         }
     }
@@ -275,7 +275,8 @@ mod tests {
     #[test]
     fn table_3_of_the_paper_is_in_normal_form() {
         let tables = [raw(&[0, 1, 2, 5]), sealed(&[4], 3)];
-        let expected = [Status::Unreachable, Status::Unreachable, Status::Guardian { table: 1, known: set(&[4]) }];
+        let expected =
+            [RuleStatus::Unreachable, RuleStatus::Unreachable, RuleStatus::Guardian { table: 1, known: set(&[4]) }];
         assert_eq!(judge_all(&tables, &hospital_rules()), expected);
     }
 
@@ -283,14 +284,14 @@ mod tests {
     fn table_2_of_the_paper_violates_every_rule() {
         let tables = [sealed(&[1, 5], 4), sealed(&[2, 5], 3), sealed(&[0, 4], 3)];
         for status in judge_all(&tables, &hospital_rules()) {
-            assert!(matches!(status, Status::Violated(_)), "{status:?}");
+            assert!(matches!(status, RuleStatus::Violated(_)), "{status:?}");
         }
     }
 
     #[test]
     fn a_violation_names_a_shortest_path() {
         let tables = [raw(&[0, 1]), raw(&[1, 2]), raw(&[2, 3])];
-        let Status::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
+        let RuleStatus::Violated(violation) = judge(&tables, &rule(&[0], 3)) else { panic!("not violated") };
         assert_eq!(violation.reaching, set(&[0]));
         assert_eq!(violation.path, [(0, set(&[0])), (1, set(&[1])), (2, set(&[2]))]);
     }
@@ -300,7 +301,7 @@ mod tests {
         // both 1 and 2 lead to 3: by a table that protects it, and by one that does not
         let tables = [sealed(&[0, 1], 3), raw(&[1, 2]), raw(&[2, 3])];
         let rule = rule(&[0], 3);
-        assert!(matches!(judge(&tables, &rule), Status::Violated(_)));
+        assert!(matches!(judge(&tables, &rule), RuleStatus::Violated(_)));
         assert_eq!(leak(&tables, &rule, Attr(0)), [0, 1, 2]);
         assert_eq!(leak(&tables[1..], &rule, Attr(1)), [0, 1]);
     }
@@ -309,21 +310,22 @@ mod tests {
     fn a_guard_with_a_weaker_guarantee_is_none() {
         let mut strict = rule(&[4], 3);
         strict.guarantee = Guarantee::LDiversity { l: 3 };
-        assert!(matches!(judge(&[sealed(&[4], 3)], &strict), Status::Violated(_)));
+        assert!(matches!(judge(&[sealed(&[4], 3)], &strict), RuleStatus::Violated(_)));
     }
 
     #[test]
     fn a_combination_is_judged_as_one_attribute_and_only_where_it_stands_together() {
-        let demand = |known: &[u8], protects: &[u8]| Demand {
+        let demand = |known: &[u8], protects: &[u8]| RuleDemand {
             known: set(known),
             protects: set(protects),
             guarantee: Guarantee::LDiversity { l: 2 },
         };
-        let violated = |tables: &[Schema]| matches!(judge_demand(tables, &demand(&[0], &[3, 4])), Status::Violated(_));
+        let violated =
+            |tables: &[TableSchema]| matches!(judge_demand(tables, &demand(&[0], &[3, 4])), RuleStatus::Violated(_));
         let guarded = joint(&[0, 1, 3, 4], &[0, 1], &[3, 4]);
-        let held = Status::Guardian { table: 0, known: set(&[0]) };
+        let held = RuleStatus::Guardian { table: 0, known: set(&[0]) };
         assert_eq!(judge_demand(&[guarded.clone(), raw(&[2])], &demand(&[0], &[3, 4])), held);
-        assert_eq!(judge_demand(&[raw(&[3, 4]), raw(&[0, 1])], &demand(&[0], &[3, 4])), Status::Unreachable);
+        assert_eq!(judge_demand(&[raw(&[3, 4]), raw(&[0, 1])], &demand(&[0], &[3, 4])), RuleStatus::Unreachable);
         // the seal is of another combination, or of less known
         assert!(violated(&[joint(&[0, 1, 3, 4], &[0, 1], &[3, 1])]));
         assert!(violated(&[joint(&[0, 1, 3, 4], &[1], &[3, 4])]));

@@ -1,7 +1,7 @@
 //! Guarantees: their strength order and their predicates on counts, in integers wherever the definition allows it.
 
-use crate::microdata::Terrain;
-use crate::publication::{Divergence, Ground, Guarantee, Ratio, RhoMode};
+use crate::microdata::ColumnAnnotations;
+use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ValueDistance};
 
 /// Computed distances may exceed their bound by so much, relatively: rounding, not meaning.
 const TOLERANCE: f64 = 1e-9;
@@ -11,7 +11,7 @@ const TOLERANCE: f64 = 1e-9;
 pub struct Population {
     counts: Vec<u64>,
     rows: u64,
-    terrain: Terrain,
+    terrain: ColumnAnnotations,
 }
 
 impl Population {
@@ -19,12 +19,12 @@ impl Population {
     #[must_use]
     pub fn new(counts: Vec<u64>) -> Self {
         let rows = counts.iter().sum();
-        Self { counts, rows, terrain: Terrain::default() }
+        Self { counts, rows, terrain: ColumnAnnotations::default() }
     }
 
     /// The same, with what is stated of the values.
     #[must_use]
-    pub fn on(self, terrain: Terrain) -> Self {
+    pub fn on(self, terrain: ColumnAnnotations) -> Self {
         Self { terrain, ..self }
     }
 
@@ -212,9 +212,9 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
                     <= u128::from(least.numerator()) * u128::from(size)
             }
         },
-        Guarantee::TCloseness { t, distance: Ground::Equal } => total_variation(bucket, size, population, t),
-        Guarantee::TCloseness { t, distance: Ground::Ordered } => ordered_distance(bucket, size, population, t),
-        Guarantee::TCloseness { t, distance: Ground::Hierarchical } => {
+        Guarantee::TCloseness { t, distance: ValueDistance::Equal } => total_variation(bucket, size, population, t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Ordered } => ordered_distance(bucket, size, population, t),
+        Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical } => {
             hierarchical_distance(bucket, size, population, t)
         }
         Guarantee::Rho { rho1, rho2, mode } => match mode {

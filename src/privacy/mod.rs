@@ -9,9 +9,9 @@ mod guarantee;
 mod rule;
 
 pub use dependencies::{Dependency, discover as discover_dependencies};
-pub use eligibility::{Ineligible, check as check_eligibility, largest_l};
-pub use expansion::{Derived, Expansion, TooManyRules, expand};
-pub use exposure::{Effort, Proxy, distinct_tuples, mostly_tells, proxies, singling_out};
-pub use gnf::{Guard, Schema, Status, Violation, judge, judge_all, judge_demand, leak};
+pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
+pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};
+pub use exposure::{ProxyAttribute, WorkBudget, distinct_tuples, mostly_tells, proxies, singling_out};
+pub use gnf::{GnfViolation, Guard, RuleStatus, TableSchema, judge, judge_all, judge_demand, leak};
 pub use guarantee::{Population, distinct_rows, fewest_rows, holds, implies, strongest};
-pub use rule::{Demand, Rule, reduce};
+pub use rule::{PrivacyRule, RuleDemand, reduce};

@@ -6,7 +6,7 @@ use crate::publication::Guarantee;
 
 /// Whoever knows `known` must not learn `sensitive` beyond `guarantee`: a rule as Guardian Normal Form judges it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rule {
+pub struct PrivacyRule {
     /// The quasi-identifiers; may be empty.
     pub known: AttrSet,
     /// The sensitive attribute, not among `known`.
@@ -17,7 +17,7 @@ pub struct Rule {
 
 /// Whoever knows `known` must not learn the combination of `protects` beyond `guarantee`: a rule as it is stated, or follows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Demand {
+pub struct RuleDemand {
     /// The quasi-identifiers; may be empty.
     pub known: AttrSet,
     /// The sensitive side, apart from `known`; of several attributes their joint value.
@@ -26,13 +26,13 @@ pub struct Demand {
     pub guarantee: Guarantee,
 }
 
-impl From<Rule> for Demand {
-    fn from(rule: Rule) -> Self {
+impl From<PrivacyRule> for RuleDemand {
+    fn from(rule: PrivacyRule) -> Self {
         Self { known: rule.known, protects: AttrSet::one(rule.sensitive), guarantee: rule.guarantee }
     }
 }
 
-impl Demand {
+impl RuleDemand {
     /// Whether every publication that satisfies `self` satisfies `other`: the larger known side is the stronger rule, and so is
     /// the smaller sensitive one where the guarantee bounds combinations (Theorem 3.1 holds for no other).
     #[must_use]
@@ -47,7 +47,7 @@ impl Demand {
 /// For each rule, the rule that makes it superfluous: `None` for those that are kept. Of equal rules the first is kept, and
 /// the implying rule named is itself a kept one.
 #[must_use]
-pub fn reduce(rules: &[Demand]) -> Vec<Option<usize>> {
+pub fn reduce(rules: &[RuleDemand]) -> Vec<Option<usize>> {
     let beats = |j: usize, i: usize| j != i && rules[j].implies(&rules[i]) && (!rules[i].implies(&rules[j]) || j < i);
     let kept: Vec<bool> = (0..rules.len()).map(|i| !(0..rules.len()).any(|j| beats(j, i))).collect();
     (0..rules.len())
@@ -58,11 +58,11 @@ pub fn reduce(rules: &[Demand]) -> Vec<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publication::{Ground, Ratio};
+    use crate::publication::{Ratio, ValueDistance};
 
-    fn rule(known: &[u8], protects: &[u8], l: u64) -> Demand {
+    fn rule(known: &[u8], protects: &[u8], l: u64) -> RuleDemand {
         let set = |attrs: &[u8]| attrs.iter().map(|&a| Attr(a)).collect();
-        Demand { known: set(known), protects: set(protects), guarantee: Guarantee::LDiversity { l } }
+        RuleDemand { known: set(known), protects: set(protects), guarantee: Guarantee::LDiversity { l } }
     }
 
     #[test]
@@ -86,8 +86,8 @@ mod tests {
     #[test]
     fn a_value_protects_its_combinations_but_no_distance_does() {
         assert_eq!(reduce(&[rule(&[1], &[3, 4], 2), rule(&[1], &[3], 2)]), [Some(1), None]);
-        let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: Ground::Equal };
-        let of = |protects: &[u8]| Demand { guarantee: close, ..rule(&[1], protects, 2) };
+        let close = Guarantee::TCloseness { t: Ratio::new(1, 5).unwrap(), distance: ValueDistance::Equal };
+        let of = |protects: &[u8]| RuleDemand { guarantee: close, ..rule(&[1], protects, 2) };
         assert_eq!(reduce(&[of(&[3, 4]), of(&[3])]), [None, None]);
         assert_eq!(reduce(&[of(&[3]), of(&[3])]), [None, Some(0)]);
     }

@@ -6,7 +6,7 @@ use crate::microdata::Column;
 
 /// The cells of every part: table by table, part by part, as a [`super::Publication`] lists them.
 #[derive(Debug)]
-pub struct Contents {
+pub struct PublicationCells {
     /// Per table, per part.
     pub tables: Vec<Vec<PartContents>>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Ratio;
-use super::thresholds::ThresholdsName;
+use super::thresholds::ThresholdsDigest;
 
 /// The bound a rule puts on the posterior of a sensitive attribute. The predicates stand in `privacy`, and again, literally,
 /// in `audit`.
@@ -50,7 +50,7 @@ pub enum Guarantee {
         t: Ratio,
         /// How far values are from each other.
         #[serde(default)]
-        distance: Ground,
+        distance: ValueDistance,
     },
     /// No event that is at most `rho1` likely in the table is more than `rho2` likely in a bucket.
     Rho {
@@ -70,12 +70,12 @@ pub enum Guarantee {
         b: Ratio,
         /// Against what.
         #[serde(default)]
-        prior: Prior,
+        prior: PriorDistribution,
     },
     /// No value takes more of a bucket than its threshold. The thresholds are kept beside the guarantee, which names them.
     Thresholds {
         /// The name of the thresholds as they are stated.
-        stated: ThresholdsName,
+        stated: ThresholdsDigest,
         /// No value has a threshold below this.
         least: Ratio,
         /// Nor one above this.
@@ -124,7 +124,8 @@ impl Guarantee {
 /// How far two values are from each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ground {
+#[schema(as = Ground)]
+pub enum ValueDistance {
     /// All values are equally far.
     #[default]
     Equal,
@@ -179,7 +180,8 @@ impl Divergence {
 /// What a posterior is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Prior {
+#[schema(as = Prior)]
+pub enum PriorDistribution {
     /// The distribution over the whole table.
     #[default]
     Global,

@@ -20,7 +20,7 @@ pub struct Ratio {
 /// The text is not a fraction, or has too many digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not a fraction such as 2, \"0.02\" or \"1/3\", of at most nine digits")]
-pub struct NotARatio;
+pub struct RatioError;
 
 impl Ratio {
     /// One.
@@ -29,10 +29,10 @@ impl Ratio {
     /// `numerator / denominator`, in lowest terms.
     ///
     /// # Errors
-    /// [`NotARatio`] when the denominator is 0, or either is above 10^9 in lowest terms.
-    pub const fn new(numerator: u64, denominator: u64) -> Result<Self, NotARatio> {
+    /// [`RatioError`] when the denominator is 0, or either is above 10^9 in lowest terms.
+    pub const fn new(numerator: u64, denominator: u64) -> Result<Self, RatioError> {
         if denominator == 0 {
-            return Err(NotARatio);
+            return Err(RatioError);
         }
         let (mut a, mut b) = (numerator, denominator);
         while b > 0 {
@@ -40,7 +40,7 @@ impl Ratio {
         }
         let (numerator, denominator) = (numerator / a, denominator / a);
         if numerator > MAX || denominator > MAX {
-            return Err(NotARatio);
+            return Err(RatioError);
         }
         Ok(Self { numerator, denominator })
     }
@@ -84,23 +84,23 @@ impl Ord for Ratio {
 }
 
 impl FromStr for Ratio {
-    type Err = NotARatio;
+    type Err = RatioError;
 
-    fn from_str(text: &str) -> Result<Self, NotARatio> {
+    fn from_str(text: &str) -> Result<Self, RatioError> {
         let digits = |text: &str| {
             let plain = !text.is_empty() && text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
-            plain.then(|| text.parse::<u64>().ok()).flatten().ok_or(NotARatio)
+            plain.then(|| text.parse::<u64>().ok()).flatten().ok_or(RatioError)
         };
         if let Some((numerator, denominator)) = text.split_once('/') {
             return Self::new(digits(numerator)?, digits(denominator)?);
         }
         let Some((whole, decimals)) = text.split_once('.') else { return Self::new(digits(text)?, 1) };
         if decimals.len() > 9 {
-            return Err(NotARatio);
+            return Err(RatioError);
         }
         let scale = 10u64.pow(decimals.len() as u32);
-        let whole = digits(whole)?.checked_mul(scale).ok_or(NotARatio)?;
-        Self::new(whole.checked_add(digits(decimals)?).ok_or(NotARatio)?, scale)
+        let whole = digits(whole)?.checked_mul(scale).ok_or(RatioError)?;
+        Self::new(whole.checked_add(digits(decimals)?).ok_or(RatioError)?, scale)
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
             "12345678901234567890",
             "1000000001",
         ] {
-            assert_eq!(read(text), Err(NotARatio), "{text}");
+            assert_eq!(read(text), Err(RatioError), "{text}");
         }
     }
 

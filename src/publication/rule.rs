@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::guarantee::Guarantee;
 use super::table::{Protected, TableName};
-use super::thresholds::NamedThresholds;
+use super::thresholds::DigestedThresholds;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 
 /// A rule as it was submitted: whoever knows `known` must not learn `protects` beyond `guarantee`.
@@ -23,7 +23,7 @@ pub struct SubmittedRule {
 /// Values of an attribute that an insider can rule out, as the caller states them: what is protected is protected from whoever does
 /// so, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Uninformative {
+pub struct ExcludedValues {
     /// The attribute.
     pub attribute: Attr,
     /// The values, in the order of the document; `None` is the missing one.
@@ -32,7 +32,7 @@ pub struct Uninformative {
 
 /// The taxonomy of an attribute, as the caller states it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StatedTaxonomy {
+pub struct DeclaredTaxonomy {
     /// The attribute.
     pub attribute: Attr,
     /// The tree.
@@ -41,16 +41,16 @@ pub struct StatedTaxonomy {
 
 /// The thresholds that a rule puts on the values of an attribute, as the caller states them: its guarantee names them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StatedThresholds {
+pub struct DeclaredThresholds {
     /// The attribute.
     pub attribute: Attr,
     /// How much of a bucket each of its values may take.
-    pub thresholds: NamedThresholds,
+    pub thresholds: DigestedThresholds,
 }
 
 /// Why a rule is among those that are enforced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum RuleOrigin {
     /// The caller stated it and it was kept.
     Submitted,
     /// The caller stated it and another rule, at least as strong, implies it.
@@ -61,7 +61,7 @@ pub enum Origin {
 
 /// What made a rule implied or added.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Because {
+pub enum RuleDerivation {
     /// The rule, by its pointer, that implies it.
     Rule(String),
     /// The dependency it follows from.
@@ -75,7 +75,7 @@ pub enum Because {
 
 /// Why a rule holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum HeldBy {
+pub enum EnforcedBy {
     /// No known attribute reaches the sensitive one (versatile publishing, Lemma 1).
     Unreachable,
     /// A guardian table stands between (Definition 4).
@@ -91,13 +91,13 @@ pub enum HeldBy {
 
 /// A rule and how it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RuleStanding {
+pub struct EnforcedRule {
     /// Where the specification states it; `None` for rules that follow from a dependency.
     pub pointer: Option<String>,
     /// Why it is listed.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
     /// What made it implied or added.
-    pub because: Option<Because>,
+    pub because: Option<RuleDerivation>,
     /// The quasi-identifiers.
     pub known: AttrSet,
     /// The sensitive side.
@@ -105,5 +105,5 @@ pub struct RuleStanding {
     /// The bound that was asked for.
     pub guarantee: Guarantee,
     /// Why it holds.
-    pub held_by: HeldBy,
+    pub held_by: EnforcedBy,
 }

@@ -11,7 +11,7 @@ use crate::microdata::{AttributeType, CellShape, Column, Table, Taxonomy};
 
 /// An attribute of a release of a sequence, by the dataset's name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Reference {
+pub struct JoinAttribute {
     /// 0 is the new release; the others are counted from 1, as `against` lists them.
     pub release: usize,
     /// The attribute.
@@ -20,9 +20,9 @@ pub struct Reference {
 
 /// An element of Y.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Told {
+pub enum YElement {
     /// An attribute of a release.
-    Attribute(Reference),
+    Attribute(JoinAttribute),
     /// The rows of a release.
     Key(usize),
 }
@@ -53,15 +53,15 @@ pub enum XyMeasure {
 
 /// (X,Y)-anonymity or (X,Y)-linkability.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Requirement {
+pub struct XyRequirement {
     /// Where the specification states it: that of the new release, or of the one that promised it.
     pub pointer: String,
     /// The release that promised it, by its number; 0 is the new one.
     pub of: usize,
     /// What makes groups.
-    pub x: Vec<Reference>,
+    pub x: Vec<JoinAttribute>,
     /// What is counted in them.
-    pub y: Vec<Told>,
+    pub y: Vec<YElement>,
     /// How.
     pub measure: XyMeasure,
 }
@@ -114,7 +114,7 @@ pub const KEY: &str = "#key";
 
 /// On which joins requirements are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Subsets {
+pub enum JoinSelection {
     /// Of the releases that a requirement names, of these with any single other, and of all.
     #[default]
     Default,
@@ -122,7 +122,7 @@ pub enum Subsets {
     All,
 }
 
-impl Subsets {
+impl JoinSelection {
     /// The name used in the contract.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -135,7 +135,7 @@ impl Subsets {
 
 /// What a requirement comes to on some joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OnJoin {
+pub struct JoinResult {
     /// The releases of the join, rising.
     pub releases: Vec<usize>,
     /// Of anonymity the number and 1, of linkability a share in its lowest terms.
@@ -144,13 +144,13 @@ pub struct OnJoin {
 
 /// A sequential release beside its table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Sequence {
+pub struct SequentialDetails {
     /// The earlier releases, by id.
     pub against: Vec<String>,
     /// The joins that count.
-    pub subsets: Subsets,
+    pub subsets: JoinSelection,
     /// What was asked for, and what earlier releases asked for, each with what it comes to.
-    pub requirements: Vec<(Requirement, Vec<OnJoin>)>,
+    pub requirements: Vec<(XyRequirement, Vec<JoinResult>)>,
     /// What nobody is.
     pub exclusions: Vec<Exclusion>,
     /// The labels of each generalized attribute, as cells have them; also those that no row has. What is published as it is has none.
@@ -164,7 +164,7 @@ pub struct Sequence {
     pub renamed: BTreeMap<usize, BTreeMap<String, String>>,
 }
 
-impl Sequence {
+impl SequentialDetails {
     /// The attribute that a release publishes under a name.
     #[must_use]
     pub fn attribute<'a>(&'a self, release: usize, published: &'a str) -> &'a str {
@@ -179,7 +179,7 @@ impl Sequence {
         for (requirement, _) in &mut self.requirements {
             requirement.x.iter_mut().for_each(|x| rename(&mut x.attribute));
             for told in &mut requirement.y {
-                if let Told::Attribute(of) = told {
+                if let YElement::Attribute(of) = told {
                     rename(&mut of.attribute);
                 }
             }
@@ -205,7 +205,7 @@ pub struct EarlierRelease {
     /// How many rows it has.
     pub rows: usize,
     /// What it says of its own joins, where it is sequential.
-    pub sequence: Option<Sequence>,
+    pub sequence: Option<SequentialDetails>,
     /// Whether it keeps what it keeps only as long as nothing stands beside it.
     pub alone: bool,
     /// The taxonomies of its attributes.
@@ -213,24 +213,24 @@ pub struct EarlierRelease {
     /// Whether it was published elsewhere, and entered.
     pub entered: bool,
     /// Whose rows it has.
-    pub rows_of: RowsOf,
+    pub rows_of: RowCorrespondence,
 }
 
 /// How the rows of an earlier release stand to those of the table behind the new one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum RowsOf {
+pub enum RowCorrespondence {
     /// They are the same ones: it was made of the same content.
     #[default]
     Content,
     /// Record keys tell which are the same.
-    Records(Records),
+    Records(RecordMatches),
     /// Nobody knows.
     Unknown,
 }
 
 /// Rows of an earlier release and of the table behind the new one that have one record key.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Records {
+pub struct RecordMatches {
     /// Rows of the release, each once.
     pub rows: Vec<u32>,
     /// What the table has in the same records, in the same order: of attributes by which the release is joined.
@@ -239,7 +239,7 @@ pub struct Records {
 
 /// What a sequential release is made beside.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Beside {
+pub struct EarlierReleases {
     /// The earlier releases.
     pub releases: Vec<EarlierRelease>,
     /// The columns of the original that exclusions name, by their names.
@@ -269,9 +269,9 @@ impl EarlierRelease {
     pub fn has_rows_of(&self, rows: usize) -> bool {
         self.rows == rows
             && match &self.rows_of {
-                RowsOf::Content => true,
-                RowsOf::Records(records) => records.rows.len() == rows,
-                RowsOf::Unknown => false,
+                RowCorrespondence::Content => true,
+                RowCorrespondence::Records(records) => records.rows.len() == rows,
+                RowCorrespondence::Unknown => false,
             }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::guarantee::Guarantee;
-use super::sequence::Sequence;
+use super::sequence::SequentialDetails;
 use super::thresholds::Thresholds;
 use crate::microdata::{Attr, AttrSet, CellShape};
 
@@ -34,7 +34,7 @@ pub struct PublishedTable {
     /// At least one.
     pub parts: Vec<Part>,
     /// What the table is worth beside others.
-    pub standing: Standing,
+    pub standing: TableProtection,
 }
 
 impl PublishedTable {
@@ -55,15 +55,17 @@ impl PublishedTable {
     pub fn kind(&self) -> &'static str {
         let bucketed = self.parts.iter().all(|part| part.bucketed);
         match (&self.standing, bucketed) {
-            (Standing::Plain, _) => "marginal",
-            (Standing::Sealed(seals), true) => {
+            (TableProtection::Plain, _) => "marginal",
+            (TableProtection::Sealed(seals), true) => {
                 let parts = self.parts.iter().map(|part| part.columns.iter().map(|column| column.attribute).collect());
                 kind_of_sealed(parts, seals)
             }
-            (Standing::Unsealed, false) if !self.is_generalized() => "sensitive",
-            (Standing::Sealed(_) | Standing::Unsealed, false) => "generalized",
-            (Standing::Unsealed, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => "decomposed",
-            (Standing::Unsealed, true) => "sliced",
+            (TableProtection::Unsealed, false) if !self.is_generalized() => "sensitive",
+            (TableProtection::Sealed(_) | TableProtection::Unsealed, false) => "generalized",
+            (TableProtection::Unsealed, true) if self.parts.iter().any(|part| part.name == Part::PRIMARY) => {
+                "decomposed"
+            }
+            (TableProtection::Unsealed, true) => "sliced",
         }
     }
 }
@@ -71,7 +73,7 @@ impl PublishedTable {
 /// The word for a sealed table of parts that are tied by bucket: bucketized where one part is known and the others are protected,
 /// sliced where what is known stands in several parts, or beside what is protected.
 #[must_use]
-pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[Seal]) -> &'static str {
+pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[TableGuard]) -> &'static str {
     let protected = seals.iter().fold(AttrSet::EMPTY, |all, seal| all.union(seal.protects.attributes()));
     let known = parts.into_iter().filter(|part| !part.is_subset(protected));
     let (mut whole, mut mixed) = (0, false);
@@ -84,18 +86,18 @@ pub fn kind_of_sealed(parts: impl IntoIterator<Item = AttrSet>, seals: &[Seal]) 
 
 /// What a published table is worth when other tables are published beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum TableProtection {
     /// Exact tuples: enters the Guardian Normal Form check as a table without a guard.
     Plain,
     /// Guarantees by itself, whatever else is published; all seals hold.
-    Sealed(Vec<Seal>),
+    Sealed(Vec<TableGuard>),
     /// Neither.
     Unsealed,
 }
 
 /// What every bucket or class of a table holds alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seal {
+pub struct TableGuard {
     /// The attributes an adversary may know.
     pub known: AttrSet,
     /// What stays protected.
@@ -151,7 +153,7 @@ impl Part {
     /// Whether some cells stand for several values.
     #[must_use]
     pub fn is_generalized(&self) -> bool {
-        self.columns.iter().any(|column| column.cells != Cells::Exact)
+        self.columns.iter().any(|column| column.cells != CellContent::Exact)
     }
 
     /// The name of the part's file in a release.
@@ -169,7 +171,7 @@ pub struct PublishedColumn {
     /// The published name.
     pub name: String,
     /// What a cell holds.
-    pub cells: Cells,
+    pub cells: CellContent,
 }
 
 /// What a row of a part stands for.
@@ -188,7 +190,7 @@ pub enum RowMeaning {
 
 /// What a cell holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cells {
+pub enum CellContent {
     /// A value of the original.
     Exact,
     /// An interval of values, both ends included.
@@ -206,7 +208,7 @@ pub enum Cells {
     Suppressed,
 }
 
-impl Cells {
+impl CellContent {
     /// What a cell holds, as it is written.
     #[must_use]
     pub const fn shape(&self) -> CellShape {
@@ -255,7 +257,7 @@ impl SlicedDiversity {
 
 /// What only some methods have to say of their publication.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Particulars {
+pub enum MethodDetails {
     /// Nothing: versatile publishing, anatomy, generalization.
     #[default]
     None,
@@ -280,15 +282,15 @@ pub enum Particulars {
         column_k: Option<u64>,
     },
     /// What Decompose reports of several sensitive attributes.
-    Decompose(Decomposition),
+    Decompose(DecompositionDetails),
     /// What a sequential release keeps on its joins with earlier ones.
-    Sequential(Box<Sequence>),
+    Sequential(Box<SequentialDetails>),
 }
 
 /// What is to be said of a decomposed table beside its rules; all but the choices of the caller, and where there is noise, follows from
 /// the parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decomposition {
+pub struct DecompositionDetails {
     /// The sensitive attribute that buckets are made by.
     pub primary: Attr,
     /// Per sensitive attribute: so many values are published of each bucket at least, and no primary value takes more than such a
@@ -303,10 +305,10 @@ pub struct Decomposition {
     /// How many conclusions of each kind can be drawn.
     pub tellable: BTreeMap<BreachKind, u64>,
     /// The first of them, in their order.
-    pub first: Vec<Tellable>,
+    pub first: Vec<InferableBucket>,
 }
 
-impl Decomposition {
+impl DecompositionDetails {
     /// So many conclusions are listed.
     pub const LISTED: usize = 100;
 }
@@ -339,7 +341,7 @@ impl BreachKind {
 
 /// A bucket of which a value of an attribute can be concluded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Tellable {
+pub struct InferableBucket {
     /// Its label.
     pub bucket: u32,
     /// The attribute.

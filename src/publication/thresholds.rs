@@ -12,7 +12,7 @@ use super::ratio::Ratio;
 
 /// The thresholds of an attribute's values, as they are stated.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "ThresholdsForm", into = "ThresholdsForm")]
 pub enum Thresholds {
     /// 1/l for every value.
     Uniform {
@@ -49,10 +49,10 @@ impl Thresholds {
 
     /// What they are called where a guarantee speaks of them: SHA-256 of what is stated.
     #[must_use]
-    pub fn name(&self) -> ThresholdsName {
+    pub fn name(&self) -> ThresholdsDigest {
         // what is written has sorted members and fractions in lowest terms; nothing of it can fail to be written
         let written = serde_json::to_vec(self).unwrap_or_default();
-        ThresholdsName(Sha256::digest(&written).into())
+        ThresholdsDigest(Sha256::digest(&written).into())
     }
 
     /// What a table keeps whose buckets keep these thresholds. One for all values is l-diversity.
@@ -75,13 +75,13 @@ impl Thresholds {
 
 /// Stated thresholds with what guarantees say of them. That is a digest of all values, and is made once.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NamedThresholds {
+pub struct DigestedThresholds {
     stated: Arc<Thresholds>,
-    name: ThresholdsName,
+    name: ThresholdsDigest,
     guarantee: Guarantee,
 }
 
-impl From<Thresholds> for NamedThresholds {
+impl From<Thresholds> for DigestedThresholds {
     fn from(stated: Thresholds) -> Self {
         let guarantee = stated.guarantee();
         let name = match guarantee {
@@ -92,7 +92,7 @@ impl From<Thresholds> for NamedThresholds {
     }
 }
 
-impl NamedThresholds {
+impl DigestedThresholds {
     /// What is stated.
     #[must_use]
     pub fn stated(&self) -> &Thresholds {
@@ -101,7 +101,7 @@ impl NamedThresholds {
 
     /// What guarantees call it.
     #[must_use]
-    pub const fn name(&self) -> ThresholdsName {
+    pub const fn name(&self) -> ThresholdsDigest {
         self.name
     }
 
@@ -114,9 +114,9 @@ impl NamedThresholds {
 
 /// The name of stated thresholds: a guarantee is a small value that is compared and kept everywhere, and names them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThresholdsName([u8; 32]);
+pub struct ThresholdsDigest([u8; 32]);
 
-impl ThresholdsName {
+impl ThresholdsDigest {
     /// The digest.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
@@ -124,25 +124,25 @@ impl ThresholdsName {
     }
 }
 
-impl fmt::Display for ThresholdsName {
+impl fmt::Display for ThresholdsDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for ThresholdsName {
+impl fmt::Debug for ThresholdsDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for ThresholdsName {
+impl Serialize for ThresholdsDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for ThresholdsName {
+impl<'de> Deserialize<'de> for ThresholdsDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for ThresholdsName {
     }
 }
 
-impl utoipa::PartialSchema for ThresholdsName {
+impl utoipa::PartialSchema for ThresholdsDigest {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         utoipa::openapi::schema::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
@@ -171,7 +171,7 @@ impl utoipa::PartialSchema for ThresholdsName {
     }
 }
 
-impl utoipa::ToSchema for ThresholdsName {
+impl utoipa::ToSchema for ThresholdsDigest {
     fn name() -> std::borrow::Cow<'static, str> {
         "ThresholdsName".into()
     }
@@ -193,11 +193,11 @@ impl utoipa::ToSchema for Thresholds {
 /// Thresholds as JSON has them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ThresholdsForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    uniform: Option<WrittenUniform>,
+    uniform: Option<UniformForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    linear: Option<WrittenLinear>,
+    linear: Option<LinearForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     explicit: Option<BTreeMap<String, Ratio>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,45 +206,45 @@ struct Written {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenUniform {
+struct UniformForm {
     l: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenLinear {
+struct LinearForm {
     theta: Ratio,
     c: Ratio,
     #[serde(default)]
     overrides: BTreeMap<String, Ratio>,
 }
 
-impl From<Thresholds> for Written {
+impl From<Thresholds> for ThresholdsForm {
     fn from(thresholds: Thresholds) -> Self {
         let nothing = Self { uniform: None, linear: None, explicit: None, otherwise: None };
         match thresholds {
-            Thresholds::Uniform { l } => Self { uniform: Some(WrittenUniform { l }), ..nothing },
+            Thresholds::Uniform { l } => Self { uniform: Some(UniformForm { l }), ..nothing },
             Thresholds::Linear { theta, c, overrides } => {
-                Self { linear: Some(WrittenLinear { theta, c, overrides }), ..nothing }
+                Self { linear: Some(LinearForm { theta, c, overrides }), ..nothing }
             }
             Thresholds::Explicit { values, otherwise } => Self { explicit: Some(values), otherwise, ..nothing },
         }
     }
 }
 
-impl TryFrom<Written> for Thresholds {
+impl TryFrom<ThresholdsForm> for Thresholds {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<Self, Self::Error> {
+    fn try_from(written: ThresholdsForm) -> Result<Self, Self::Error> {
         match written {
-            Written { uniform: Some(WrittenUniform { l }), linear: None, explicit: None, otherwise: None } => {
+            ThresholdsForm { uniform: Some(UniformForm { l }), linear: None, explicit: None, otherwise: None } => {
                 Ok(Self::Uniform { l })
             }
-            Written { uniform: None, linear: Some(linear), explicit: None, otherwise: None } => {
-                let WrittenLinear { theta, c, overrides } = linear;
+            ThresholdsForm { uniform: None, linear: Some(linear), explicit: None, otherwise: None } => {
+                let LinearForm { theta, c, overrides } = linear;
                 Ok(Self::Linear { theta, c, overrides })
             }
-            Written { uniform: None, linear: None, explicit: Some(values), otherwise } => {
+            ThresholdsForm { uniform: None, linear: None, explicit: Some(values), otherwise } => {
                 Ok(Self::Explicit { values, otherwise })
             }
             _ => Err("thresholds are one of uniform, linear and explicit"),

@@ -9,17 +9,17 @@ use utoipa::openapi::schema::OneOfBuilder;
 
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
-use super::thresholds::{NamedThresholds, Thresholds, ThresholdsName};
+use super::thresholds::{DigestedThresholds, Thresholds, ThresholdsDigest};
 
 /// What units are promised where rows keep thresholds of a name.
-pub type Promised = BTreeMap<ThresholdsName, Guarantee>;
+pub type UnitGuarantees = BTreeMap<ThresholdsDigest, Guarantee>;
 
 /// What one unit of protection is (`PRIVACY`, the adversary).
 ///
 /// Of a person with at most R rows somebody may look for any one of these, so that rows keep a stricter guarantee than is promised
 /// to persons: l times R, a threshold divided by R, and where k persons are asked for, one row more than k - 1 of them can have.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "UnitForm", into = "UnitForm")]
 pub enum Unit {
     /// A row.
     #[default]
@@ -80,18 +80,18 @@ impl Unit {
 
     /// What each unit is promised where rows keep one of these.
     #[must_use]
-    pub fn promised<'t>(&self, known: impl IntoIterator<Item = &'t NamedThresholds>) -> Promised {
+    pub fn promised<'t>(&self, known: impl IntoIterator<Item = &'t DigestedThresholds>) -> UnitGuarantees {
         let of = self.rows();
         if of == 1 {
-            return Promised::new();
+            return UnitGuarantees::new();
         }
-        let promised = |known: &NamedThresholds| Some((known.name(), known.stated().times(of)?.guarantee()));
+        let promised = |known: &DigestedThresholds| Some((known.name(), known.stated().times(of)?.guarantee()));
         known.into_iter().filter_map(promised).collect()
     }
 
     /// What holds of each unit where rows keep `enforced`, that some guarantee came to; thresholds that it names are among `promised`.
     #[must_use]
-    pub fn stated(&self, enforced: Guarantee, promised: &Promised) -> Guarantee {
+    pub fn stated(&self, enforced: Guarantee, promised: &UnitGuarantees) -> Guarantee {
         let of = self.rows();
         let persons = |k: u64| k.saturating_sub(1) / of + 1;
         match enforced {
@@ -160,32 +160,32 @@ impl fmt::Display for Unit {
 /// A unit as JSON has it.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
-    Word(Word),
+enum UnitForm {
+    Word(UnitTag),
     Subject { subject: String, max_rows: u64 },
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum UnitTag {
     Row,
 }
 
-impl From<Unit> for Written {
+impl From<Unit> for UnitForm {
     fn from(unit: Unit) -> Self {
         match unit {
-            Unit::Row => Self::Word(Word::Row),
+            Unit::Row => Self::Word(UnitTag::Row),
             Unit::Subject { attribute, max_rows } => Self::Subject { subject: attribute, max_rows },
         }
     }
 }
 
-impl From<Written> for Unit {
-    fn from(written: Written) -> Self {
+impl From<UnitForm> for Unit {
+    fn from(written: UnitForm) -> Self {
         match written {
-            Written::Word(Word::Row) => Self::Row,
+            UnitForm::Word(UnitTag::Row) => Self::Row,
             // of nobody with no rows anything holds: a manifest that says so is read as one of rows
-            Written::Subject { subject, max_rows } => Self::Subject { attribute: subject, max_rows: max_rows.max(1) },
+            UnitForm::Subject { subject, max_rows } => Self::Subject { attribute: subject, max_rows: max_rows.max(1) },
         }
     }
 }
@@ -223,9 +223,9 @@ mod tests {
         ];
         for (stated, enforced) in cases {
             assert_eq!(unit.enforced(stated), Some(enforced));
-            assert_eq!(unit.stated(enforced, &Promised::new()), stated);
+            assert_eq!(unit.stated(enforced, &UnitGuarantees::new()), stated);
             assert_eq!(Unit::Row.enforced(stated), Some(stated));
-            assert_eq!(Unit::Row.stated(stated, &Promised::new()), stated);
+            assert_eq!(Unit::Row.stated(stated, &UnitGuarantees::new()), stated);
         }
         for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
             assert_eq!(unit.enforced(other), None);

@@ -1,11 +1,11 @@
 //! Anatomy: one table, its sensitive attribute in a part of its own, tied to the rest by bucket.
 
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Unplanned};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, Published};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{self, Demand, Dependency};
+use crate::privacy::{self, Dependency, RuleDemand};
 use crate::publication::SubmittedRule;
-use crate::random::Streams;
+use crate::random::RandomStreams;
 use crate::spec::AnatomySpec;
 
 /// The method `anatomy`.
@@ -15,7 +15,7 @@ impl Method for Anatomy {
     type Spec = AnatomySpec;
     type Plan = Design;
 
-    fn plan(spec: &AnatomySpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &AnatomySpec, input: &PlanInput<'_>, _: &Control) -> Result<Design, PlanError> {
         let rule = designed_rule(&spec.rule, input);
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
@@ -29,9 +29,9 @@ impl Method for Anatomy {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         plan.execute(input, true, table, streams, control)
@@ -39,7 +39,7 @@ impl Method for Anatomy {
 }
 
 /// The rule as it is to hold.
-pub(super) fn designed_rule(submitted: &SubmittedRule, input: &Input<'_>) -> DesignedRule {
+pub(super) fn designed_rule(submitted: &SubmittedRule, input: &PlanInput<'_>) -> DesignedRule {
     let mut rule = DesignedRule::submitted(submitted, input);
     rule.impossible = tells(&rule, input);
     rule
@@ -47,10 +47,10 @@ pub(super) fn designed_rule(submitted: &SubmittedRule, input: &Input<'_>) -> Des
 
 /// A dependency by which the published attributes tell the sensitive one: what follows from it could hold only if what
 /// determines it were not published.
-fn tells(rule: &DesignedRule, input: &Input<'_>) -> Option<Dependency> {
+fn tells(rule: &DesignedRule, input: &PlanInput<'_>) -> Option<Dependency> {
     let published = AttrSet::first(input.counts.attributes()).without(rule.rule.sensitive);
     let demand =
-        Demand { known: published, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
+        RuleDemand { known: published, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
     let expansion = privacy::expand(&[demand], input.dependencies, usize::MAX).ok()?;
     expansion.impossible.first().map(|(_, dependency)| *dependency)
 }

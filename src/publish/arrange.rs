@@ -8,13 +8,13 @@ use crate::microdata::{Attr, Codes, Column, Table};
 use crate::with_codes;
 
 /// The rows of each label.
-pub(super) struct Groups<'a> {
+pub(super) struct BucketRows<'a> {
     labels: &'a [u32],
     /// Where the rows of each label start when they stand together, label 1 first, and where the last ones end.
     starts: Vec<usize>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> BucketRows<'a> {
     /// Groups of rows by `labels`, each in `1..=groups`, or 0 for a row that stands in none.
     pub(super) fn new(labels: &'a [u32], groups: u32) -> Self {
         let mut starts = vec![0; groups as usize + 1];
@@ -53,7 +53,7 @@ impl<'a> Groups<'a> {
 pub(super) fn arranged(
     table: &Table,
     attrs: &[Attr],
-    groups: Option<&Groups<'_>>,
+    groups: Option<&BucketRows<'_>>,
     control: &Control,
 ) -> Result<Vec<Column>, Cancelled> {
     let columns: Vec<&Column> = attrs.iter().map(|&attr| table.column(attr)).collect();
@@ -71,14 +71,14 @@ fn width(column: &Column) -> u32 {
 }
 
 /// A word that holds the codes of a tuple, the first attribute in the highest bits.
-trait Word: Copy + Ord + Default {
+trait PackedTuple: Copy + Ord + Default {
     fn append(self, width: u32, code: impl Into<u32>) -> Self;
     fn code(self, shift: u32, width: u32) -> u32;
 }
 
 macro_rules! words {
     ($($word:ty),*) => {$(
-        impl Word for $word {
+        impl PackedTuple for $word {
             #[inline]
             fn append(self, width: u32, code: impl Into<u32>) -> Self {
                 // only the first code may be as wide as the word
@@ -95,7 +95,7 @@ macro_rules! words {
 words!(u32, u64, u128);
 
 /// The tuples of `columns` as words.
-fn packed<W: Word>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
+fn packed<W: PackedTuple>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
     let mut words = vec![W::default(); rows];
     for column in columns.iter().filter(|column| width(column) > 0) {
         let width = width(column);
@@ -109,10 +109,10 @@ fn packed<W: Word>(rows: usize, columns: &[&Column], control: &Control) -> Resul
     Ok(words)
 }
 
-fn as_words<W: Word>(
+fn as_words<W: PackedTuple>(
     rows: usize,
     columns: &[&Column],
-    groups: Option<&Groups<'_>>,
+    groups: Option<&BucketRows<'_>>,
     control: &Control,
 ) -> Result<Vec<Column>, Cancelled> {
     let words = packed::<W>(rows, columns, control)?;
@@ -134,7 +134,7 @@ fn as_words<W: Word>(
 fn as_rows(
     rows: usize,
     columns: &[&Column],
-    groups: Option<&Groups<'_>>,
+    groups: Option<&BucketRows<'_>>,
     control: &Control,
 ) -> Result<Vec<Column>, Cancelled> {
     let mut bits = 0;
@@ -161,7 +161,7 @@ fn as_rows(
 /// The items, one per row, sorted by `sort` group by group.
 fn sorted<T: Copy + Default>(
     items: Vec<T>,
-    groups: Option<&Groups<'_>>,
+    groups: Option<&BucketRows<'_>>,
     control: &Control,
     sort: impl Fn(&mut [T]),
 ) -> Result<Vec<T>, Cancelled> {
@@ -226,7 +226,7 @@ mod tests {
                 (0..rows.len()).map(|row| (label(row), columns.iter().map(|c| c.codes.get(row)).collect())).collect()
             };
             let columns: Vec<&Column> = attrs.iter().map(|&a| table.column(a)).collect();
-            let by_label = Groups::new(&labels, groups);
+            let by_label = BucketRows::new(&labels, groups);
             let runs: Vec<u32> = (1..).zip(by_label.sizes()).flat_map(|(l, n)| std::iter::repeat_n(l, n)).collect();
             for grouped in [true, false] {
                 let arranged = arranged(&table, &attrs, grouped.then_some(&by_label), &Control::default()).unwrap();

@@ -4,23 +4,23 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::assign::{Assignment, Values, assign, several, tied};
+use super::assign::{BucketAssignment, SensitiveCodes, assign, several, tied};
 use super::bucketize::{PlannedBuckets, capped};
-use super::decompose::Decomposed;
-use super::make::Maker;
-use super::partition::Split;
-use super::sequential::Sequenced;
-use super::slicing::{Slicing, Whole};
-use super::{Input, Published, Refusal};
+use super::decompose::DecomposedTable;
+use super::make::TableMaker;
+use super::partition::MedianSplit;
+use super::sequential::SequentialDesign;
+use super::slicing::{SlicingPlan, WholeTableViolation};
+use super::{PlanInput, PlanRefusal, Published};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::privacy::{self, Demand, Dependency, Guard, Ineligible, Rule, Schema, Status};
+use crate::privacy::{self, Dependency, Guard, IneligibilityReason, PrivacyRule, RuleDemand, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Because, Contents, Guarantee, HeldBy, Origin, Particulars, Protected, Publication, PublishedTable, RuleStanding,
-    Seal, SubmittedRule, TableName, TableWitness, Witness,
+    EnforcedBy, EnforcedRule, Guarantee, MethodDetails, Protected, Publication, PublicationCells, PublishedTable,
+    RuleDerivation, RuleOrigin, SubmittedRule, TableGuard, TableName, TableWitness, Witness,
 };
-use crate::random::Streams;
+use crate::random::RandomStreams;
 use crate::spec::CellKind;
 
 /// The tables to publish and how the submitted rules stand in them.
@@ -43,18 +43,18 @@ pub enum Decision {
     #[default]
     ByRules,
     /// By what the data makes of them: an adversary who asks why these tables were chosen is not reckoned with.
-    ByData(Option<Choice>),
+    ByData(Option<CandidateScores>),
     /// Nothing was chosen, as the rows are not known or a rule cannot be kept; there are no tables.
     Undecided,
     /// By the rules, and no row would be left in the table.
     Empty,
     /// The whole table does not hold what every bucket of it is to hold.
-    NotDiverse(Whole),
+    NotDiverse(WholeTableViolation),
 }
 
 /// The best of several.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Choice {
+pub struct CandidateScores {
     /// What was chosen.
     pub winner: &'static str,
     /// What was tried, each with its score: the lower, the more is told. Tells of the data more than the release does.
@@ -71,9 +71,9 @@ pub struct DesignedTable {
     /// What stands in cells that several rows share; `None`: exact values.
     pub generalized: Option<Generalized>,
     /// How it is cut beside earlier releases.
-    pub cut: Option<Arc<Sequenced>>,
+    pub cut: Option<Arc<SequentialDesign>>,
     /// What it is of a decomposition, whose tables are judged together.
-    pub decomposed: Option<Decomposed>,
+    pub decomposed: Option<DecomposedTable>,
 }
 
 /// The protection of a bucketized table: sensitive parts, tied to each other and to the other attributes by the same buckets.
@@ -85,12 +85,12 @@ pub struct Bucketized {
     /// The attributes of each sensitive part, all apart from each other.
     pub parts: Vec<AttrSet>,
     /// What every bucket keeps; nothing where only the table as a whole does.
-    pub seals: Vec<Seal>,
+    pub seals: Vec<TableGuard>,
     /// The buckets, where they are decided beforehand.
     pub planned: Option<Arc<PlannedBuckets>>,
     /// How the other attributes are divided into parts and rows into buckets, in a sliced table. Its one sensitive part may
     /// hold attributes that are known.
-    pub sliced: Option<Slicing>,
+    pub sliced: Option<SlicingPlan>,
 }
 
 impl Bucketized {
@@ -98,7 +98,7 @@ impl Bucketized {
     #[must_use]
     pub fn of(attributes: AttrSet, protects: Protected, guarantees: Vec<Guarantee>) -> Self {
         let part = protects.attributes();
-        let seal = Seal { known: attributes.minus(part), protects, guarantees };
+        let seal = TableGuard { known: attributes.minus(part), protects, guarantees };
         Self { parts: vec![part], seals: vec![seal], planned: None, sliced: None }
     }
 
@@ -112,7 +112,7 @@ impl Bucketized {
     /// much diversity. Rows that cannot stand in such a table are left out of it.
     #[must_use]
     pub fn each_of(attributes: AttrSet, sensitive: &[(Attr, u64)]) -> Self {
-        let seal = |&(attr, l): &(Attr, u64)| Seal {
+        let seal = |&(attr, l): &(Attr, u64)| TableGuard {
             known: attributes.without(attr),
             protects: Protected::Attribute(attr),
             guarantees: vec![Guarantee::LDiversity { l }],
@@ -130,7 +130,7 @@ impl Bucketized {
     #[must_use]
     pub fn together(attributes: AttrSet, sensitive: &[(Attr, &[Guarantee])]) -> Self {
         let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
-        let seal = |&(attr, guarantees): &(Attr, &[Guarantee])| Seal {
+        let seal = |&(attr, guarantees): &(Attr, &[Guarantee])| TableGuard {
             known: attributes.minus(all),
             protects: Protected::Attribute(attr),
             guarantees: guarantees.to_vec(),
@@ -157,7 +157,7 @@ impl Bucketized {
             Guarantee::LDiversity { l } => Some(*l),
             _ => None,
         };
-        let of = |seal: &Seal| {
+        let of = |seal: &TableGuard| {
             let attr = seal.protects.attributes().iter().next()?;
             Some((attr, seal.guarantees.iter().filter_map(diversity).max()?))
         };
@@ -174,7 +174,7 @@ impl Bucketized {
     #[must_use]
     pub fn single(&self) -> Option<(Attr, &[Guarantee])> {
         match &self.seals[..] {
-            [Seal { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
+            [TableGuard { protects: Protected::Attribute(attr), guarantees, .. }] => Some((*attr, guarantees)),
             _ => None,
         }
     }
@@ -188,28 +188,28 @@ pub struct Generalized {
     /// What stands in such cells.
     pub cells: CellKind,
     /// How classes are halved.
-    pub split: Split,
+    pub split: MedianSplit,
     /// No class has fewer rows, where that is asked for.
     pub k: Option<u64>,
     /// The rows of the table.
     pub rows: u64,
     /// What every class keeps.
-    pub keeps: Vec<Seal>,
+    pub keeps: Vec<TableGuard>,
     /// Whether it keeps that whatever stands beside it: every attribute but the one protected is generalized.
     pub sealed: bool,
 }
 
 impl Generalized {
     /// The rule of k-anonymity, where it is asked for, as it stands in the table at `index`.
-    fn anonymity(&self, index: usize) -> Option<RuleStanding> {
-        Some(RuleStanding {
+    fn anonymity(&self, index: usize) -> Option<EnforcedRule> {
+        Some(EnforcedRule {
             pointer: Some("/method".to_owned()),
-            origin: Origin::Submitted,
+            origin: RuleOrigin::Submitted,
             because: None,
             known: self.quasi_identifiers,
             protects: Protected::Rows,
             guarantee: Guarantee::KAnonymity { k: self.k? },
-            held_by: HeldBy::Table(TableName::at(index)),
+            held_by: EnforcedBy::Table(TableName::at(index)),
         })
     }
 
@@ -230,7 +230,7 @@ pub struct DesignedRule {
     pub protects: Protected,
     /// The rule as tables are decided for it: of a combination, the one attribute whose protection protects it, or that stands
     /// for the joint value.
-    pub rule: Rule,
+    pub rule: PrivacyRule,
     /// What of it is judged in tables: one attribute, or the joint value where no attribute can be protected by itself.
     pub judged: Protected,
     /// The dependency it follows from.
@@ -240,7 +240,7 @@ pub struct DesignedRule {
     /// The dependency by which the known side determines the sensitive one.
     pub impossible: Option<Dependency>,
     /// Why the data cannot satisfy it.
-    pub ineligible: Option<Ineligible>,
+    pub ineligible: Option<IneligibilityReason>,
     /// Why it cannot be held beside the other rules, in words.
     pub refused: Option<&'static str>,
     /// Why it is impossible where protected attributes tell each other, in words.
@@ -250,7 +250,7 @@ pub struct DesignedRule {
     /// The largest diversity that the data allows for its sensitive attribute.
     pub largest_l: u64,
     /// How it stands in the tables of this design alone.
-    pub status: Status,
+    pub status: RuleStatus,
 }
 
 impl DesignedTable {
@@ -268,7 +268,7 @@ impl DesignedTable {
 
     /// A table of a decomposition.
     #[must_use]
-    pub const fn decomposed(attributes: AttrSet, decomposed: Decomposed) -> Self {
+    pub const fn decomposed(attributes: AttrSet, decomposed: DecomposedTable) -> Self {
         Self { attributes, bucketized: None, generalized: None, cut: None, decomposed: Some(decomposed) }
     }
 
@@ -289,13 +289,13 @@ impl DesignedTable {
 
     /// The table as the Guardian Normal Form check sees it.
     #[must_use]
-    pub fn schema(&self) -> Schema {
+    pub fn schema(&self) -> TableSchema {
         let bucketized = self.bucketized.iter().flat_map(|bucketized| &bucketized.seals);
         let seals = bucketized.chain(self.generalized.iter().flat_map(|generalized| &generalized.keeps));
-        let guards = seals.flat_map(|&Seal { known, protects, ref guarantees }| {
+        let guards = seals.flat_map(|&TableGuard { known, protects, ref guarantees }| {
             guarantees.iter().map(move |&guarantee| Guard { known, protects, guarantee })
         });
-        Schema { attributes: self.attributes, guards: guards.collect() }
+        TableSchema { attributes: self.attributes, guards: guards.collect() }
     }
 }
 
@@ -309,23 +309,28 @@ impl Bucketized {
     /// Draws the bucket of each row.
     ///
     /// Streams are named by attributes, not by the table: a plan that looks at buckets draws them before tables have names.
-    pub(super) fn draw(&self, table: &Table, streams: &Streams, control: &Control) -> Result<Assignment, Cancelled> {
+    pub(super) fn draw(
+        &self,
+        table: &Table,
+        streams: &RandomStreams,
+        control: &Control,
+    ) -> Result<BucketAssignment, Cancelled> {
         let mut stream = streams.stream(&self.label());
         if let Some(planned) = &self.planned {
-            return planned.draw(&Values::of(table, self.sensitive(), control)?, &mut stream, control);
+            return planned.draw(&SensitiveCodes::of(table, self.sensitive(), control)?, &mut stream, control);
         }
         if self.leaves_out() {
             return several(table, &self.diversities(), &mut stream, control);
         }
         if self.parts.len() > 1 {
             // a sensitive part of a table of several is one attribute, by their construction
-            let of_part = |seal: &'_ Seal| seal.protects.attributes().iter().next();
+            let of_part = |seal: &'_ TableGuard| seal.protects.attributes().iter().next();
             let asked: Vec<(Attr, &[Guarantee])> =
                 self.seals.iter().filter_map(|seal| Some((of_part(seal)?, &seal.guarantees[..]))).collect();
             return tied(table, &asked, &mut stream, control);
         }
         let guarantees: Vec<Guarantee> = self.seals.iter().flat_map(|seal| seal.guarantees.clone()).collect();
-        let values = Values::of(table, self.sensitive(), control)?;
+        let values = SensitiveCodes::of(table, self.sensitive(), control)?;
         match capped(&values, &guarantees, &mut stream, control)? {
             Some(assigned) => Ok(assigned),
             None => assign(values, &guarantees, &mut stream, control),
@@ -336,20 +341,25 @@ impl Bucketized {
 impl DesignedRule {
     /// A submitted rule, not yet judged in any tables.
     #[must_use]
-    pub fn submitted(submitted: &SubmittedRule, input: &Input<'_>) -> Self {
+    pub fn submitted(submitted: &SubmittedRule, input: &PlanInput<'_>) -> Self {
         let demand = demand(submitted);
         Self::new(Some(submitted.pointer.clone()), &demand, &[], input)
     }
 
     /// A rule not yet judged in any tables. Of a combination that attribute is to be protected which is protected most often
     /// in `others` already, of those that the data allows; of equally many the one whose most frequent value is rarest.
-    pub(super) fn new(pointer: Option<String>, demand: &Demand, others: &[Demand], input: &Input<'_>) -> Self {
+    pub(super) fn new(
+        pointer: Option<String>,
+        demand: &RuleDemand,
+        others: &[RuleDemand],
+        input: &PlanInput<'_>,
+    ) -> Self {
         let judged = |sensitive: Attr| {
-            let rule = Rule { known: demand.known, sensitive, guarantee: demand.guarantee };
+            let rule = PrivacyRule { known: demand.known, sensitive, guarantee: demand.guarantee };
             (rule, privacy::check_eligibility(&rule, input.counts).err())
         };
         let protected = |attr: Attr| others.iter().filter(|other| other.protects == AttrSet::one(attr)).count();
-        let rank = |(rule, ineligible): &(Rule, Option<Ineligible>)| {
+        let rank = |(rule, ineligible): &(PrivacyRule, Option<IneligibilityReason>)| {
             let largest = input.counts.largest(rule.sensitive);
             (ineligible.is_some(), Reverse(protected(rule.sensitive)), largest, rule.sensitive)
         };
@@ -375,7 +385,7 @@ impl DesignedRule {
             told: None,
             outside: None,
             largest_l: privacy::largest_l(input.counts, rule.sensitive),
-            status: Status::Unreachable,
+            status: RuleStatus::Unreachable,
         }
     }
 
@@ -388,21 +398,21 @@ impl DesignedRule {
 
     /// What is judged in tables.
     #[must_use]
-    pub const fn demand(&self) -> Demand {
-        Demand { known: self.rule.known, protects: self.judged.attributes(), guarantee: self.rule.guarantee }
+    pub const fn demand(&self) -> RuleDemand {
+        RuleDemand { known: self.rule.known, protects: self.judged.attributes(), guarantee: self.rule.guarantee }
     }
 }
 
 /// A submitted rule in the terms of reduction.
-pub(super) fn demand(submitted: &SubmittedRule) -> Demand {
+pub(super) fn demand(submitted: &SubmittedRule) -> RuleDemand {
     let SubmittedRule { known, protects, guarantee, .. } = submitted;
-    Demand { known: *known, protects: protects.attributes(), guarantee: *guarantee }
+    RuleDemand { known: *known, protects: protects.attributes(), guarantee: *guarantee }
 }
 
 impl Design {
     /// The tables as the Guardian Normal Form check sees them.
     #[must_use]
-    pub fn schemas(&self) -> Vec<Schema> {
+    pub fn schemas(&self) -> Vec<TableSchema> {
         self.tables.iter().map(DesignedTable::schema).collect()
     }
 
@@ -418,8 +428,8 @@ impl Design {
     /// `names` are those of the attributes.
     ///
     /// # Errors
-    /// [`Refusal`] when there are any.
-    pub fn feasible(&self, names: &[String]) -> Result<(), Refusal> {
+    /// [`PlanRefusal`] when there are any.
+    pub fn feasible(&self, names: &[String]) -> Result<(), PlanRefusal> {
         let impossible = |rule: &DesignedRule| {
             let detail = "the known attributes determine the sensitive one";
             Some(dependency_fault(rule.pointer.as_deref()?, Kind::RuleImpossible, rule.impossible?, detail, names))
@@ -455,7 +465,7 @@ impl Design {
         let impossible = self.rules.iter().filter_map(impossible).chain(self.rules.iter().filter_map(outside));
         let faults = impossible.chain(ineligible).chain(refused).chain(few).chain(planned);
         let faults: Vec<Fault> = faults.collect();
-        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+        if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
     }
 
     /// Buckets that are decided before rows are dealt.
@@ -464,27 +474,27 @@ impl Design {
     }
 
     /// How the rules stand, in the words of a publication.
-    pub(super) fn standings(&self, single_table: bool) -> Vec<RuleStanding> {
+    pub(super) fn standings(&self, single_table: bool) -> Vec<EnforcedRule> {
         let by = |index: usize| match &self.rules[index] {
-            DesignedRule { pointer: Some(pointer), .. } => Some(Because::Rule(pointer.clone())),
+            DesignedRule { pointer: Some(pointer), .. } => Some(RuleDerivation::Rule(pointer.clone())),
             other => other.follows_from.map(because_of),
         };
-        let standing = |designed: &DesignedRule| RuleStanding {
+        let standing = |designed: &DesignedRule| EnforcedRule {
             pointer: designed.pointer.clone(),
             origin: match (designed.follows_from, designed.implied_by) {
-                (Some(_), _) => Origin::FromDependency,
-                (None, Some(_)) => Origin::ImpliedBy,
-                (None, None) => Origin::Submitted,
+                (Some(_), _) => RuleOrigin::FromDependency,
+                (None, Some(_)) => RuleOrigin::ImpliedBy,
+                (None, None) => RuleOrigin::Submitted,
             },
             because: designed.follows_from.map(because_of).or_else(|| designed.implied_by.and_then(by)),
             known: designed.rule.known,
             protects: designed.protects,
             guarantee: designed.rule.guarantee,
             held_by: match designed.status {
-                Status::Guardian { table, .. } if single_table => HeldBy::Table(TableName::at(table)),
-                Status::Guardian { table, known } => HeldBy::Guardian { table: TableName::at(table), known },
-                Status::Unreachable => HeldBy::Unreachable,
-                Status::Violated(_) => unreachable!("a design that violates a rule is not executed"),
+                RuleStatus::Guardian { table, .. } if single_table => EnforcedBy::Table(TableName::at(table)),
+                RuleStatus::Guardian { table, known } => EnforcedBy::Guardian { table: TableName::at(table), known },
+                RuleStatus::Unreachable => EnforcedBy::Unreachable,
+                RuleStatus::Violated(_) => unreachable!("a design that violates a rule is not executed"),
             },
         };
         let tables = self.tables.iter().enumerate();
@@ -498,10 +508,10 @@ impl Design {
     /// [`Cancelled`] when told to stop.
     pub(super) fn execute(
         &self,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         single_table: bool,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         let mut tables = Vec::new();
@@ -509,7 +519,7 @@ impl Design {
         let mut witnesses = Vec::new();
         for (index, designed) in self.tables.iter().enumerate() {
             let name = TableName::at(index);
-            let maker = Maker { table, published_names: input.published_names, control };
+            let maker = TableMaker { table, published_names: input.published_names, control };
             let (parts, standing, witness) = match (&designed.decomposed, &designed.bucketized) {
                 (Some(decomposed), _) => maker.decomposed(designed.attributes, decomposed, &name, streams)?,
                 (_, None) => maker.raw(designed.attributes)?,
@@ -532,17 +542,17 @@ impl Design {
             publication: Publication {
                 tables,
                 rules: self.standings(single_table),
-                particulars: self.planned().next().map_or(Particulars::None, PlannedBuckets::particulars),
+                particulars: self.planned().next().map_or(MethodDetails::None, PlannedBuckets::particulars),
                 suppressed,
             },
-            contents: Contents { tables: contents },
+            contents: PublicationCells { tables: contents },
             witness: Witness { tables: witnesses },
         })
     }
 }
 
 fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
-    let Ineligible { requested, largest_l } = rule.ineligible?;
+    let IneligibilityReason { requested, largest_l } = rule.ineligible?;
     let pointer = rule.pointer.as_deref().unwrap_or("/method/rules");
     let asked = match requested {
         Guarantee::KAnonymity { k } => k.to_string(),
@@ -578,8 +588,8 @@ fn ineligible_fault(rule: &DesignedRule) -> Option<Fault> {
     Some(fault.with("requested", asked).with("largest_l", largest_l))
 }
 
-fn because_of(dependency: Dependency) -> Because {
-    Because::Dependency { determinant: dependency.determinant, dependent: AttrSet::one(dependency.dependent) }
+fn because_of(dependency: Dependency) -> RuleDerivation {
+    RuleDerivation::Dependency { determinant: dependency.determinant, dependent: AttrSet::one(dependency.dependent) }
 }
 
 /// A fault that a dependency makes of a rule.

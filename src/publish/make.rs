@@ -1,33 +1,34 @@
 //! Making the tables of a design: raw projections, and buckets with their parts.
 
 use super::arrange;
-use super::assign::{Assignment, Labels};
+use super::assign::{BucketAssignment, Labels};
 use super::bucketize;
 use super::design::Bucketized;
 use super::generalize;
-use super::slicing::{Sliced, Slicing};
+use super::slicing::{SlicedTable, SlicingPlan};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{Attr, AttrSet, Column, Table};
 use crate::publication::{
-    BucketColumn, Cells, Part, PartContents, PublishedColumn, RowMeaning, Standing, TableName, TableWitness,
+    BucketColumn, CellContent, Part, PartContents, PublishedColumn, RowMeaning, TableName, TableProtection,
+    TableWitness,
 };
-use crate::random::Streams;
+use crate::random::RandomStreams;
 
-pub(super) type MadeTable = (Vec<(Part, PartContents)>, Standing, TableWitness);
+pub(super) type MadeTable = (Vec<(Part, PartContents)>, TableProtection, TableWitness);
 
 /// Makes one table.
-pub(super) struct Maker<'a> {
+pub(super) struct TableMaker<'a> {
     pub(super) table: &'a Table,
     pub(super) published_names: &'a [String],
     pub(super) control: &'a Control,
 }
 
-impl Maker<'_> {
+impl TableMaker<'_> {
     pub(super) fn raw(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
         let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
-        Ok((vec![self.part("rows", &attrs, columns, None)], Standing::Plain, TableWitness::Plain))
+        Ok((vec![self.part("rows", &attrs, columns, None)], TableProtection::Plain, TableWitness::Plain))
     }
 
     pub(super) fn bucketized(
@@ -35,7 +36,7 @@ impl Maker<'_> {
         attributes: AttrSet,
         bucketized: &Bucketized,
         name: &TableName,
-        streams: &Streams,
+        streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
         let Bucketized { parts: sensitive, seals, planned, .. } = bucketized;
         let assignment = bucketized.draw(self.table, streams, self.control)?;
@@ -50,10 +51,10 @@ impl Maker<'_> {
         let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
         let labels_of_fakes = fakes.as_ref().map(|fakes| {
             let bucket_of = fakes.iter().map(|(bucket, _)| *bucket).collect();
-            labels.of_rows(Assignment { bucket_of, buckets })
+            labels.of_rows(BucketAssignment { bucket_of, buckets })
         });
         let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::Groups::new(&labels_of_rows, buckets);
+        let groups = arrange::BucketRows::new(&labels_of_rows, buckets);
         let part = |name: String, attributes: AttrSet| {
             let attrs: Vec<Attr> = attributes.iter().collect();
             if let (Some(fakes), Some(labels_of_fakes), [attr]) = (&fakes, &labels_of_fakes, &attrs[..])
@@ -68,20 +69,20 @@ impl Maker<'_> {
         let names = (1..).map(|number| if sensitive.len() == 1 { "sa".to_owned() } else { format!("sa{number}") });
         let parts = std::iter::once(("qi".to_owned(), known)).chain(names.zip(sensitive.iter().copied()));
         let parts = parts.map(|(name, attributes)| part(name, attributes)).collect::<Result<_, _>>()?;
-        Ok((parts, Standing::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
+        Ok((parts, TableProtection::Sealed(seals.clone()), TableWitness::Buckets(labels_of_rows)))
     }
 
     pub(super) fn sliced(
         &self,
-        slicing: &Slicing,
+        slicing: &SlicingPlan,
         name: &TableName,
-        streams: &Streams,
+        streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
-        let Sliced { buckets: assignment, boxes, .. } = slicing.draw(self.table, self.control)?;
+        let SlicedTable { buckets: assignment, boxes, .. } = slicing.draw(self.table, self.control)?;
         let buckets = assignment.buckets;
         let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
         let labels_of_rows = labels.of_rows(assignment);
-        let groups = arrange::Groups::new(&labels_of_rows, buckets);
+        let groups = arrange::BucketRows::new(&labels_of_rows, buckets);
         let parts = slicing.decided().iter().zip(&boxes).zip(1..).map(|((column, boxes), number)| {
             let attrs: Vec<Attr> = column.iter().collect();
             let name = format!("c{number}");
@@ -94,7 +95,7 @@ impl Maker<'_> {
             let columns = arrange::arranged(&boxed, &places, Some(&groups), self.control)?;
             let (mut part, contents) = self.part(&name, &attrs, columns, Some(Labels::column(groups.sizes())));
             let shared = part.columns.iter_mut().filter(|column| column.attribute != slicing.sensitive);
-            shared.for_each(|column| column.cells = Cells::Interval);
+            shared.for_each(|column| column.cells = CellContent::Interval);
             Ok((part, contents))
         });
         let parts = parts.collect::<Result<_, _>>()?;
@@ -110,7 +111,7 @@ impl Maker<'_> {
     }
 
     /// The columns of `attrs`, each value but the sensitive ones being the interval of its box.
-    fn boxed(&self, attrs: &[Attr], sensitive: Attr, boxes: &Assignment) -> Table {
+    fn boxed(&self, attrs: &[Attr], sensitive: Attr, boxes: &BucketAssignment) -> Table {
         let column = |attr: &Attr| match *attr == sensitive {
             true => self.table.column(*attr).clone(),
             false => generalize::interval_cells(self.table.column(*attr), boxes),
@@ -133,7 +134,7 @@ impl Maker<'_> {
         let codes = bucketize::with_counterfeits(codes, domain.len(), fakes);
         let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
         let labels: Vec<u32> = labels.iter().chain(labels_of_fakes).copied().collect();
-        let groups = arrange::Groups::new(&labels, buckets);
+        let groups = arrange::BucketRows::new(&labels, buckets);
         let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
         let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(groups.sizes())));
         let per_bucket = fakes.len() as u32 / buckets.max(1);
@@ -159,7 +160,7 @@ impl Maker<'_> {
                 .map(|&attribute| PublishedColumn {
                     attribute,
                     name: self.published_names[attribute.index()].clone(),
-                    cells: Cells::Exact,
+                    cells: CellContent::Exact,
                 })
                 .collect(),
             rows: RowMeaning::Tuples,

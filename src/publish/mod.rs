@@ -15,60 +15,60 @@ mod single;
 pub mod slicing;
 pub mod versatile;
 
-pub use design::{Bucketized, Choice, Decision, Design, DesignedRule, DesignedTable, Generalized};
+pub use design::{Bucketized, CandidateScores, Decision, Design, DesignedRule, DesignedTable, Generalized};
 pub use proposed::{idle, judge as judge_proposed};
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Counts, Table};
-use crate::privacy::{Dependency, Rule, Schema};
+use crate::microdata::{AttributeCounts, Table};
+use crate::privacy::{Dependency, PrivacyRule, TableSchema};
 use crate::problem::Fault;
-use crate::publication::{Beside, Contents, Publication, Witness};
-use crate::random::Streams;
+use crate::publication::{EarlierReleases, Publication, PublicationCells, Witness};
+use crate::random::RandomStreams;
 use crate::spec::MethodSpec;
 
 /// What a method plans with.
-pub struct Input<'a> {
+pub struct PlanInput<'a> {
     /// Counts of single attributes.
-    pub counts: &'a dyn Counts,
+    pub counts: &'a dyn AttributeCounts,
     /// The name each attribute is published under.
     pub published_names: &'a [String],
     /// The tables that the ledger holds of the same people.
-    pub earlier: &'a [Schema],
+    pub earlier: &'a [TableSchema],
     /// The rules that stand since earlier releases.
-    pub standing_rules: &'a [Rule],
+    pub standing_rules: &'a [PrivacyRule],
     /// The dependencies that the adversary is taken to know. Attributes behind the published ones are not published.
     pub dependencies: &'a [Dependency],
     /// What is read back of earlier releases, for what is made beside them.
-    pub beside: Option<&'a Beside>,
+    pub beside: Option<&'a EarlierReleases>,
     /// The rows; `None` while only counts are known. What looks at the data then decides nothing.
-    pub rows: Option<Rows<'a>>,
+    pub rows: Option<PlanRows<'a>>,
 }
 
 /// Rows to plan with.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
+pub struct PlanRows<'a> {
     /// The table, its rows already permuted secretly.
     pub table: &'a Table,
     /// The randomness that the release will be drawn from, so that a plan sees the very buckets that come out.
-    pub streams: &'a Streams,
+    pub streams: &'a RandomStreams,
 }
 
 /// Why nothing was planned.
 #[derive(Debug)]
-pub enum Unplanned {
+pub enum PlanError {
     /// The caller's answer.
-    Refused(Refusal),
+    Refused(PlanRefusal),
     /// It was told to stop.
     Cancelled(Cancelled),
 }
 
-impl From<Refusal> for Unplanned {
-    fn from(refusal: Refusal) -> Self {
+impl From<PlanRefusal> for PlanError {
+    fn from(refusal: PlanRefusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Cancelled> for Unplanned {
+impl From<Cancelled> for PlanError {
     fn from(cancelled: Cancelled) -> Self {
         Self::Cancelled(cancelled)
     }
@@ -76,14 +76,14 @@ impl From<Cancelled> for Unplanned {
 
 /// The caller's answer: why nothing can be published.
 #[derive(Debug)]
-pub struct Refusal(pub Vec<Fault>);
+pub struct PlanRefusal(pub Vec<Fault>);
 
 /// What a method returns: the description, the cells and the secret assignment.
 pub struct Published {
     /// The tables and how the rules stand.
     pub publication: Publication,
     /// The cells, in canonical order.
-    pub contents: Contents,
+    pub contents: PublicationCells,
     /// Which row of the table went where.
     pub witness: Witness,
 }
@@ -98,8 +98,8 @@ pub trait Method {
     /// Decides the tables and judges the rules. Only what looks at the data reads rows.
     ///
     /// # Errors
-    /// [`Unplanned`] with every fault that can be shown, or when told to stop.
-    fn plan(spec: &Self::Spec, input: &Input<'_>, control: &Control) -> Result<Self::Plan, Unplanned>;
+    /// [`PlanError`] with every fault that can be shown, or when told to stop.
+    fn plan(spec: &Self::Spec, input: &PlanInput<'_>, control: &Control) -> Result<Self::Plan, PlanError>;
 
     /// Makes the tables. `table` has its rows already permuted secretly.
     ///
@@ -107,9 +107,9 @@ pub trait Method {
     /// [`Cancelled`] when told to stop.
     fn publish(
         plan: &Self::Plan,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled>;
 }
@@ -117,8 +117,8 @@ pub trait Method {
 /// Plans with the method of the specification.
 ///
 /// # Errors
-/// [`Unplanned`] with every fault that can be shown, or when told to stop.
-pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+/// [`PlanError`] with every fault that can be shown, or when told to stop.
+pub fn plan(method: &MethodSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
     match method {
         MethodSpec::Versatile(spec) => versatile::Versatile::plan(spec, input, control),
         MethodSpec::Anatomy(spec) => anatomy::Anatomy::plan(spec, input, control),
@@ -137,9 +137,9 @@ pub fn plan(method: &MethodSpec, input: &Input<'_>, control: &Control) -> Result
 pub fn publish(
     method: &MethodSpec,
     plan: &Design,
-    input: &Input<'_>,
+    input: &PlanInput<'_>,
     table: &Table,
-    streams: &Streams,
+    streams: &RandomStreams,
     control: &Control,
 ) -> Result<Published, Cancelled> {
     match method {

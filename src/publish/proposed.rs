@@ -1,7 +1,7 @@
 //! A schema that somebody proposes, judged under the rules of a specification. Never executed.
 
-use super::{Bucketized, Decision, Design, DesignedTable, Input, Refusal, anatomy, versatile};
-use crate::privacy::{self, Rule, Schema, Status};
+use super::{Bucketized, Decision, Design, DesignedTable, PlanInput, PlanRefusal, anatomy, versatile};
+use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 
@@ -9,8 +9,8 @@ use crate::spec::{AnatomySpec, MethodSpec, ProposedTable, SlicingSpec};
 /// strongest guarantees of all rules, of this job or standing, into its sensitive attribute; of none where there are none.
 ///
 /// # Errors
-/// [`Refusal`] when the rules cannot even be stated.
-pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -> Result<Design, Refusal> {
+/// [`PlanRefusal`] when the rules cannot even be stated.
+pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &PlanInput<'_>) -> Result<Design, PlanRefusal> {
     let (rules, relied_on) = match method {
         MethodSpec::Versatile(spec) => versatile::designed_rules(spec, input)?,
         MethodSpec::Anatomy(AnatomySpec { rule }) | MethodSpec::Slicing(SlicingSpec { rule, .. }) => {
@@ -19,11 +19,11 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
         MethodSpec::Bucketize(spec) => (vec![anatomy::designed_rule(&spec.rule, input)], Vec::new()),
         MethodSpec::Generalize(_) | MethodSpec::Decompose(_) | MethodSpec::Sequential(_) => {
             let detail = "tables are proposed of exact values; those of this method are not judged as such";
-            return Err(Refusal(vec![Fault::new("/schema", Kind::GuaranteeUnsupported, detail)]));
+            return Err(PlanRefusal(vec![Fault::new("/schema", Kind::GuaranteeUnsupported, detail)]));
         }
     };
     let kept = rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
-    let all: Vec<Rule> = kept.chain(input.standing_rules.iter().copied()).collect();
+    let all: Vec<PrivacyRule> = kept.chain(input.standing_rules.iter().copied()).collect();
     let designed = |table: &ProposedTable| {
         let bucketized = table.sensitive.map(|sensitive| {
             let into = all.iter().filter(|rule| rule.sensitive == sensitive);
@@ -41,13 +41,13 @@ pub fn judge(method: &MethodSpec, tables: &[ProposedTable], input: &Input<'_>) -
 /// The bucketized tables of `design`, by index, that guard no rule, of this job or standing, beside the `earlier` tables: their
 /// buckets protect nothing.
 #[must_use]
-pub fn idle(design: &Design, earlier: &[Schema], standing: &[Rule]) -> Vec<usize> {
+pub fn idle(design: &Design, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Vec<usize> {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(earlier);
     let mut active = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule);
     for rule in kept.chain(standing.iter().copied()) {
-        if let Status::Guardian { table, .. } = privacy::judge(&schemas, &rule) {
+        if let RuleStatus::Guardian { table, .. } = privacy::judge(&schemas, &rule) {
             active[table] = true;
         }
     }

@@ -6,12 +6,12 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
 use crate::microdata::{AttributeType, Codes, Column, Domain, Interner};
 use crate::publication::{
-    Part, PartContents, PublishedColumn, PublishedTable, RowMeaning, Standing, TableName, TableWitness,
+    Part, PartContents, PublishedColumn, PublishedTable, RowMeaning, TableName, TableProtection, TableWitness,
 };
 
 /// The table of `columns`, its rows in canonical order; the witness says which row stands where.
 pub(super) fn of_one_part(
-    (name, standing): (TableName, Standing),
+    (name, standing): (TableName, TableProtection),
     (described, columns): (Vec<PublishedColumn>, Vec<Column>),
     rows: usize,
     control: &Control,

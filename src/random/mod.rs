@@ -40,7 +40,7 @@ impl ReleaseKey {
 
 /// Where the randomness of a release comes from.
 #[derive(Clone)]
-pub enum Streams {
+pub enum RandomStreams {
     /// Streams of a key.
     Keyed(ReleaseKey),
     /// The identity: no permutation moves anything and every choice is the first. For golden vectors only.
@@ -48,19 +48,19 @@ pub enum Streams {
 }
 
 /// The randomness of one use.
-pub enum Stream {
+pub enum RandomStream {
     /// Of a key and a label.
     Keyed(Box<ChaCha20Rng>),
     /// Of the identity.
     Identity,
 }
 
-impl Streams {
+impl RandomStreams {
     /// The stream of one use. Different labels give independent streams.
     #[must_use]
-    pub fn stream(&self, label: &str) -> Stream {
+    pub fn stream(&self, label: &str) -> RandomStream {
         match self {
-            Self::Identity => Stream::Identity,
+            Self::Identity => RandomStream::Identity,
             Self::Keyed(key) => {
                 // Unwrap safety: HMAC takes keys of any length.
                 #[expect(clippy::unwrap_used)]
@@ -68,13 +68,13 @@ impl Streams {
                 derive.update(b"guardian stream 1\0");
                 derive.update(label.as_bytes());
                 let seed: Zeroizing<[u8; 32]> = Zeroizing::new(derive.finalize().into_bytes().into());
-                Stream::Keyed(Box::new(ChaCha20Rng::from_seed(*seed)))
+                RandomStream::Keyed(Box::new(ChaCha20Rng::from_seed(*seed)))
             }
         }
     }
 }
 
-impl Stream {
+impl RandomStream {
     /// Permutes `items` uniformly.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         if let Self::Keyed(rng) = self {
@@ -106,8 +106,8 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn streams(byte: u8) -> Streams {
-        Streams::Keyed(ReleaseKey::from_bytes([byte; 32]))
+    fn streams(byte: u8) -> RandomStreams {
+        RandomStreams::Keyed(ReleaseKey::from_bytes([byte; 32]))
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_identity_moves_nothing() {
-        let mut stream = Streams::Identity.stream("rows");
+        let mut stream = RandomStreams::Identity.stream("rows");
         assert_eq!(stream.permutation(4), [0, 1, 2, 3]);
         assert_eq!(stream.below(9), 0);
     }

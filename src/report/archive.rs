@@ -14,8 +14,8 @@ use crate::microdata::AttributeType;
 
 /// Writes the archive of a release, piece by piece: what describes it, then its parts.
 pub struct Archive {
-    zip: ZipWriter<StreamWriter<Pieces>>,
-    pieces: Pieces,
+    zip: ZipWriter<StreamWriter<PendingBytes>>,
+    pieces: PendingBytes,
     options: SimpleFileOptions,
 }
 
@@ -25,7 +25,7 @@ impl Archive {
     /// # Errors
     /// Never in practice.
     pub fn begin(manifest: &Manifest, report: &PublicReport) -> io::Result<Self> {
-        let pieces = Pieces::default();
+        let pieces = PendingBytes::default();
         // sizes are told behind each file, in 64 bits where they need it
         let zip = ZipWriter::new_stream(pieces.clone()).set_auto_large_file();
         let options = SimpleFileOptions::default()
@@ -79,15 +79,15 @@ impl Archive {
 
 /// What was written and not yet taken.
 #[derive(Clone, Default)]
-struct Pieces(Arc<Mutex<Vec<u8>>>);
+struct PendingBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Pieces {
+impl PendingBytes {
     fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Write for Pieces {
+impl Write for PendingBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())

@@ -4,7 +4,7 @@ use std::io;
 
 use super::manifest::ManifestPart;
 use crate::microdata::AttributeType;
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{ScanError, Scanner};
 
 /// The name of the column of counts.
@@ -23,7 +23,7 @@ pub fn counted(part: &ManifestPart) -> Option<ManifestPart> {
 }
 
 /// Turns the CSV of a part into the CSV of its distinct rows, as it comes.
-pub(super) struct Counting {
+pub(super) struct DistinctRowCounter {
     width: usize,
     last: Option<Vec<u8>>,
     count: u64,
@@ -31,7 +31,7 @@ pub(super) struct Counting {
     written: u64,
 }
 
-impl Counting {
+impl DistinctRowCounter {
     /// Of the rows of a part (without a column of counts).
     #[must_use]
     pub(super) fn new(part: &ManifestPart) -> Self {
@@ -87,7 +87,7 @@ impl Counting {
 
 /// A page of distinct rows, filled from a row of the part on.
 pub struct CountsPage {
-    counting: Counting,
+    counting: DistinctRowCounter,
     limit: u64,
     /// The row that the next look begins with.
     row: u64,
@@ -100,14 +100,14 @@ pub struct CountsPage {
 
 /// The row that a page is asked from does not begin a run of equal rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForeignCursor;
+pub struct RowCursorError;
 
 impl CountsPage {
     /// A page of at most `limit` rows, from row `first` of the part on.
     #[must_use]
     pub fn new(part: &ManifestPart, first: u64, limit: u64) -> Self {
         let row = first.saturating_sub(1);
-        Self { counting: Counting::new(part), limit, row, first, out: Vec::new(), next: None }
+        Self { counting: DistinctRowCounter::new(part), limit, row, first, out: Vec::new(), next: None }
     }
 
     /// The row to go on with; `None` when the page is full.
@@ -121,7 +121,7 @@ impl CountsPage {
     ///
     /// # Errors
     /// When the chunk is not CSV.
-    pub fn chunk(&mut self, csv: &[u8], first_row: u64) -> io::Result<Result<(), ForeignCursor>> {
+    pub fn chunk(&mut self, csv: &[u8], first_row: u64) -> io::Result<Result<(), RowCursorError>> {
         let mut at = first_row;
         let mut header = first_row == 0;
         let mut fault = Ok(());
@@ -144,7 +144,7 @@ impl CountsPage {
             }
             if counting.is_last(raw) {
                 if counting.count == 0 {
-                    fault = Err(ForeignCursor);
+                    fault = Err(RowCursorError);
                     return false;
                 }
                 counting.count += 1;
@@ -177,7 +177,7 @@ impl CountsPage {
 
 /// The lines of records as they stand, without their line feeds, until `take` says no.
 fn raw_rows(csv: &[u8], width: usize, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::of_own_parts());
+    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
     let mut begun: Option<usize> = None;
     loop {
         let next = scanner.next_record().map_err(corrupt)?.map(|record| record.byte() as usize);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn equal_rows_become_one_also_across_chunks() {
         let part = part(&["a", "b"]);
-        let mut counting = Counting::new(&part);
+        let mut counting = DistinctRowCounter::new(&part);
         let mut out = Vec::new();
         counting.lines(b"a,b\n1,\"x\ny\"\n1,\"x\ny\"\n2,\n", true, &mut out).unwrap();
         counting.lines(b"2,\n2,\"\"\n", false, &mut out).unwrap();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::Notice;
+use super::manifest::SpecificationNotice;
 
 /// What only the original can say of a release.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
@@ -23,7 +23,7 @@ pub struct InternalReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
     /// What the plan pointed out.
-    pub warnings: Vec<Notice>,
+    pub warnings: Vec<SpecificationNotice>,
 }
 
 /// How much less is published than the original has.

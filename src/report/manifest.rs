@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::microdata::{AttrSet, AttributeType, CellShape};
 use crate::publication::{
-    Because, Cells, Guarantee, HeldBy, NamedThresholds, Origin, Part, Particulars, Promised, Protected, Publication,
-    PublishedTable, RowMeaning, RuleStanding, Seal, Standing, StatedTaxonomy, StatedThresholds, Thresholds,
-    Uninformative, Unit,
+    CellContent, DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues,
+    Guarantee, MethodDetails, Part, Protected, Publication, PublishedTable, RowMeaning, RuleDerivation, RuleOrigin,
+    TableGuard, TableProtection, Thresholds, Unit, UnitGuarantees,
 };
 
 /// The manifest of a release.
@@ -53,7 +53,7 @@ pub struct Manifest {
     /// Public utility.
     pub utility: Utility,
     /// Dependencies that the adversary is taken to know.
-    pub dependencies: Dependencies,
+    pub dependencies: ManifestDependencies,
     /// Values that an insider can rule out, per attribute: what is protected is protected from whoever does so, too. Null is the missing
     /// value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -67,7 +67,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thresholds: BTreeMap<String, Vec<Thresholds>>,
     /// What a reader should know about the choices of the specification.
-    pub warnings: Vec<Notice>,
+    pub warnings: Vec<SpecificationNotice>,
 }
 
 impl ManifestRule {
@@ -148,16 +148,17 @@ pub struct ManifestRule {
     #[schema(value_type = Option<Object>)]
     pub because: Option<Value>,
     /// Why it holds.
-    pub held_by: HeldByText,
+    pub held_by: ManifestEnforcedBy,
     /// What the buckets of its guardian achieve, from the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub achieved: Option<Achieved>,
+    pub achieved: Option<ManifestAchieved>,
 }
 
 /// Why a rule holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum HeldByText {
+#[schema(as = HeldByText)]
+pub enum ManifestEnforcedBy {
     /// No published path leads from what is known to what is sensitive.
     Unreachable {
         /// Always true.
@@ -179,7 +180,8 @@ pub enum HeldByText {
 
 /// An exact ratio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct Ratio {
+#[schema(as = Ratio)]
+pub struct ManifestRatio {
     /// The numerator.
     pub count: u64,
     /// The denominator.
@@ -189,13 +191,14 @@ pub struct Ratio {
 /// What buckets achieve. A bucket's posterior is the share of its most frequent sensitive value. Where values are `uninformative`, it is
 /// what the guarantee bounds: the largest share of another value in the rows that are left without them, or of such a value in all rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct Achieved {
+#[schema(as = Achieved)]
+pub struct ManifestAchieved {
     /// The largest posterior of any bucket; absent where no attribute is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst_posterior: Option<Ratio>,
+    pub worst_posterior: Option<ManifestRatio>,
     /// The median over buckets; of an even number, the larger of the two in the middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median_posterior: Option<Ratio>,
+    pub median_posterior: Option<ManifestRatio>,
     /// The size of the smallest bucket or class.
     pub smallest_bucket: u64,
     /// The rows of the smallest class; for k-anonymity.
@@ -327,7 +330,8 @@ pub struct BucketSizes {
 
 /// Functional dependencies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct Dependencies {
+#[schema(as = Dependencies)]
+pub struct ManifestDependencies {
     /// Stated by the caller.
     #[schema(value_type = Vec<Object>)]
     pub declared: Vec<Value>,
@@ -341,7 +345,8 @@ pub struct Dependencies {
 
 /// A remark on a choice of the specification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Notice {
+#[schema(as = Notice)]
+pub struct SpecificationNotice {
     /// A stable name.
     pub r#type: String,
     /// Where the specification makes the choice.
@@ -386,22 +391,27 @@ pub fn manifest(
     written: &[Vec<WrittenPart>],
     audit: AuditSummary,
     bucket_sizes: Vec<BucketSizes>,
-    achieved: &dyn Fn(usize) -> Option<Achieved>,
-    dependencies: Dependencies,
-    (uninformative, taxonomies, thresholds, unit): (&[Uninformative], &[StatedTaxonomy], &[StatedThresholds], &Unit),
-    warnings: Vec<Notice>,
+    achieved: &dyn Fn(usize) -> Option<ManifestAchieved>,
+    dependencies: ManifestDependencies,
+    (uninformative, taxonomies, thresholds, unit): (
+        &[ExcludedValues],
+        &[DeclaredTaxonomy],
+        &[DeclaredThresholds],
+        &Unit,
+    ),
+    warnings: Vec<SpecificationNotice>,
 ) -> Manifest {
     let bounded = match &publication.particulars {
-        Particulars::Decompose(said) => Some(said.bounded),
+        MethodDetails::Decompose(said) => Some(said.bounded),
         _ => None,
     };
     let of_method = match &publication.particulars {
-        Particulars::Bucketize { thresholds, .. } => Some(NamedThresholds::from(thresholds.clone())),
+        MethodDetails::Bucketize { thresholds, .. } => Some(DigestedThresholds::from(thresholds.clone())),
         _ => None,
     };
     let promised = unit.promised(thresholds.iter().map(|stated| &stated.thresholds).chain(&of_method));
-    let sequential = matches!(publication.particulars, Particulars::Sequential(_));
-    let writer = Writer { unit, promised, names, achieved, bounded, sequential };
+    let sequential = matches!(publication.particulars, MethodDetails::Sequential(_));
+    let writer = ManifestWriter { unit, promised, names, achieved, bounded, sequential };
     Manifest {
         id: provenance.id,
         series: provenance.series.clone(),
@@ -435,44 +445,44 @@ pub fn manifest(
 
 /// Thresholds, per name of the attribute on whose values they are put.
 #[must_use]
-pub fn thresholds_of(stated: &[StatedThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
+pub fn thresholds_of(stated: &[DeclaredThresholds], names: &[String]) -> BTreeMap<String, Vec<Thresholds>> {
     let mut of: BTreeMap<String, Vec<Thresholds>> = BTreeMap::new();
-    for StatedThresholds { attribute, thresholds } in stated {
+    for DeclaredThresholds { attribute, thresholds } in stated {
         of.entry(names[attribute.index()].clone()).or_default().push(thresholds.stated().clone());
     }
     of
 }
 
-struct Writer<'a> {
+struct ManifestWriter<'a> {
     unit: &'a Unit,
     /// What units are promised by the thresholds that rules name.
-    promised: Promised,
+    promised: UnitGuarantees,
     names: &'a [String],
-    achieved: &'a dyn Fn(usize) -> Option<Achieved>,
+    achieved: &'a dyn Fn(usize) -> Option<ManifestAchieved>,
     /// Of a decomposition: the attributes that are bounded.
     bounded: Option<AttrSet>,
     /// Whether the table is one of a sequence: unsealed, and of exact tuples where that keeps all that is required.
     sequential: bool,
 }
 
-impl Writer<'_> {
+impl ManifestWriter<'_> {
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.names[attr.index()].clone()).collect()
     }
 
-    fn rule(&self, index: usize, rule: &RuleStanding) -> ManifestRule {
+    fn rule(&self, index: usize, rule: &EnforcedRule) -> ManifestRule {
         let because = rule.because.as_ref().map(|because| match because {
-            Because::Rule(pointer) => serde_json::json!({ "rule": pointer }),
-            Because::Dependency { determinant, dependent } => {
+            RuleDerivation::Rule(pointer) => serde_json::json!({ "rule": pointer }),
+            RuleDerivation::Dependency { determinant, dependent } => {
                 serde_json::json!({ "determinant": self.named(*determinant), "dependent": self.named(*dependent) })
             }
         });
         let held_by = match &rule.held_by {
-            HeldBy::Unreachable => HeldByText::Unreachable { unreachable: true },
-            HeldBy::Guardian { table, known } => {
-                HeldByText::Guardian { guardian: table.0.clone(), known: self.named(*known) }
+            EnforcedBy::Unreachable => ManifestEnforcedBy::Unreachable { unreachable: true },
+            EnforcedBy::Guardian { table, known } => {
+                ManifestEnforcedBy::Guardian { guardian: table.0.clone(), known: self.named(*known) }
             }
-            HeldBy::Table(table) => HeldByText::Table { table: table.0.clone() },
+            EnforcedBy::Table(table) => ManifestEnforcedBy::Table { table: table.0.clone() },
         };
         ManifestRule {
             pointer: rule.pointer.clone(),
@@ -491,11 +501,11 @@ impl Writer<'_> {
 
     fn table(&self, table: &PublishedTable, written: &[WrittenPart]) -> ManifestTable {
         let (standing, seals) = match &table.standing {
-            Standing::Plain => ("plain", &[][..]),
-            Standing::Sealed(seals) => ("sealed", &seals[..]),
-            Standing::Unsealed => ("unsealed", &[][..]),
+            TableProtection::Plain => ("plain", &[][..]),
+            TableProtection::Sealed(seals) => ("sealed", &seals[..]),
+            TableProtection::Unsealed => ("unsealed", &[][..]),
         };
-        let seal = |seal: &Seal| ManifestSeal {
+        let seal = |seal: &TableGuard| ManifestSeal {
             quasi_identifiers: self.named(seal.known),
             sensitive: self.named(seal.protects.attributes()),
             joint: matches!(seal.protects, Protected::Joint(_)),
@@ -519,11 +529,11 @@ impl Writer<'_> {
         };
         let cells = part.columns.iter().filter_map(|column| {
             let word = match column.cells {
-                Cells::Exact => return None,
-                Cells::Interval => "interval",
-                Cells::Node { .. } => "node",
-                Cells::Set => "set",
-                Cells::Suppressed => "suppressed",
+                CellContent::Exact => return None,
+                CellContent::Interval => "interval",
+                CellContent::Node { .. } => "node",
+                CellContent::Set => "set",
+                CellContent::Suppressed => "suppressed",
             };
             Some((column.name.clone(), word.to_owned()))
         });
@@ -547,10 +557,10 @@ impl Writer<'_> {
 }
 
 /// The contract's name of an origin.
-pub(super) const fn origin_name(origin: Origin) -> &'static str {
+pub(super) const fn origin_name(origin: RuleOrigin) -> &'static str {
     match origin {
-        Origin::Submitted => "submitted",
-        Origin::ImpliedBy => "implied_by",
-        Origin::FromDependency => "from_dependency",
+        RuleOrigin::Submitted => "submitted",
+        RuleOrigin::ImpliedBy => "implied_by",
+        RuleOrigin::FromDependency => "from_dependency",
     }
 }

@@ -15,11 +15,12 @@ mod sequence;
 mod series;
 
 pub use archive::{Archive, data_package};
-pub use counts::{CountsPage, ForeignCursor, counted};
+pub use counts::{CountsPage, RowCursorError, counted};
 pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 pub use manifest::{
-    Achieved, AuditSummary, BucketSizes, CheckResult, Dependencies, HeldByText, Manifest, ManifestPart, ManifestRule,
-    ManifestSeal, ManifestTable, MethodName, Notice, Provenance, Ratio, Utility, WrittenPart, manifest, thresholds_of,
+    AuditSummary, BucketSizes, CheckResult, Manifest, ManifestAchieved, ManifestDependencies, ManifestEnforcedBy,
+    ManifestPart, ManifestRatio, ManifestRule, ManifestSeal, ManifestTable, MethodName, Provenance,
+    SpecificationNotice, Utility, WrittenPart, manifest, thresholds_of,
 };
 pub use page::report_page;
 pub use particulars::particulars;

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::manifest::Ratio;
+use super::manifest::ManifestRatio;
 use crate::microdata::{Attr, AttrSet};
-use crate::publication::{BreachKind, Decomposition, Particulars, SlicedDiversity, Tellable, Thresholds};
+use crate::publication::{
+    BreachKind, DecompositionDetails, InferableBucket, MethodDetails, SlicedDiversity, Thresholds,
+};
 
 /// What `bucketize` says.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OfBuckets {
-    setting: Vec<Class>,
+struct BucketizeDetails {
+    setting: Vec<SizeClass>,
     loss: u64,
     mse: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,19 +25,19 @@ struct OfBuckets {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Class {
+struct SizeClass {
     size: u64,
     buckets: u64,
 }
 
 /// As they stand in a manifest; null where there is nothing to say. `names` are the published names.
 #[must_use]
-pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value> {
+pub fn particulars(particulars: &MethodDetails, names: &[String]) -> Option<Value> {
     match particulars {
-        Particulars::Bucketize { thresholds, setting, loss, lower_bound } => {
+        MethodDetails::Bucketize { thresholds, setting, loss, lower_bound } => {
             let rows: u64 = setting.iter().map(|(size, buckets)| size.saturating_mul(*buckets)).sum();
-            let stated = OfBuckets {
-                setting: setting.iter().map(|&(size, buckets)| Class { size, buckets }).collect(),
+            let stated = BucketizeDetails {
+                setting: setting.iter().map(|&(size, buckets)| SizeClass { size, buckets }).collect(),
                 loss: *loss,
                 // the loss of one bucket of all rows is (rows - 1)^2
                 mse: if rows > 1 { *loss as f64 / (rows - 1) as f64 } else { 0.0 },
@@ -45,7 +47,7 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             // nothing of it can fail to be written
             serde_json::to_value(stated).ok()
         }
-        Particulars::Slicing { columns, diversity, column_k } => {
+        MethodDetails::Slicing { columns, diversity, column_k } => {
             let named = |set: &AttrSet| set.iter().map(|attr| names[attr.index()].as_str()).collect::<Vec<_>>();
             let columns = columns.iter().map(named).collect::<Vec<_>>();
             let mut stated = json!({"columns": columns, "diversity": diversity.word()});
@@ -54,39 +56,39 @@ pub fn particulars(particulars: &Particulars, names: &[String]) -> Option<Value>
             }
             Some(stated)
         }
-        Particulars::Decompose(said) => serde_json::to_value(OfDecomposition::of(said, names)).ok(),
-        Particulars::Sequential(sequence) => super::sequence::write(sequence),
-        Particulars::None => None,
+        MethodDetails::Decompose(said) => serde_json::to_value(DecomposeDetails::of(said, names)).ok(),
+        MethodDetails::Sequential(sequence) => super::sequence::write(sequence),
+        MethodDetails::None => None,
     }
 }
 
 /// What `decompose` says.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OfDecomposition {
+struct DecomposeDetails {
     primary: String,
     l: BTreeMap<String, u64>,
     /// The attributes of which buckets may list values that none of their rows has.
     noise: Vec<String>,
-    repeat_free_groups: BTreeMap<String, Ratio>,
+    repeat_free_groups: BTreeMap<String, ManifestRatio>,
     /// The first of all.
-    breaches: Vec<Breach>,
+    breaches: Vec<InferredBreachForm>,
     breaches_total: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Breach {
+struct InferredBreachForm {
     attack: String,
     bucket: u32,
     attribute: String,
 }
 
-impl OfDecomposition {
-    fn of(said: &Decomposition, names: &[String]) -> Self {
+impl DecomposeDetails {
+    fn of(said: &DecompositionDetails, names: &[String]) -> Self {
         let name = |attr: Attr| names[attr.index()].clone();
-        let ratio = |&(count, of): &(u64, u64)| Ratio { count, of };
-        let breach = |told: &Tellable| Breach {
+        let ratio = |&(count, of): &(u64, u64)| ManifestRatio { count, of };
+        let breach = |told: &InferableBucket| InferredBreachForm {
             attack: told.kind.word().to_owned(),
             bucket: told.bucket,
             attribute: name(told.attribute),
@@ -102,15 +104,15 @@ impl OfDecomposition {
     }
 
     /// Which attributes are bounded stands with their rules.
-    fn read(&self, names: &[String]) -> Option<Decomposition> {
+    fn read(&self, names: &[String]) -> Option<DecompositionDetails> {
         let attr = |name: &String| names.iter().position(|known| known == name).map(Attr::from);
         let kind = |word: &str| BreachKind::ALL.into_iter().find(|kind| kind.word() == word);
-        let told = |told: &Breach| {
+        let told = |told: &InferredBreachForm| {
             let (attribute, kind) = (attr(&told.attribute)?, kind(&told.attack)?);
-            Some(Tellable { bucket: told.bucket, attribute, kind })
+            Some(InferableBucket { bucket: told.bucket, attribute, kind })
         };
         let free = self.repeat_free_groups.iter().map(|(name, free)| Some((attr(name)?, (free.count, free.of))));
-        Some(Decomposition {
+        Some(DecompositionDetails {
             primary: attr(&self.primary)?,
             l: self.l.iter().map(|(name, l)| Some((attr(name)?, *l))).collect::<Option<_>>()?,
             noisy: self.noise.iter().map(attr).collect::<Option<_>>()?,
@@ -130,37 +132,38 @@ impl OfDecomposition {
 ///
 /// # Errors
 /// What cannot be understood, in words.
-pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Result<Particulars, String> {
+pub(super) fn read(stated: Option<&Value>, method: &str, names: &[String]) -> Result<MethodDetails, String> {
     let read = match (method, stated) {
         ("bucketize", Some(stated)) => of_buckets(stated),
         ("slicing", Some(stated)) => of_slices(stated, names),
         ("decompose", Some(stated)) => {
-            let read = serde_json::from_value::<OfDecomposition>(stated.clone()).ok();
-            read.and_then(|read| read.read(names)).map(Particulars::Decompose)
+            let read = serde_json::from_value::<DecomposeDetails>(stated.clone()).ok();
+            read.and_then(|read| read.read(names)).map(MethodDetails::Decompose)
         }
         ("sequential", Some(stated)) => {
-            super::sequence::read(stated).map(|sequence| Particulars::Sequential(Box::new(sequence)))
+            super::sequence::read(stated).map(|sequence| MethodDetails::Sequential(Box::new(sequence)))
         }
         ("bucketize" | "slicing" | "decompose" | "sequential", None) => {
             return Err(format!("a release by {method} without its particulars"));
         }
-        (_, None) => Some(Particulars::None),
+        (_, None) => Some(MethodDetails::None),
         _ => None,
     };
     read.ok_or_else(|| "particulars of a method that this version does not have".to_owned())
 }
 
-fn of_buckets(stated: &Value) -> Option<Particulars> {
-    let OfBuckets { setting, loss, lower_bound, thresholds, .. } = serde_json::from_value(stated.clone()).ok()?;
+fn of_buckets(stated: &Value) -> Option<MethodDetails> {
+    let BucketizeDetails { setting, loss, lower_bound, thresholds, .. } =
+        serde_json::from_value(stated.clone()).ok()?;
     // a bucket has a row
     if setting.iter().any(|class| class.size == 0 || class.size > u64::from(u32::MAX)) {
         return None;
     }
-    let setting = setting.into_iter().map(|Class { size, buckets }| (size, buckets)).collect();
-    Some(Particulars::Bucketize { thresholds, setting, loss, lower_bound })
+    let setting = setting.into_iter().map(|SizeClass { size, buckets }| (size, buckets)).collect();
+    Some(MethodDetails::Bucketize { thresholds, setting, loss, lower_bound })
 }
 
-fn of_slices(stated: &Value, names: &[String]) -> Option<Particulars> {
+fn of_slices(stated: &Value, names: &[String]) -> Option<MethodDetails> {
     if stated.as_object()?.keys().any(|name| !["columns", "diversity", "column_k"].contains(&name.as_str())) {
         return None;
     }
@@ -172,7 +175,7 @@ fn of_slices(stated: &Value, names: &[String]) -> Option<Particulars> {
         None => None,
         Some(k) => Some(k.as_u64()?),
     };
-    Some(Particulars::Slicing { columns, diversity, column_k })
+    Some(MethodDetails::Slicing { columns, diversity, column_k })
 }
 
 #[cfg(test)]
@@ -183,11 +186,11 @@ mod tests {
     fn what_is_written_is_read_back() {
         let thresholds = Thresholds::Uniform { l: 2 };
         let setting = vec![(6, 6), (7, 2)];
-        let said = Particulars::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
+        let said = MethodDetails::Bucketize { thresholds, setting, loss: 222, lower_bound: None };
         let written = particulars(&said, &[]).unwrap();
         assert_eq!(written["mse"], serde_json::json!(222.0 / 49.0));
         assert_eq!(read(Some(&written), "bucketize", &[]), Ok(said));
-        assert_eq!(read(None, "anatomy", &[]), Ok(Particulars::None));
+        assert_eq!(read(None, "anatomy", &[]), Ok(MethodDetails::None));
         let mut more = written.clone();
         more["true_loss"] = 1.into();
         assert!(read(Some(&more), "bucketize", &[]).is_err());

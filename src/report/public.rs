@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::{HeldByText, Manifest, ManifestRule, Ratio};
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestRatio, ManifestRule};
 use crate::publication::Guarantee;
 
 /// What a release promises and why, in words.
@@ -32,9 +32,9 @@ pub struct Certainty {
     /// How many of them are known.
     pub known: u64,
     /// The share of the values left that are of somebody.
-    pub real: Ratio,
+    pub real: ManifestRatio,
     /// How probable it is that one of the other rows has one of the values left.
-    pub posterior: Ratio,
+    pub posterior: ManifestRatio,
 }
 
 /// The table of certainties lists so many lines for a size of bucket.
@@ -115,7 +115,7 @@ fn certainties(manifest: &Manifest) -> Vec<Certainty> {
             let size = sizes.size;
             all.extend((0..size.min(CERTAINTIES)).map(|known| {
                 let (left, of) = (size - known, size - known + u64::from(counterfeits));
-                let (real, posterior) = (Ratio { count: left, of }, Ratio { count: 1, of });
+                let (real, posterior) = (ManifestRatio { count: left, of }, ManifestRatio { count: 1, of });
                 Certainty { size, known, real, posterior }
             }));
         }
@@ -136,9 +136,9 @@ fn sentence(rule: &ManifestRule) -> String {
         _ => format!("whoever knows {known} of a person learns {}", promised(rule.guarantee, &sensitive)),
     };
     let reason = match &rule.held_by {
-        HeldByText::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
-        HeldByText::Guardian { guardian, .. } => format!("table {guardian} stands between"),
-        HeldByText::Table { table } => format!("table {table} holds it"),
+        ManifestEnforcedBy::Unreachable { .. } => format!("no published table leads from there to {sensitive}"),
+        ManifestEnforcedBy::Guardian { guardian, .. } => format!("table {guardian} stands between"),
+        ManifestEnforcedBy::Table { table } => format!("table {table} holds it"),
     };
     match rule.achieved {
         None => format!("{promise}: {reason}"),

@@ -1,10 +1,10 @@
 //! Manifests read back.
 
-use super::manifest::{HeldByText, Manifest, ManifestPart, ManifestRule, ManifestSeal, ManifestTable};
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestPart, ManifestRule, ManifestSeal, ManifestTable};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
-    Because, Cells, HeldBy, Origin, Part, Particulars, Protected, Publication, PublishedColumn, PublishedTable,
-    RowMeaning, RuleStanding, Seal, Standing, TableName,
+    CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, Publication, PublishedColumn,
+    PublishedTable, RowMeaning, RuleDerivation, RuleOrigin, TableGuard, TableName, TableProtection,
 };
 
 /// Reads a publication back out of a manifest, in the attributes `names` (published names), to be verified again.
@@ -12,9 +12,9 @@ use crate::publication::{
 /// # Errors
 /// What in the manifest cannot be understood, in words.
 pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publication, String> {
-    let reader = Reader { names };
+    let reader = ManifestReader { names };
     let mut particulars = super::particulars::read(manifest.particulars.as_ref(), &manifest.method.r#type, names)?;
-    if let Particulars::Decompose(said) = &mut particulars {
+    if let MethodDetails::Decompose(said) = &mut particulars {
         let bounded = manifest.rules.iter().filter(|rule| rule.bounded == Some(true));
         said.bounded = bounded
             .map(|rule| reader.set(&rule.sensitive))
@@ -28,11 +28,11 @@ pub fn publication_of(manifest: &Manifest, names: &[String]) -> Result<Publicati
     })
 }
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     names: &'a [String],
 }
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     fn attr(&self, name: &str) -> Result<Attr, String> {
         let index = self.names.iter().position(|known| known == name);
         index.map(Attr::from).ok_or_else(|| format!("attribute {name:?} stands in no column"))
@@ -51,25 +51,25 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&self, rule: &ManifestRule) -> Result<RuleStanding, String> {
+    fn rule(&self, rule: &ManifestRule) -> Result<EnforcedRule, String> {
         let origin = match rule.origin.as_str() {
-            "submitted" => Origin::Submitted,
-            "implied_by" => Origin::ImpliedBy,
-            "from_dependency" => Origin::FromDependency,
+            "submitted" => RuleOrigin::Submitted,
+            "implied_by" => RuleOrigin::ImpliedBy,
+            "from_dependency" => RuleOrigin::FromDependency,
             _ => return Err("a rule of unknown origin".to_owned()),
         };
         let held_by = match &rule.held_by {
-            HeldByText::Unreachable { .. } => HeldBy::Unreachable,
-            HeldByText::Guardian { guardian, known } => {
-                HeldBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
+            ManifestEnforcedBy::Unreachable { .. } => EnforcedBy::Unreachable,
+            ManifestEnforcedBy::Guardian { guardian, known } => {
+                EnforcedBy::Guardian { table: TableName(guardian.clone()), known: self.set(known)? }
             }
-            HeldByText::Table { table } => HeldBy::Table(TableName(table.clone())),
+            ManifestEnforcedBy::Table { table } => EnforcedBy::Table(TableName(table.clone())),
         };
         let because = rule.because.as_ref().and_then(|because| because["rule"].as_str());
-        Ok(RuleStanding {
+        Ok(EnforcedRule {
             pointer: rule.pointer.clone(),
             origin,
-            because: because.map(|pointer| Because::Rule(pointer.to_owned())),
+            because: because.map(|pointer| RuleDerivation::Rule(pointer.to_owned())),
             known: self.set(&rule.quasi_identifiers)?,
             protects: self.protects(&rule.sensitive, rule.combination)?,
             guarantee: rule.of_rows(),
@@ -78,17 +78,17 @@ impl Reader<'_> {
     }
 
     fn table(&self, table: &ManifestTable) -> Result<PublishedTable, String> {
-        let seal = |seal: &ManifestSeal| -> Result<Seal, String> {
-            Ok(Seal {
+        let seal = |seal: &ManifestSeal| -> Result<TableGuard, String> {
+            Ok(TableGuard {
                 known: self.set(&seal.quasi_identifiers)?,
                 protects: self.protects(&seal.sensitive, seal.joint)?,
                 guarantees: seal.guarantees.clone(),
             })
         };
         let standing = match table.standing.as_str() {
-            "plain" => Standing::Plain,
-            "unsealed" if table.seals.is_empty() => Standing::Unsealed,
-            "sealed" => Standing::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
+            "plain" => TableProtection::Plain,
+            "unsealed" if table.seals.is_empty() => TableProtection::Unsealed,
+            "sealed" => TableProtection::Sealed(table.seals.iter().map(seal).collect::<Result<_, _>>()?),
             _ => return Err(format!("table {} has a standing that this version does not know", table.name)),
         };
         let parts = table.parts.iter().map(|part| self.part(table, part)).collect::<Result<_, _>>()?;
@@ -108,12 +108,12 @@ impl Reader<'_> {
         }
         let column = |name: &String| -> Result<PublishedColumn, String> {
             let cells = match part.cells.get(name).map(String::as_str) {
-                None => Cells::Exact,
-                Some("interval") => Cells::Interval,
-                Some("set") => Cells::Set,
-                Some("suppressed") => Cells::Suppressed,
+                None => CellContent::Exact,
+                Some("interval") => CellContent::Interval,
+                Some("set") => CellContent::Set,
+                Some("suppressed") => CellContent::Suppressed,
                 // the tree stands in the manifest beside the tables
-                Some("node") => Cells::Node { taxonomy: name.clone(), cut: None },
+                Some("node") => CellContent::Node { taxonomy: name.clone(), cut: None },
                 Some(_) => return Err(foreign()),
             };
             Ok(PublishedColumn { attribute: self.attr(name)?, name: name.clone(), cells })

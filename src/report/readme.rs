@@ -9,7 +9,7 @@ const WIDTH: usize = 80;
 #[must_use]
 pub fn readme(manifest: &Manifest) -> String {
     let report = public_report(manifest);
-    let mut text = Page(String::new());
+    let mut text = ReadmeWriter(String::new());
     text.heading("What this is");
     text.paragraph(
         "",
@@ -112,9 +112,9 @@ fn about(table: &ManifestTable, part: &ManifestPart) -> String {
     about
 }
 
-struct Page(String);
+struct ReadmeWriter(String);
 
-impl Page {
+impl ReadmeWriter {
     fn heading(&mut self, heading: &str) {
         if !self.0.is_empty() {
             self.0.push('\n');

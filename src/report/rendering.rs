@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::counts::{Counting, counted};
+use super::counts::{DistinctRowCounter, counted};
 use super::manifest::ManifestPart;
 use super::rows::PartRows;
 use crate::microdata::formats::arrow::ArrowStreamWriter;
@@ -30,18 +30,18 @@ pub enum PartFormat {
 /// Makes a part in a format from the chunks of its CSV.
 pub struct Rendering {
     part: ManifestPart,
-    counting: Option<Counting>,
+    counting: Option<DistinctRowCounter>,
     /// Distinct rows that were not given on yet.
     held: Vec<u8>,
     given_on: u64,
-    maker: Maker,
+    maker: FormatWriter,
     /// Whether the next chunk is the part's first, which begins with the header.
     first: bool,
     /// Whether the next piece for the maker is.
     maker_first: bool,
 }
 
-enum Maker {
+enum FormatWriter {
     Csv,
     Ndjson,
     Parquet(TypedRows, Box<ParquetWriter>),
@@ -82,7 +82,7 @@ impl Rendering {
         counts: bool,
         scales: Option<&DecimalScales>,
     ) -> io::Result<Option<Self>> {
-        let counting = counts.then(|| Counting::new(part));
+        let counting = counts.then(|| DistinctRowCounter::new(part));
         let shown = if counts { counted(part) } else { Some(part.clone()) };
         let Some(shown) = shown else { return Ok(None) };
         let typed = || {
@@ -105,17 +105,17 @@ impl Rendering {
             TypedRows::new(columns, shown.null.as_deref())
         };
         let maker = match format {
-            PartFormat::Csv => Maker::Csv,
-            PartFormat::Ndjson => Maker::Ndjson,
+            PartFormat::Csv => FormatWriter::Csv,
+            PartFormat::Ndjson => FormatWriter::Ndjson,
             PartFormat::Parquet => {
                 let rows = typed();
                 let writer = ParquetWriter::new(rows.schema().clone())?;
-                Maker::Parquet(rows, Box::new(writer))
+                FormatWriter::Parquet(rows, Box::new(writer))
             }
             PartFormat::Arrow => {
                 let rows = typed();
                 let writer = ArrowStreamWriter::new(rows.schema())?;
-                Maker::Arrow(rows, Box::new(writer))
+                FormatWriter::Arrow(rows, Box::new(writer))
             }
         };
         let held = Vec::new();
@@ -150,12 +150,12 @@ impl Rendering {
             out = self.piece(piece)?;
         }
         match &mut self.maker {
-            Maker::Csv | Maker::Ndjson => {}
-            Maker::Parquet(_, writer) => {
+            FormatWriter::Csv | FormatWriter::Ndjson => {}
+            FormatWriter::Parquet(_, writer) => {
                 writer.finish()?;
                 out.append(&mut writer.take());
             }
-            Maker::Arrow(_, writer) => {
+            FormatWriter::Arrow(_, writer) => {
                 writer.finish()?;
                 out.append(&mut writer.take());
             }
@@ -166,19 +166,19 @@ impl Rendering {
     fn piece(&mut self, csv: Vec<u8>) -> io::Result<Vec<u8>> {
         let header = std::mem::take(&mut self.maker_first);
         match &mut self.maker {
-            Maker::Csv => Ok(csv),
-            Maker::Ndjson => {
+            FormatWriter::Csv => Ok(csv),
+            FormatWriter::Ndjson => {
                 let rendered = PartRows::new(&self.part).ndjson(&csv, header);
                 rendered.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
             }
-            Maker::Parquet(rows, writer) => {
+            FormatWriter::Parquet(rows, writer) => {
                 let batch = rows.batch(&csv, header)?;
                 if batch.num_rows() > 0 {
                     writer.write(&batch)?;
                 }
                 Ok(writer.take())
             }
-            Maker::Arrow(rows, writer) => {
+            FormatWriter::Arrow(rows, writer) => {
                 let batch = rows.batch(&csv, header)?;
                 if batch.num_rows() > 0 {
                     writer.write(&batch)?;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::manifest::ManifestPart;
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
-use crate::microdata::{AttributeType, CellShape, SUPPRESSED, Span, parse_set, write_json};
+use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED, parse_set, write_json};
 
 /// Renders the rows of one part.
 pub struct PartRows<'a> {
@@ -121,7 +121,7 @@ impl<'a> PartRows<'a> {
                 CellShape::Exact => *kind == AttributeType::Text || kind.admits(field),
                 CellShape::Node => true,
                 CellShape::Suppressed => *kind == AttributeType::Text && field == SUPPRESSED.as_bytes(),
-                CellShape::Interval => Span::parse(field)
+                CellShape::Interval => CellInterval::parse(field)
                     .is_some_and(|span| span.from.iter().chain([&span.to]).all(|end| kind.admits(end))),
                 CellShape::Set => {
                     parse_set(field).is_some_and(|values| values.iter().flatten().all(|value| kind.admits(value)))
@@ -136,7 +136,7 @@ impl<'a> PartRows<'a> {
 
     fn scanner<R: Read>(&self, csv: R) -> Scanner<R> {
         let delimiter = (self.names.len() > 1).then_some(b',');
-        Scanner::new(csv, delimiter, &Limits::of_own_parts())
+        Scanner::new(csv, delimiter, &IngestLimits::of_own_parts())
     }
 
     fn json_row(&self, record: &Record<'_>, out: &mut Vec<u8>) {
@@ -152,7 +152,7 @@ impl<'a> PartRows<'a> {
         let kind = self.kinds.get(index).copied().unwrap_or(AttributeType::Text);
         let value = (quoted || field != null).then_some(field);
         match (self.shapes.get(index).copied().unwrap_or_default(), value) {
-            (CellShape::Interval, Some(field)) => match Span::parse(field) {
+            (CellShape::Interval, Some(field)) => match CellInterval::parse(field) {
                 Some(span) => {
                     out.extend_from_slice(b"{\"from\":");
                     write_json(kind, span.from.as_deref(), out);

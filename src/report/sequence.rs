@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::manifest::Ratio;
+use super::manifest::ManifestRatio;
 use crate::publication::{
-    Conditions, Exclusion, OnJoin, ROW_KEY, Reference, Requirement, Sequence, Subsets, Told, XyMeasure,
-    reference_parts, reference_text,
+    Conditions, Exclusion, JoinAttribute, JoinResult, JoinSelection, ROW_KEY, SequentialDetails, XyMeasure,
+    XyRequirement, YElement, reference_parts, reference_text,
 };
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct SequentialForm {
     against: Vec<String>,
     /// Those of them that were published elsewhere; absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -24,8 +24,8 @@ struct Written {
     projection_precondition: bool,
     subsets: String,
     cuts: BTreeMap<String, Vec<Option<String>>>,
-    requirements: Vec<Required>,
-    exclusions: Vec<Excluded>,
+    requirements: Vec<RequirementForm>,
+    exclusions: Vec<ExclusionForm>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     renamed: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -36,7 +36,7 @@ const fn always() -> bool {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Required {
+struct RequirementForm {
     pointer: String,
     /// The earlier release that promised it; absent of the release's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,26 +44,26 @@ struct Required {
     x: Vec<String>,
     y: Vec<String>,
     measure: XyMeasure,
-    subsets: Vec<Joined>,
+    subsets: Vec<JoinResultForm>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Joined {
+struct JoinResultForm {
     releases: Vec<String>,
-    achieved: Achieved,
+    achieved: AchievedForm,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Achieved {
+enum AchievedForm {
     K(u64),
-    H(Ratio),
+    H(ManifestRatio),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Excluded {
+struct ExclusionForm {
     pointer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     promised_by: Option<String>,
@@ -72,19 +72,19 @@ struct Excluded {
 }
 
 /// As it stands in a manifest.
-pub(super) fn write(sequence: &Sequence) -> Option<Value> {
+pub(super) fn write(sequence: &SequentialDetails) -> Option<Value> {
     let against = &sequence.against;
     let name = |release: &usize| match release.checked_sub(1) {
         None => "new".to_owned(),
         Some(earlier) => against.get(earlier).cloned().unwrap_or_default(),
     };
     let promised_by = |of: usize| (of > 0).then(|| name(&of));
-    let reference = |reference: &Reference| reference_text(against, reference.release, &reference.attribute);
-    let told = |told: &Told| match told {
-        Told::Attribute(of) => reference(of),
-        Told::Key(release) => reference_text(against, *release, ROW_KEY),
+    let reference = |reference: &JoinAttribute| reference_text(against, reference.release, &reference.attribute);
+    let told = |told: &YElement| match told {
+        YElement::Attribute(of) => reference(of),
+        YElement::Key(release) => reference_text(against, *release, ROW_KEY),
     };
-    let required = |(requirement, on): &(Requirement, Vec<OnJoin>)| Required {
+    let required = |(requirement, on): &(XyRequirement, Vec<JoinResult>)| RequirementForm {
         pointer: requirement.pointer.clone(),
         promised_by: promised_by(requirement.of),
         x: requirement.x.iter().map(reference).collect(),
@@ -92,11 +92,11 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
         measure: requirement.measure.clone(),
         subsets: on
             .iter()
-            .map(|OnJoin { releases, achieved: (count, of) }| Joined {
+            .map(|JoinResult { releases, achieved: (count, of) }| JoinResultForm {
                 releases: releases.iter().map(name).collect(),
                 achieved: match requirement.measure {
-                    XyMeasure::Anonymity { .. } => Achieved::K(*count),
-                    XyMeasure::Linkability { .. } => Achieved::H(Ratio { count: *count, of: *of }),
+                    XyMeasure::Anonymity { .. } => AchievedForm::K(*count),
+                    XyMeasure::Linkability { .. } => AchievedForm::H(ManifestRatio { count: *count, of: *of }),
                 },
             })
             .collect(),
@@ -106,13 +106,13 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
             |(name, label): &(String, Option<String>)| (reference_text(against, side.release, name), label.clone());
         side.within.iter().map(condition).collect()
     };
-    let excluded = |exclusion: &Exclusion| Excluded {
+    let excluded = |exclusion: &Exclusion| ExclusionForm {
         pointer: exclusion.pointer.clone(),
         promised_by: promised_by(exclusion.of),
         left: side(&exclusion.left),
         right: side(&exclusion.right),
     };
-    let written = Written {
+    let written = SequentialForm {
         against: against.clone(),
         entered: sequence.entered.clone(),
         projection_precondition: !sequence.other_rows,
@@ -127,8 +127,8 @@ pub(super) fn write(sequence: &Sequence) -> Option<Value> {
 }
 
 /// Reads it back; `None` where it is not understood.
-pub(super) fn read(stated: &Value) -> Option<Sequence> {
-    let Written { against, entered, projection_precondition, subsets, cuts, requirements, exclusions, renamed } =
+pub(super) fn read(stated: &Value) -> Option<SequentialDetails> {
+    let SequentialForm { against, entered, projection_precondition, subsets, cuts, requirements, exclusions, renamed } =
         serde_json::from_value(stated.clone()).ok()?;
     if !entered.iter().all(|id| against.contains(id)) {
         return None;
@@ -140,27 +140,27 @@ pub(super) fn read(stated: &Value) -> Option<Sequence> {
     let promised = |by: &Option<String>| by.as_ref().map_or(Some(0), number);
     let reference = |text: &String| {
         let (release, attribute) = reference_parts(&against, text)?;
-        Some(Reference { release, attribute: attribute.to_owned() })
+        Some(JoinAttribute { release, attribute: attribute.to_owned() })
     };
     let told = |text: &String| match reference_parts(&against, text)? {
-        (release, ROW_KEY) => Some(Told::Key(release)),
-        _ => reference(text).map(Told::Attribute),
+        (release, ROW_KEY) => Some(YElement::Key(release)),
+        _ => reference(text).map(YElement::Attribute),
     };
-    let required = |required: &Required| {
-        let requirement = Requirement {
+    let required = |required: &RequirementForm| {
+        let requirement = XyRequirement {
             pointer: required.pointer.clone(),
             of: promised(&required.promised_by)?,
             x: required.x.iter().map(reference).collect::<Option<_>>()?,
             y: required.y.iter().map(told).collect::<Option<_>>()?,
             measure: required.measure.clone(),
         };
-        let on = |joined: &Joined| {
+        let on = |joined: &JoinResultForm| {
             let achieved = match (&joined.achieved, &required.measure) {
-                (Achieved::K(k), XyMeasure::Anonymity { .. }) => (*k, 1),
-                (Achieved::H(h), XyMeasure::Linkability { .. }) => (h.count, h.of),
+                (AchievedForm::K(k), XyMeasure::Anonymity { .. }) => (*k, 1),
+                (AchievedForm::H(h), XyMeasure::Linkability { .. }) => (h.count, h.of),
                 _ => return None,
             };
-            Some(OnJoin { releases: joined.releases.iter().map(number).collect::<Option<_>>()?, achieved })
+            Some(JoinResult { releases: joined.releases.iter().map(number).collect::<Option<_>>()?, achieved })
         };
         Some((requirement, required.subsets.iter().map(on).collect::<Option<_>>()?))
     };
@@ -171,7 +171,7 @@ pub(super) fn read(stated: &Value) -> Option<Sequence> {
         let within = references.into_iter().map(|(of, label)| (of.release == release).then_some((of.attribute, label)));
         Some(Conditions { release, within: within.collect::<Option<_>>()? })
     };
-    let excluded = |excluded: &Excluded| {
+    let excluded = |excluded: &ExclusionForm| {
         Some(Exclusion {
             pointer: excluded.pointer.clone(),
             of: promised(&excluded.promised_by)?,
@@ -179,8 +179,8 @@ pub(super) fn read(stated: &Value) -> Option<Sequence> {
             right: side(&excluded.right)?,
         })
     };
-    Some(Sequence {
-        subsets: [Subsets::Default, Subsets::All].into_iter().find(|word| word.word() == subsets)?,
+    Some(SequentialDetails {
+        subsets: [JoinSelection::Default, JoinSelection::All].into_iter().find(|word| word.word() == subsets)?,
         requirements: requirements.iter().map(required).collect::<Option<_>>()?,
         exclusions: exclusions.iter().map(excluded).collect::<Option<_>>()?,
         cuts: cuts.into_iter().collect(),
@@ -197,33 +197,33 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let of = |release: usize, attribute: &str| Reference { release, attribute: attribute.into() };
-        let said = Sequence {
+        let of = |release: usize, attribute: &str| JoinAttribute { release, attribute: attribute.into() };
+        let said = SequentialDetails {
             against: vec!["a-1".into(), "b-2".into()],
-            subsets: Subsets::All,
+            subsets: JoinSelection::All,
             requirements: vec![
                 (
-                    Requirement {
+                    XyRequirement {
                         pointer: "/method/requirements/0".into(),
                         of: 0,
                         x: vec![of(0, "a.b"), of(1, "c")],
-                        y: vec![Told::Key(0), Told::Attribute(of(1, "d"))],
+                        y: vec![YElement::Key(0), YElement::Attribute(of(1, "d"))],
                         measure: XyMeasure::Anonymity { k: 3 },
                     },
-                    vec![OnJoin { releases: vec![0, 1], achieved: (5, 1) }],
+                    vec![JoinResult { releases: vec![0, 1], achieved: (5, 1) }],
                 ),
                 (
-                    Requirement {
+                    XyRequirement {
                         pointer: "/method/requirements/7".into(),
                         of: 1,
                         x: vec![of(1, "c")],
-                        y: vec![Told::Attribute(of(0, "e"))],
+                        y: vec![YElement::Attribute(of(0, "e"))],
                         measure: XyMeasure::Linkability {
                             h: "0.9".parse().unwrap(),
                             sensitive: Some(vec![vec![None], vec![Some("x".into())]]),
                         },
                     },
-                    vec![OnJoin { releases: vec![0, 1], achieved: (2, 3) }],
+                    vec![JoinResult { releases: vec![0, 1], achieved: (2, 3) }],
                 ),
             ],
             exclusions: vec![Exclusion {
@@ -249,7 +249,7 @@ mod tests {
         for member in ["entered", "projection_precondition"] {
             before.as_object_mut().unwrap().remove(member);
         }
-        assert_eq!(read(&before), Some(Sequence { entered: Vec::new(), other_rows: false, ..said }));
+        assert_eq!(read(&before), Some(SequentialDetails { entered: Vec::new(), other_rows: false, ..said }));
         for (member, value) in [("steps", serde_json::json!(1)), ("entered", serde_json::json!(["c-3"]))] {
             let mut more = written.clone();
             more[member] = value;

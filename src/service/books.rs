@@ -8,19 +8,19 @@ use super::keys::operator;
 use super::{StartError, open_store};
 use crate::clock::Clock;
 use crate::config::StoreOptions;
-use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
+use crate::jobs::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSettings};
 use crate::store::OpenStore;
 
 /// So many lines of the log are read at once.
 const PAGE: u32 = 1000;
 
 /// The books of a store, open for a command.
-pub struct Books {
+pub struct AdminOps {
     store: OpenStore,
     clock: Clock,
 }
 
-impl Books {
+impl AdminOps {
     /// Opens the store.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Books {
     pub async fn set_approval_by_another(&self, tenant: &str, wanted: bool) -> Result<TenantSettings, StartError> {
         let store = self.store.shared();
         let settings = TenantSettings { approval_by_another: wanted };
-        let mut deed = AuditEntry::of(&operator(tenant), Action::SetTenant, tenant, self.clock.now());
+        let mut deed = AuditEntry::of(&operator(tenant), AuditAction::SetTenant, tenant, self.clock.now());
         deed.detail = Some(format!("approval_by_another {wanted}"));
         store.set_tenant(tenant, settings, &deed).await?;
         Ok(settings)

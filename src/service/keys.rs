@@ -14,7 +14,7 @@ use super::{StartError, open_store};
 use crate::clock::Clock;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, Caller, DEFAULT_TENANT, Preset, Scopes, Token};
-use crate::jobs::{Action, AuditEntry, Store, StoreError};
+use crate::jobs::{AuditAction, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
 /// How often it is looked whether another process has made the first key, and the pause between.
@@ -34,12 +34,12 @@ pub struct NewKey {
 }
 
 /// The keys of a store, open for a command.
-pub struct KeyRing {
+pub struct ApiKeyAdmin {
     store: OpenStore,
     clock: Clock,
 }
 
-impl KeyRing {
+impl ApiKeyAdmin {
     /// Opens the store.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl KeyRing {
     pub async fn revoke(&self, id: Uuid) -> Result<Option<ApiKey>, StartError> {
         let (store, now) = (self.store.shared(), self.clock.now());
         let Some(key) = store.key(id).await? else { return Ok(None) };
-        let deed = AuditEntry::of(&operator(&key.tenant), Action::RevokeKey, id, now);
+        let deed = AuditEntry::of(&operator(&key.tenant), AuditAction::RevokeKey, id, now);
         Ok(Some(store.revoke_key(id, now, &deed).await?))
     }
 
@@ -118,7 +118,7 @@ async fn keep(store: &dyn Store, key: &ApiKey, clock: &Clock) -> Result<(), Star
 
 /// The line of the audit log for a new key.
 fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
-    let mut deed = AuditEntry::of(&operator(&key.tenant), Action::CreateKey, key.id, clock.now());
+    let mut deed = AuditEntry::of(&operator(&key.tenant), AuditAction::CreateKey, key.id, clock.now());
     deed.detail = Some(key.scopes.to_string());
     deed
 }
@@ -195,8 +195,10 @@ mod tests {
     async fn keys_are_kept_in_a_shared_store_while_others_have_it() {
         let (database, home) = (database!(), tempfile::tempdir().unwrap());
         let options = on(&database.url());
-        let (one, other) =
-            (KeyRing::open(&options, home.path()).await.unwrap(), KeyRing::open(&options, home.path()).await.unwrap());
+        let (one, other) = (
+            ApiKeyAdmin::open(&options, home.path()).await.unwrap(),
+            ApiKeyAdmin::open(&options, home.path()).await.unwrap(),
+        );
         let (key, token) = one.create(wanted("north", None)).await.unwrap();
         let (dead, _) = other.create(wanted("south", Some(Duration::ZERO))).await.unwrap();
         let listed = other.list(Some("north")).await.unwrap();
@@ -219,7 +221,7 @@ mod tests {
     async fn start_together(options: &StoreOptions, home: &Path, file: impl Fn(usize) -> String) -> Vec<String> {
         let mut rings = Vec::new();
         for _ in 0..6 {
-            rings.push(KeyRing::open(options, home).await.unwrap());
+            rings.push(ApiKeyAdmin::open(options, home).await.unwrap());
         }
         let starts = rings.iter().enumerate().map(|(number, ring)| {
             let (store, path) = (ring.store.shared(), home.join(file(number)));
@@ -256,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_is_there_is_kept_and_makes_no_key() {
         let home = tempfile::tempdir().unwrap();
-        let ring = KeyRing::open(&StoreOptions::default(), &home.path().join("data")).await.unwrap();
+        let ring = ApiKeyAdmin::open(&StoreOptions::default(), &home.path().join("data")).await.unwrap();
         let file = home.path().join("first.key");
         fs::write(&file, "mine").unwrap();
         let made = bootstrap(ring.store.shared().as_ref(), &ring.clock, &file).await;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::{StartError, open_store, vault};
 use crate::clock::Clock;
-use crate::config::{KeyPlace, StoreOptions};
+use crate::config::{MasterKeyLocation, StoreOptions};
 use crate::jobs::ledger_file::{self, LedgerFileError, LedgerHeader, LedgerWriter};
-use crate::jobs::{ImportConflict, Imported, PortablePiece, Store, StoreError};
+use crate::jobs::{ImportConflict, ImportSummary, PortablePiece, Store, StoreError};
 
 /// Why a ledger was not carried.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ async fn written(
 ///
 /// # Errors
 /// [`LedgerError`]; then nothing was entered.
-pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<Imported, LedgerError> {
+pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<ImportSummary, LedgerError> {
     let (header, copy) = ledger_file::read(file)?;
     let place = existing_key(options, data)?;
     // before the store is touched: a new one would be begun with this key
@@ -128,9 +128,9 @@ pub async fn import(options: &StoreOptions, data: &Path, file: File) -> Result<I
 }
 
 /// Where the master key is; none is made.
-fn existing_key<'a>(options: &'a StoreOptions, data: &Path) -> Result<KeyPlace<'a>, LedgerError> {
+fn existing_key<'a>(options: &'a StoreOptions, data: &Path) -> Result<MasterKeyLocation<'a>, LedgerError> {
     match options.master_key(data).map_err(StartError::Config)? {
-        KeyPlace::File(path) if !path.exists() => Err(LedgerError::NoKey(path)),
+        MasterKeyLocation::File(path) if !path.exists() => Err(LedgerError::NoKey(path)),
         place => Ok(place),
     }
 }

@@ -16,13 +16,13 @@ use crate::telemetry::Recorder;
 const TIDYING: Duration = Duration::from_secs(20);
 
 /// An address that is listened on, and what is told there.
-pub(super) struct Tools {
+pub(super) struct AdminListener {
     listener: TcpListener,
     address: SocketAddr,
     recorder: Recorder,
 }
 
-impl Tools {
+impl AdminListener {
     /// Takes the address, and begins to count.
     pub(super) async fn bind(address: SocketAddr) -> Result<Self, StartError> {
         let refused = |error: io::Error| StartError::Listen(address, error);

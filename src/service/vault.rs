@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::{StartError, open_store};
-use crate::config::{KeyPlace, NewKeyOptions, StoreOptions};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotated, Rotation, Store, StoreError};
+use crate::config::{MasterKeyLocation, NewKeyOptions, StoreOptions};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, Store, StoreError};
 use crate::vault::{MasterKey, Vault, VaultError};
 
 /// Opens the master key, or makes one for a store that was never used, and holds it against the store's pin. Gives the vault that
 /// hashes as the store always has.
-pub(super) async fn open(store: &dyn Store, place: &KeyPlace<'_>) -> Result<Vault, StartError> {
+pub(super) async fn open(store: &dyn Store, place: &MasterKeyLocation<'_>) -> Result<Vault, StartError> {
     let known = store.pinned(MASTER_KEY_PIN).await?.is_some();
-    if let KeyPlace::File(path) = place
+    if let MasterKeyLocation::File(path) = place
         && known
         && !path.exists()
     {
@@ -24,7 +24,11 @@ pub(super) async fn open(store: &dyn Store, place: &KeyPlace<'_>) -> Result<Vaul
 }
 
 /// The same; a store that was never used hashes as `brought` does.
-pub(super) async fn open_as(store: &dyn Store, place: &KeyPlace<'_>, brought: Vault) -> Result<Vault, StartError> {
+pub(super) async fn open_as(
+    store: &dyn Store,
+    place: &MasterKeyLocation<'_>,
+    brought: Vault,
+) -> Result<Vault, StartError> {
     if store.pinned(MASTER_KEY_PIN).await?.is_some() {
         open(store, place).await
     } else {
@@ -33,11 +37,11 @@ pub(super) async fn open_as(store: &dyn Store, place: &KeyPlace<'_>, brought: Va
 }
 
 /// The vault of the present master key and a hashing key that was wrapped under it.
-pub(super) fn brought(place: &KeyPlace<'_>, wrapped: &[u8]) -> Result<Vault, VaultError> {
+pub(super) fn brought(place: &MasterKeyLocation<'_>, wrapped: &[u8]) -> Result<Vault, VaultError> {
     Vault::derived(&master(place)?).with_hashing_key(wrapped)
 }
 
-async fn pinned(store: &dyn Store, place: &KeyPlace<'_>, vault: Vault) -> Result<Vault, StartError> {
+async fn pinned(store: &dyn Store, place: &MasterKeyLocation<'_>, vault: Vault) -> Result<Vault, StartError> {
     if store.pin(MASTER_KEY_PIN, vault.fingerprint()).await? != vault.fingerprint() {
         return Err(StartError::ForeignKey(place.to_string()));
     }
@@ -45,10 +49,10 @@ async fn pinned(store: &dyn Store, place: &KeyPlace<'_>, vault: Vault) -> Result
     Ok(vault.with_hashing_key(&hashing_key)?)
 }
 
-fn master(place: &KeyPlace<'_>) -> Result<MasterKey, VaultError> {
+fn master(place: &MasterKeyLocation<'_>) -> Result<MasterKey, VaultError> {
     match place {
-        KeyPlace::File(path) => MasterKey::open(path),
-        KeyPlace::Digits { name, digits } => MasterKey::of_digits(name, digits.reveal()),
+        MasterKeyLocation::File(path) => MasterKey::open(path),
+        MasterKeyLocation::Digits { name, digits } => MasterKey::of_digits(name, digits.reveal()),
     }
 }
 
@@ -57,7 +61,7 @@ fn master(place: &KeyPlace<'_>) -> Result<MasterKey, VaultError> {
 ///
 /// # Errors
 /// [`StartError`]; the present key counts then, as before.
-pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) -> Result<Rotated, StartError> {
+pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) -> Result<RotationCounts, StartError> {
     let (present, next) =
         (options.master_key(data).map_err(StartError::Config)?, new.place().map_err(StartError::Config)?);
     let store = open_store(options, data).await?;
@@ -66,7 +70,11 @@ pub async fn rotate(options: &StoreOptions, data: &Path, new: &NewKeyOptions) ->
     rotated
 }
 
-async fn rotate_in(store: &dyn Store, present: &KeyPlace<'_>, next: &KeyPlace<'_>) -> Result<Rotated, StartError> {
+async fn rotate_in(
+    store: &dyn Store,
+    present: &MasterKeyLocation<'_>,
+    next: &MasterKeyLocation<'_>,
+) -> Result<RotationCounts, StartError> {
     if store.pinned(MASTER_KEY_PIN).await?.is_none() {
         return Err(StartError::Config("the store has no master key yet: nothing was ever kept in it".to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Members, integer};
+use super::reader::{FaultList, ObjectReader, integer};
 use crate::problem::Fault;
 use crate::publication::Ratio;
 
@@ -41,8 +41,8 @@ impl DifferentialInference {
 /// # Errors
 /// Every fault of the document, with its pointer.
 pub fn read_differential_inference(document: &Value) -> Result<DifferentialInference, Vec<Fault>> {
-    let mut faults = Faults::new();
-    let read = Members::open(document, "", &mut faults).and_then(|mut members| {
+    let mut faults = FaultList::new();
+    let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let mut number = |name: &'static str, allowed: &str, default: Option<Ratio>, accept: fn(Ratio) -> bool| {
             let Some(stated) = members.take(name) else {
                 if default.is_none() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Members, one_of};
+use super::reader::{FaultList, ObjectReader, one_of};
 use crate::problem::Fault;
 
 /// An attack that can be played.
@@ -86,8 +86,8 @@ impl Attack {
 /// # Errors
 /// Every fault.
 pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<String>), Vec<Fault>> {
-    let mut faults = Faults::new();
-    let read = Members::open(document, "", &mut faults).and_then(|mut members| {
+    let mut faults = FaultList::new();
+    let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let attack = match members.take("attack") {
             Some(value) => attack(value, &members.at("attack"), &OF_RELEASES, &mut faults),
             None => {
@@ -130,7 +130,7 @@ const OF_RELEASES: [Attack; 10] = [
 pub(super) const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
 
 /// Reads the name of an attack that is one of `known`.
-pub(super) fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut Faults) -> Option<Attack> {
+pub(super) fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut FaultList) -> Option<Attack> {
     let words: Vec<&str> = known.iter().map(|attack| attack.word()).collect();
     let found = |attack: &&Attack| value == attack.word();
     match (known.iter().find(found), value.as_str()) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::reader::{Faults, Members, child, integer};
+use super::reader::{FaultList, ObjectReader, child, integer};
 use super::taxonomy::{self, TaxonomyName};
-use super::types::{ColumnFacts, Origin, Schema};
+use super::types::{ColumnFacts, DatasetSchema, DocumentSource};
 use crate::microdata::Taxonomy;
 use crate::problem::{Fault, Kind};
 
@@ -15,15 +15,15 @@ use crate::problem::{Fault, Kind};
 const MAX_VALUES: usize = 1_000;
 
 /// The columns of the dataset, by name.
-pub(super) struct Columns<'a> {
+pub(super) struct DatasetColumns<'a> {
     pub(super) facts: &'a [ColumnFacts],
     by_name: HashMap<&'a str, usize>,
     /// The most rows of one unit of protection.
     pub(super) per_unit: u64,
 }
 
-impl<'a> Columns<'a> {
-    pub(super) fn of(schema: &Schema<'a>) -> Self {
+impl<'a> DatasetColumns<'a> {
+    pub(super) fn of(schema: &DatasetSchema<'a>) -> Self {
         let by_name = schema.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
         Self { facts: schema.columns, by_name, per_unit: schema.unit.rows() }
     }
@@ -37,7 +37,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The column called `name`; a fault when there is none.
-    pub(super) fn resolve(&self, name: &str, pointer: &str, faults: &mut Faults) -> Option<usize> {
+    pub(super) fn resolve(&self, name: &str, pointer: &str, faults: &mut FaultList) -> Option<usize> {
         let found = self.find(name);
         if found.is_none() {
             let detail = format!("the dataset has no attribute {name}");
@@ -49,7 +49,7 @@ impl<'a> Columns<'a> {
 
 /// What is stated of one attribute.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Stated {
+pub(super) struct AttributeOptions {
     pub(super) drop: bool,
     pub(super) publish: bool,
     pub(super) identifier: Option<bool>,
@@ -57,21 +57,21 @@ pub(super) struct Stated {
     pub(super) equal_width: Option<i128>,
     /// Values that an insider can rule out, `None` being the missing one; each once.
     pub(super) uninformative: Vec<Option<String>>,
-    pub(super) taxonomy: Option<Along>,
+    pub(super) taxonomy: Option<TaxonomyChoice>,
     /// Whether a taxonomy is stated that could not be read.
     pub(super) is_misread: bool,
 }
 
 /// The taxonomy of an attribute.
 #[derive(Clone, Debug)]
-pub(super) enum Along {
+pub(super) enum TaxonomyChoice {
     /// The tree itself.
     Tree(Arc<Taxonomy>),
     /// One that is stored, which a policy names.
     Named,
 }
 
-impl Stated {
+impl AttributeOptions {
     /// Whether the caller takes responsibility for publishing an identifier.
     pub(super) fn overrides_identifier(&self) -> bool {
         self.publish && self.identifier == Some(false)
@@ -80,19 +80,19 @@ impl Stated {
 
 /// Reads `attributes`; what is stated of each column.
 pub(super) fn read(
-    document: &mut Members<'_>,
-    columns: &Columns<'_>,
-    origin: Origin,
-    faults: &mut Faults,
-) -> Vec<Stated> {
-    let mut stated = vec![Stated::default(); columns.facts.len()];
+    document: &mut ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    origin: DocumentSource,
+    faults: &mut FaultList,
+) -> Vec<AttributeOptions> {
+    let mut stated = vec![AttributeOptions::default(); columns.facts.len()];
     let Some(attributes) = document.object("attributes", faults) else { return stated };
     for (name, pointer, value) in attributes.entries() {
         let column = columns.resolve(name, &pointer, faults);
         if value.is_null() {
             continue;
         }
-        let Some(members) = Members::open(value, pointer, faults) else { continue };
+        let Some(members) = ObjectReader::open(value, pointer, faults) else { continue };
         let read = read_one(members, name, origin, faults);
         if let Some(column) = column {
             stated[column] = read;
@@ -101,7 +101,12 @@ pub(super) fn read(
     stated
 }
 
-fn read_one(mut members: Members<'_>, name: &str, origin: Origin, faults: &mut Faults) -> Stated {
+fn read_one(
+    mut members: ObjectReader<'_>,
+    name: &str,
+    origin: DocumentSource,
+    faults: &mut FaultList,
+) -> AttributeOptions {
     let drop = members.flag("drop", faults).unwrap_or(false);
     let publish = members.flag("publish", faults).unwrap_or(false);
     let identifier = members.flag("identifier", faults);
@@ -124,35 +129,43 @@ fn read_one(mut members: Members<'_>, name: &str, origin: Origin, faults: &mut F
     let uninformative = read_values(&mut members, faults);
     members.finish(faults);
     let rename = rename.map(str::to_owned);
-    Stated { drop, publish, identifier, rename, equal_width, uninformative, taxonomy, is_misread }
+    AttributeOptions { drop, publish, identifier, rename, equal_width, uninformative, taxonomy, is_misread }
 }
 
 /// A tree, or the name of a stored one where that is still to be written out.
-fn along(stated: &Value, pointer: &str, name: &str, origin: Origin, faults: &mut Faults) -> Option<Along> {
+fn along(
+    stated: &Value,
+    pointer: &str,
+    name: &str,
+    origin: DocumentSource,
+    faults: &mut FaultList,
+) -> Option<TaxonomyChoice> {
     match stated {
-        Value::String(_) if matches!(origin, Origin::CommandLine | Origin::Reproduction) => {
+        Value::String(_) if matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) => {
             faults.unsupported(pointer, "stored taxonomies are those of a service; state the tree itself");
             None
         }
-        Value::String(text) if origin == Origin::Policy && TaxonomyName::parse(text).is_some() => Some(Along::Named),
+        Value::String(text) if origin == DocumentSource::Policy && TaxonomyName::parse(text).is_some() => {
+            Some(TaxonomyChoice::Named)
+        }
         Value::String(_) => {
             faults.range(pointer, "a tree, or the name of a stored taxonomy, such as \"job\" or \"job-v3\"");
             None
         }
         tree => {
-            let mut of_tree = Faults::new();
+            let mut of_tree = FaultList::new();
             let read = taxonomy::taxonomy(tree, pointer, &mut of_tree);
             for fault in of_tree.into_sorted() {
                 let conflicts = fault.kind == Kind::TaxonomyConflict;
                 faults.push(if conflicts { fault.with("attribute", name) } else { fault });
             }
-            read.map(Along::Tree)
+            read.map(TaxonomyChoice::Tree)
         }
     }
 }
 
 /// The values of `uninformative`.
-fn read_values(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Option<String>> {
+fn read_values(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Option<String>> {
     let values = members.list("uninformative", "an array of values", faults).unwrap_or_default();
     let pointer = members.at("uninformative");
     if values.len() > MAX_VALUES {

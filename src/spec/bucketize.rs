@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use super::attributes::{Columns, Stated};
-use super::reader::{Faults, Members, child, integer};
-use super::sides::Sides;
+use super::attributes::{AttributeOptions, DatasetColumns};
+use super::reader::{FaultList, ObjectReader, child, integer};
+use super::sides::KnownAndSensitive;
 use crate::microdata::Attr;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Protected, Ratio, SubmittedRule, Thresholds, Uninformative};
+use crate::publication::{ExcludedValues, Protected, Ratio, SubmittedRule, Thresholds};
 
 /// The largest bucket that is searched for.
 const MOST_SIZE: i128 = 10_000;
@@ -35,7 +35,7 @@ pub struct BucketizeSpec {
     /// How much of a bucket each value may take.
     pub thresholds: Thresholds,
     /// Which buckets there are.
-    pub sizes: Sizes,
+    pub sizes: BucketSizeChoice,
     /// The smallest size; `None`: the smallest that any value fits into.
     pub min_size: Option<u64>,
     /// The largest size.
@@ -46,7 +46,7 @@ pub struct BucketizeSpec {
 
 /// Which buckets there are.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sizes {
+pub enum BucketSizeChoice {
     /// All of one size.
     One,
     /// Of two sizes.
@@ -66,7 +66,7 @@ pub(super) struct DraftBucketize {
     pub(super) guessed: BTreeSet<usize>,
     pub(super) sensitive: Option<usize>,
     thresholds: Option<Thresholds>,
-    sizes: Option<Sizes>,
+    sizes: Option<BucketSizeChoice>,
     min_size: Option<u64>,
     max_size: u64,
     counterfeits: Option<u32>,
@@ -74,17 +74,17 @@ pub(super) struct DraftBucketize {
 
 impl DraftBucketize {
     /// The method as it stands in a normalized document.
-    pub(super) fn normal(&self, columns: &Columns<'_>) -> Value {
+    pub(super) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
         let sizes = match &self.sizes {
-            Some(Sizes::One) => json!("one"),
-            Some(Sizes::Multi) => json!("multi"),
-            Some(Sizes::Optimal) => json!("optimal"),
-            Some(Sizes::Listed(listed)) => {
+            Some(BucketSizeChoice::One) => json!("one"),
+            Some(BucketSizeChoice::Multi) => json!("multi"),
+            Some(BucketSizeChoice::Optimal) => json!("optimal"),
+            Some(BucketSizeChoice::Listed(listed)) => {
                 listed.iter().map(|(size, buckets)| json!({"size": size, "buckets": buckets})).collect()
             }
-            Some(Sizes::Two) | None => json!("two"),
+            Some(BucketSizeChoice::Two) | None => json!("two"),
         };
-        let listed = matches!(self.sizes, Some(Sizes::Listed(_)));
+        let listed = matches!(self.sizes, Some(BucketSizeChoice::Listed(_)));
         json!({
             "type": "bucketize",
             "quasi_identifiers": self.known.iter().map(|column| columns.name(*column)).collect::<Vec<_>>(),
@@ -98,7 +98,7 @@ impl DraftBucketize {
     }
 
     /// The method over attributes; `None` after faults.
-    pub(super) fn resolve(self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> Option<BucketizeSpec> {
+    pub(super) fn resolve(self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> Option<BucketizeSpec> {
         let sensitive = self.sensitive.filter(|column| !columns.facts[*column].overflow)?;
         let known = self.known.iter().filter(|column| **column != sensitive);
         let thresholds = self.thresholds?;
@@ -115,19 +115,20 @@ impl DraftBucketize {
 
 impl BucketizeSpec {
     /// What insiders rule out is reckoned with by no threshold.
-    pub(super) fn unsaid(&self, stated: &Uninformative) -> bool {
+    pub(super) fn unsaid(&self, stated: &ExcludedValues) -> bool {
         self.rule.protects.attributes().contains(stated.attribute)
     }
 }
 
 /// Reads the method.
 pub(super) fn read(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
-    stated: &[Stated],
-    faults: &mut Faults,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    faults: &mut FaultList,
 ) -> DraftBucketize {
-    let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
+    let KnownAndSensitive { known, guessed, sensitive } =
+        KnownAndSensitive::read(&mut members, columns, stated, faults);
     let thresholds = match members.object("thresholds", faults) {
         Some(of) => read_thresholds(of, faults),
         None => {
@@ -138,8 +139,8 @@ pub(super) fn read(
         }
     };
     let sizes = read_sizes(&mut members, faults);
-    let listed = matches!(sizes, Some(Sizes::Listed(_)));
-    let bound = |name: &'static str, members: &mut Members<'_>, faults: &mut Faults| {
+    let listed = matches!(sizes, Some(BucketSizeChoice::Listed(_)));
+    let bound = |name: &'static str, members: &mut ObjectReader<'_>, faults: &mut FaultList| {
         let read = members.integer(name, 1..=MOST_SIZE, "an integer from 1 to 10000", faults);
         if listed && read.is_some() {
             faults.range(members.at(name), "nothing, where sizes lists the buckets");
@@ -183,7 +184,11 @@ fn ratio(value: &Value) -> Option<Ratio> {
 }
 
 /// Thresholds of single values. No value is repeated in a pointer of a fault: it may be one of the data.
-fn of_values(members: &mut Members<'_>, name: &'static str, faults: &mut Faults) -> Option<BTreeMap<String, Ratio>> {
+fn of_values(
+    members: &mut ObjectReader<'_>,
+    name: &'static str,
+    faults: &mut FaultList,
+) -> Option<BTreeMap<String, Ratio>> {
     let pointer = members.at(name);
     let of = match members.take(name) {
         Some(Value::Object(of)) => of,
@@ -206,7 +211,7 @@ fn of_values(members: &mut Members<'_>, name: &'static str, faults: &mut Faults)
     Some(read)
 }
 
-pub(super) fn read_thresholds(mut members: Members<'_>, faults: &mut Faults) -> Option<Thresholds> {
+pub(super) fn read_thresholds(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<Thresholds> {
     let before = faults.len();
     let pointer = members.pointer().to_owned();
     let uniform = members.object("uniform", faults).and_then(|mut of| {
@@ -260,7 +265,7 @@ pub(super) fn read_thresholds(mut members: Members<'_>, faults: &mut Faults) -> 
     Some(thresholds)
 }
 
-fn read_linear(mut members: Members<'_>, faults: &mut Faults) -> Option<Thresholds> {
+fn read_linear(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<Thresholds> {
     let mut required = |name: &'static str| {
         let read = members.take(name).and_then(ratio);
         if read.is_none() {
@@ -277,16 +282,16 @@ fn read_linear(mut members: Members<'_>, faults: &mut Faults) -> Option<Threshol
     Some(Thresholds::Linear { theta: theta?, c: c?, overrides: overrides? })
 }
 
-fn read_sizes(members: &mut Members<'_>, faults: &mut Faults) -> Option<Sizes> {
+fn read_sizes(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<BucketSizeChoice> {
     let pointer = members.at("sizes");
     match members.take("sizes") {
-        None => Some(Sizes::Two),
+        None => Some(BucketSizeChoice::Two),
         Some(Value::String(word)) => {
             let sizes = match word.as_str() {
-                "one" => Sizes::One,
-                "two" => Sizes::Two,
-                "multi" => Sizes::Multi,
-                "optimal" => Sizes::Optimal,
+                "one" => BucketSizeChoice::One,
+                "two" => BucketSizeChoice::Two,
+                "multi" => BucketSizeChoice::Multi,
+                "optimal" => BucketSizeChoice::Optimal,
                 _ => {
                     faults.range(pointer, SIZES);
                     return None;
@@ -299,7 +304,7 @@ fn read_sizes(members: &mut Members<'_>, faults: &mut Faults) -> Option<Sizes> {
             let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
             for (at, item) in listed.iter().enumerate() {
                 let pointer = child(&pointer, &at.to_string());
-                let Some(mut item) = Members::open(item, pointer.as_str(), faults) else { continue };
+                let Some(mut item) = ObjectReader::open(item, pointer.as_str(), faults) else { continue };
                 let mut number = |name: &'static str| {
                     let read = item.take(name).and_then(integer).filter(|number| (1..=MOST_ROWS).contains(number));
                     if read.is_none() {
@@ -315,7 +320,7 @@ fn read_sizes(members: &mut Members<'_>, faults: &mut Faults) -> Option<Sizes> {
                     faults.range(child(&pointer, "size"), "a size that is not in the array already");
                 }
             }
-            (faults.len() == before).then(|| Sizes::Listed(sizes.into_iter().collect()))
+            (faults.len() == before).then(|| BucketSizeChoice::Listed(sizes.into_iter().collect()))
         }
         Some(_) => {
             faults.range(pointer, SIZES);

@@ -5,37 +5,37 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::attributes::{Along, Columns, Stated};
+use super::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use super::decompose::DraftDecompose;
 use super::dependencies::DraftDependency;
-use super::document::General;
-use super::guarantee::Named;
+use super::document::GeneralMembers;
+use super::guarantee::ThresholdsByDigest;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
-use super::normalize::{self, Parts};
-use super::reader::{Faults, child};
+use super::normalize::{self, DocumentParts};
+use super::reader::{FaultList, child};
 use super::rules::DraftRule;
-use super::schema::DraftTable;
+use super::schema::DraftProposedTable;
 use super::slicing;
 use super::types::{
-    Algorithm, AnatomySpec, MethodSpec, ProposedTable, Schema, SpecWarning, Specification, StatedDependency,
+    Algorithm, AnatomySpec, DatasetSchema, DeclaredDependency, MethodSpec, ProposedTable, SpecWarning, Specification,
     VersatileSpec,
 };
-use super::unit::Enforce;
+use super::unit::UnitEnforcer;
 use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Ground, Guarantee, Protected, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit,
+    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, Protected, SubmittedRule, Unit, ValueDistance,
 };
 
 /// Judges a document that was read; `None` when its rules cannot even be judged for eligibility.
 pub(super) fn resolve(
-    columns: &Columns<'_>,
-    schema: &Schema<'_>,
-    general: General,
-    stated: &[Stated],
+    columns: &DatasetColumns<'_>,
+    schema: &DatasetSchema<'_>,
+    general: GeneralMembers,
+    stated: &[AttributeOptions],
     method: Option<DraftMethod>,
-    tables: Option<&[DraftTable]>,
-    faults: &mut Faults,
+    tables: Option<&[DraftProposedTable]>,
+    faults: &mut FaultList,
 ) -> Option<Specification> {
     let mut mentioned = method.as_ref().map(DraftMethod::mentioned).unwrap_or_default();
     mentioned.extend(tables.into_iter().flatten().flat_map(|table| &table.attributes));
@@ -77,7 +77,7 @@ pub(super) fn resolve(
         DraftDecompose::check(&general, faults);
     }
     let entropy = general.entropy.unwrap_or_else(|| method.states_entropy());
-    let parts = Parts { unit: schema.unit, columns, general: &general, stated, used: &used, method: &method };
+    let parts = DocumentParts { unit: schema.unit, columns, general: &general, stated, used: &used, method: &method };
     let (normalized, reuse_form) = normalize::forms(&parts);
     let mut attrs: HashMap<usize, Attr> =
         used.iter().enumerate().map(|(at, &column)| (column, Attr::from(at))).collect();
@@ -91,13 +91,13 @@ pub(super) fn resolve(
     attrs.extend(dropped.iter().enumerate().map(|(at, &column)| (column, Attr::from(used.len() + at))));
     let overridden = used.iter().filter(|column| stated[**column].overrides_identifier());
     let values =
-        |column: &usize| Uninformative { attribute: attrs[column], values: stated[*column].uninformative.clone() };
-    let uninformative: Vec<Uninformative> =
+        |column: &usize| ExcludedValues { attribute: attrs[column], values: stated[*column].uninformative.clone() };
+    let uninformative: Vec<ExcludedValues> =
         used.iter().map(values).filter(|stated| !stated.values.is_empty()).collect();
     let mut named = match &method {
         DraftMethod::Versatile(draft) => draft.thresholds.clone(),
         DraftMethod::Anatomy(draft) => draft.thresholds.clone(),
-        _ => Named::new(),
+        _ => ThresholdsByDigest::new(),
     };
     let mut method = match method {
         DraftMethod::Versatile(draft) => MethodSpec::Versatile(versatile(columns, &attrs, draft)),
@@ -126,15 +126,15 @@ pub(super) fn resolve(
             MethodSpec::Slicing(spec)
         }
     };
-    Enforce { unit: schema.unit, faults }.on(&mut method, &mut named);
+    UnitEnforcer { unit: schema.unit, faults }.on(&mut method, &mut named);
     check_uninformative(columns, &used, &uninformative, &method, faults);
     let along = used.iter().filter(|column| stated[**column].taxonomy.is_some()).map(|column| attrs[column]);
     check_grounds(columns, &used, along.collect(), &method, faults);
     let tree = |column: &usize| match &stated[*column].taxonomy {
-        Some(Along::Tree(tree)) => Some(StatedTaxonomy { attribute: attrs[column], tree: Arc::clone(tree) }),
-        Some(Along::Named) | None => None,
+        Some(TaxonomyChoice::Tree(tree)) => Some(DeclaredTaxonomy { attribute: attrs[column], tree: Arc::clone(tree) }),
+        Some(TaxonomyChoice::Named) | None => None,
     };
-    let taxonomies: Vec<StatedTaxonomy> = used.iter().filter_map(tree).collect();
+    let taxonomies: Vec<DeclaredTaxonomy> = used.iter().filter_map(tree).collect();
     check_leaves(columns, &used, &taxonomies, general.dataset, faults);
     let thresholds = stated_thresholds(method.rules(), &named);
     Some(Specification {
@@ -163,11 +163,11 @@ pub(super) fn resolve(
 }
 
 fn check_accounted(
-    columns: &Columns<'_>,
-    stated: &[Stated],
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
     mentioned: &BTreeSet<usize>,
     guessed: &BTreeSet<usize>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) {
     let accounted = |column: usize| {
         let attribute = &stated[column];
@@ -184,12 +184,12 @@ fn check_accounted(
 
 /// Checks an attribute that would be published.
 fn check_attribute(
-    columns: &Columns<'_>,
-    schema: &Schema<'_>,
+    columns: &DatasetColumns<'_>,
+    schema: &DatasetSchema<'_>,
     column: usize,
-    stated: &Stated,
+    stated: &AttributeOptions,
     warnings: &mut Vec<SpecWarning>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) {
     let facts = &columns.facts[column];
     let name = &facts.name;
@@ -222,15 +222,15 @@ fn check_attribute(
 
 /// What it means that values are ruled out is known for guarantees on single values of single attributes.
 fn check_uninformative(
-    columns: &Columns<'_>,
+    columns: &DatasetColumns<'_>,
     used: &[usize],
-    uninformative: &[Uninformative],
+    uninformative: &[ExcludedValues],
     method: &MethodSpec,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) {
     // its buckets protect an attribute from whoever knows the other sensitive ones
     let joint = matches!(method, MethodSpec::Versatile(spec) if spec.algorithm == Algorithm::MultiSa);
-    for stated @ Uninformative { attribute, .. } in uninformative {
+    for stated @ ExcludedValues { attribute, .. } in uninformative {
         let name = columns.name(used[attribute.index()]);
         let pointer = child(&child("/attributes", name), "uninformative");
         let mut rules = method.rules().iter().filter(|rule| rule.protects.attributes().contains(*attribute));
@@ -252,9 +252,15 @@ fn check_uninformative(
 }
 
 /// Distances along a taxonomy need one.
-fn check_grounds(columns: &Columns<'_>, used: &[usize], along: AttrSet, method: &MethodSpec, faults: &mut Faults) {
+fn check_grounds(
+    columns: &DatasetColumns<'_>,
+    used: &[usize],
+    along: AttrSet,
+    method: &MethodSpec,
+    faults: &mut FaultList,
+) {
     for rule in method.rules() {
-        if !matches!(rule.guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. }) {
+        if !matches!(rule.guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. }) {
             continue;
         }
         for attr in rule.protects.attributes().minus(along).iter() {
@@ -269,13 +275,13 @@ fn check_grounds(columns: &Columns<'_>, used: &[usize], along: AttrSet, method: 
 
 /// What the numbers of values alone show: with fewer leaves than values, some are missing.
 fn check_leaves(
-    columns: &Columns<'_>,
+    columns: &DatasetColumns<'_>,
     used: &[usize],
-    taxonomies: &[StatedTaxonomy],
+    taxonomies: &[DeclaredTaxonomy],
     dataset: Option<Uuid>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) {
-    for StatedTaxonomy { attribute, tree } in taxonomies {
+    for DeclaredTaxonomy { attribute, tree } in taxonomies {
         let facts = &columns.facts[used[attribute.index()]];
         // one decimal may be spelled in several ways
         let distinct = facts.distinct.filter(|_| facts.kind != AttributeType::Decimal).unwrap_or(0);
@@ -289,7 +295,7 @@ fn check_leaves(
 }
 
 /// The thresholds that the guarantees of rules name, with the attributes whose values they are for.
-pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &Named) -> Vec<StatedThresholds> {
+pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &ThresholdsByDigest) -> Vec<DeclaredThresholds> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for rule in rules {
         let (Guarantee::Thresholds { stated, .. }, Protected::Attribute(attribute)) = (rule.guarantee, rule.protects)
@@ -297,7 +303,7 @@ pub(super) fn stated_thresholds(rules: &[SubmittedRule], named: &Named) -> Vec<S
             continue;
         };
         if let Some(thresholds) = named.get(&stated).filter(|_| seen.insert((attribute, stated))) {
-            found.push(StatedThresholds { attribute, thresholds: thresholds.clone() });
+            found.push(DeclaredThresholds { attribute, thresholds: thresholds.clone() });
         }
     }
     found
@@ -334,7 +340,12 @@ fn values_url(dataset: &str, attribute: &str) -> String {
 }
 
 /// The published names, by attribute; none is taken twice.
-fn published_names(columns: &Columns<'_>, stated: &[Stated], used: &[usize], faults: &mut Faults) -> Vec<String> {
+fn published_names(
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    used: &[usize],
+    faults: &mut FaultList,
+) -> Vec<String> {
     let published = |column: usize| stated[column].rename.as_deref().unwrap_or(columns.name(column));
     let mut takers: HashMap<&str, usize> = HashMap::new();
     for &column in used {
@@ -356,7 +367,7 @@ fn published_names(columns: &Columns<'_>, stated: &[Stated], used: &[usize], fau
     used.iter().map(|&column| published(column).to_owned()).collect()
 }
 
-fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVersatile) -> VersatileSpec {
+fn versatile(columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVersatile) -> VersatileSpec {
     let set = |columns: &BTreeSet<usize>| columns.iter().map(|column| attrs[column]).collect::<AttrSet>();
     let each = |rule: &DraftRule| -> Vec<SubmittedRule> {
         let submitted = |protects: Protected| SubmittedRule {
@@ -374,7 +385,7 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
         let sensitive = rule.sensitive.iter().filter(counted);
         sensitive.map(|column| submitted(Protected::Attribute(attrs[column]))).collect()
     };
-    let dependency = |draft: &DraftDependency| StatedDependency {
+    let dependency = |draft: &DraftDependency| DeclaredDependency {
         determinant: set(&draft.determinant),
         dependent: set(&draft.dependent),
     };
@@ -397,7 +408,7 @@ fn versatile(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: DraftVe
     }
 }
 
-fn proposed(attrs: &HashMap<usize, Attr>, table: &DraftTable) -> ProposedTable {
+fn proposed(attrs: &HashMap<usize, Attr>, table: &DraftProposedTable) -> ProposedTable {
     ProposedTable {
         attributes: table.attributes.iter().map(|column| attrs[column]).collect(),
         sensitive: table.sensitive.map(|column| attrs[&column]),
@@ -412,7 +423,7 @@ fn named_by_dependencies(method: &DraftMethod, used: &[usize]) -> Vec<usize> {
     named.into_iter().filter(|column| used.binary_search(column).is_err()).collect()
 }
 
-fn anatomy(columns: &Columns<'_>, attrs: &HashMap<usize, Attr>, draft: &DraftAnatomy) -> Option<AnatomySpec> {
+fn anatomy(columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>, draft: &DraftAnatomy) -> Option<AnatomySpec> {
     let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
     let known = draft.known.iter().filter(|column| **column != sensitive);
     let rule = SubmittedRule {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use super::attributes::{Columns, Stated};
-use super::document::General;
-use super::reader::{Faults, Members, child, integer};
+use super::attributes::{AttributeOptions, DatasetColumns};
+use super::document::GeneralMembers;
+use super::reader::{FaultList, ObjectReader, child, integer};
 use super::rules::{NAMES, columns_named};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
@@ -68,10 +68,10 @@ pub(super) struct DraftDecompose {
 
 /// Reads the method.
 pub(super) fn read(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
-    stated: &[Stated],
-    faults: &mut Faults,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    faults: &mut FaultList,
 ) -> DraftDecompose {
     let before = faults.len();
     let sensitive = read_sensitive(&mut members, columns, faults);
@@ -121,7 +121,11 @@ pub(super) fn read(
 }
 
 /// The sensitive attributes, in the order of the document.
-fn read_sensitive(members: &mut Members<'_>, columns: &Columns<'_>, faults: &mut Faults) -> Vec<(usize, usize)> {
+fn read_sensitive(
+    members: &mut ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> Vec<(usize, usize)> {
     let pointer = members.at("sensitive");
     let before = faults.len();
     let list = members.list("sensitive", SENSITIVE, faults).unwrap_or_default();
@@ -148,11 +152,11 @@ fn read_sensitive(members: &mut Members<'_>, columns: &Columns<'_>, faults: &mut
 
 /// The diversities that are asked for, in place of the largest that the data allows.
 fn read_diversities(
-    asked: &Members<'_>,
-    columns: &Columns<'_>,
+    asked: &ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
     is_sensitive: Option<&impl Fn(usize) -> bool>,
     l: &mut BTreeMap<usize, u64>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) {
     for (name, pointer, value) in asked.entries() {
         let column = columns.resolve(name, &pointer, faults);
@@ -189,7 +193,7 @@ impl DraftDecompose {
     }
 
     /// What the document asks for beside the method, and the tables cannot tell.
-    pub(super) fn check(general: &General, faults: &mut Faults) {
+    pub(super) fn check(general: &GeneralMembers, faults: &mut FaultList) {
         if general.entropy == Some(true) {
             let detail = "the entropy of the model is not stated of decomposed tables; leave utility out";
             faults.unsupported("/utility/0", detail);
@@ -201,7 +205,7 @@ impl DraftDecompose {
     }
 
     /// The method as it stands in a normalized document.
-    pub(super) fn normal(&self, columns: &Columns<'_>) -> Value {
+    pub(super) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
         let name = |column: usize| columns.name(column);
         let l: serde_json::Map<String, Value> =
             self.sensitive.iter().map(|(column, _)| (name(*column).to_owned(), self.l[column].into())).collect();
@@ -216,7 +220,7 @@ impl DraftDecompose {
     }
 
     /// The method over attributes; `None` after faults.
-    pub(super) fn resolve(&self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> Option<DecomposeSpec> {
+    pub(super) fn resolve(&self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> Option<DecomposeSpec> {
         let sensitive = || self.sensitive.iter().filter(|(column, _)| !columns.facts[*column].overflow);
         let is_sensitive = |of: usize| sensitive().any(|(column, _)| *column == of);
         let primary = self.primary.filter(|column| self.sound && is_sensitive(*column))?;

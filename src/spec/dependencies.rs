@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::attributes::Columns;
-use super::reader::{Faults, Members, child};
+use super::attributes::DatasetColumns;
+use super::reader::{FaultList, ObjectReader, child};
 use super::rules::{NAMES, columns_named};
 use crate::problem::{Fault, Kind};
 
@@ -23,11 +23,11 @@ pub(super) struct DraftDependency {
 
 /// Reads a list of dependencies, each with a reason where `reasoned`. Sorted, each once.
 pub(super) fn read(
-    members: &mut Members<'_>,
+    members: &mut ObjectReader<'_>,
     name: &'static str,
     reasoned: bool,
-    columns: &Columns<'_>,
-    faults: &mut Faults,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
 ) -> Vec<DraftDependency> {
     let list = members.list(name, "an array of dependencies", faults).unwrap_or_default();
     if list.len() > MAX_DEPENDENCIES {
@@ -49,12 +49,12 @@ fn one(
     value: &Value,
     pointer: String,
     reasoned: bool,
-    columns: &Columns<'_>,
-    faults: &mut Faults,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
 ) -> Option<DraftDependency> {
-    let mut members = Members::open(value, pointer, faults)?;
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     let before = faults.len();
-    let mut side = |name: &'static str, faults: &mut Faults| {
+    let mut side = |name: &'static str, faults: &mut FaultList| {
         let (pointer, before) = (members.at(name), faults.len());
         let names = members.list(name, NAMES, faults);
         if names.is_some_and(<[Value]>::is_empty) || names.is_none() && faults.len() == before {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::attributes::{self, Columns};
-use super::reader::{Faults, Members};
-use super::types::{Origin, Reading, Schema};
+use super::attributes::{self, DatasetColumns};
+use super::reader::{FaultList, ObjectReader};
+use super::types::{DatasetSchema, DocumentSource, ParsedDocument};
 use super::utility::{self, InternalUtility};
 use super::{check, duration, method, schema};
 use crate::problem::Fault;
@@ -16,7 +16,7 @@ const DATASET: &str = "the id of a dataset";
 const REASON: &str = "a reason of 1 to 500 characters";
 
 /// What says nothing of the release itself.
-pub(super) struct General {
+pub(super) struct GeneralMembers {
     pub(super) dataset: Option<Uuid>,
     pub(super) hold: bool,
     pub(super) priority: i32,
@@ -35,23 +35,23 @@ pub(super) struct General {
 /// # Errors
 /// When the document is not an object, or names no dataset, or with a malformed id.
 pub fn dataset_of(document: &Value) -> Result<Uuid, Vec<Fault>> {
-    let mut faults = Faults::new();
-    let dataset = Members::open(document, "", &mut faults)
-        .and_then(|mut members| read_dataset(&mut members, Origin::Http, &mut faults));
+    let mut faults = FaultList::new();
+    let dataset = ObjectReader::open(document, "", &mut faults)
+        .and_then(|mut members| read_dataset(&mut members, DocumentSource::Http, &mut faults));
     dataset.ok_or_else(|| faults.into_sorted())
 }
 
 /// Reads a document against the columns of its dataset and finds everything that is wrong with it.
 #[must_use]
-pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
-    let mut faults = Faults::new();
-    let specification = Members::open(document, "", &mut faults).and_then(|mut members| {
-        let columns = Columns::of(schema);
+pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource) -> ParsedDocument {
+    let mut faults = FaultList::new();
+    let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
+        let columns = DatasetColumns::of(schema);
         let general = read_general(&mut members, origin, &mut faults);
         let stated = attributes::read(&mut members, &columns, origin, &mut faults);
         let method = method::read(&mut members, &columns, &stated, origin, &mut faults);
         let proposed = match origin {
-            Origin::Plan => schema::read(&mut members, &columns, &mut faults),
+            DocumentSource::Plan => schema::read(&mut members, &columns, &mut faults),
             _ => Ok(None),
         };
         members.finish(&mut faults);
@@ -60,20 +60,20 @@ pub fn read(document: &Value, schema: &Schema<'_>, origin: Origin) -> Reading {
         // other tables than those that were meant say nothing
         resolved.filter(|_| proposed.is_ok())
     });
-    Reading { specification, faults: faults.into_sorted() }
+    ParsedDocument { specification, faults: faults.into_sorted() }
 }
 
-fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> Option<Uuid> {
+fn read_dataset(members: &mut ObjectReader<'_>, origin: DocumentSource, faults: &mut FaultList) -> Option<Uuid> {
     // other spellings of an id, such as braces, are not ids of this service
     let parse = |text: &str| Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
     match members.take("dataset") {
-        Some(_) if origin == Origin::Policy => {
+        Some(_) if origin == DocumentSource::Policy => {
             faults.unsupported(members.at("dataset"), "a policy is for any dataset; name it in the job");
             None
         }
         Some(_) => members.text("dataset", DATASET, faults, |text| parse(text).is_some()).and_then(parse),
         None => {
-            if matches!(origin, Origin::Http | Origin::Plan) {
+            if matches!(origin, DocumentSource::Http | DocumentSource::Plan) {
                 faults.range(members.at("dataset"), DATASET);
             }
             None
@@ -81,10 +81,10 @@ fn read_dataset(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
     }
 }
 
-fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) -> General {
+fn read_general(members: &mut ObjectReader<'_>, origin: DocumentSource, faults: &mut FaultList) -> GeneralMembers {
     let dataset = read_dataset(members, origin, faults);
     let hold = members.flag("hold", faults) == Some(true);
-    if hold && matches!(origin, Origin::CommandLine | Origin::Reproduction) {
+    if hold && matches!(origin, DocumentSource::CommandLine | DocumentSource::Reproduction) {
         faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
     }
     let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
@@ -101,13 +101,14 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
         ),
         ("schema", "a proposed schema is judged by a plan, and nothing else; leave it out"),
     ];
-    for (name, detail) in elsewhere.into_iter().filter(|(name, _)| origin != Origin::Plan || *name != "schema") {
+    for (name, detail) in elsewhere.into_iter().filter(|(name, _)| origin != DocumentSource::Plan || *name != "schema")
+    {
         if members.take(name).is_some() {
             faults.unsupported(members.at(name), detail);
         }
     }
-    General {
-        dataset: dataset.filter(|_| matches!(origin, Origin::Http | Origin::Plan)),
+    GeneralMembers {
+        dataset: dataset.filter(|_| matches!(origin, DocumentSource::Http | DocumentSource::Plan)),
         hold,
         priority: priority.and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
         deadline: deadline.and_then(duration::parse),
@@ -120,7 +121,7 @@ fn read_general(members: &mut Members<'_>, origin: Origin, faults: &mut Faults) 
 }
 
 /// Why the release is made without proof, where that is asked for.
-fn read_composition(members: &mut Members<'_>, faults: &mut Faults) -> Option<String> {
+fn read_composition(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<String> {
     let mut composition = members.object("composition", faults)?;
     let mode = composition.choice("mode", &["enforce", "report"], faults);
     let reported = mode == Some("report");

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::attributes::{Columns, Stated};
-use super::document::General;
+use super::attributes::{AttributeOptions, DatasetColumns};
+use super::document::GeneralMembers;
 use super::guarantee::guarantee_among;
-use super::reader::{Faults, Members, child};
+use super::reader::{FaultList, ObjectReader, child};
 use super::rules::{NAMES, columns_named};
 use super::types::{CellKind, GeneralizeSpec};
 use crate::microdata::{Attr, AttrSet, AttributeType};
@@ -29,7 +29,7 @@ const SUPPORTED: &[&str] = &[
 /// How classes are halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Halving {
+pub enum ClassSplit {
     /// Rows with equal values stay together.
     #[default]
     Strict,
@@ -44,15 +44,15 @@ pub(super) struct DraftGeneralize {
     pub(super) guessed: BTreeSet<usize>,
     pub(super) sensitive: BTreeSet<usize>,
     pub(super) guarantees: Vec<Guarantee>,
-    pub(super) split: Halving,
+    pub(super) split: ClassSplit,
     pub(super) cells: CellKind,
 }
 
 pub(super) fn read(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
-    stated: &[Stated],
-    faults: &mut Faults,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    faults: &mut FaultList,
 ) -> DraftGeneralize {
     let before = faults.len();
     let sensitive = members.list("sensitive", NAMES, faults).unwrap_or_default();
@@ -82,8 +82,8 @@ pub(super) fn read(
         faults.range(members.at("sensitive"), &allowed);
     }
     let split = match members.choice("split", &["strict", "relaxed"], faults) {
-        Some("relaxed") => Halving::Relaxed,
-        _ => Halving::Strict,
+        Some("relaxed") => ClassSplit::Relaxed,
+        _ => ClassSplit::Strict,
     };
     let cells = match members.choice("cells", &["interval", "node", "set"], faults) {
         Some("set") => CellKind::Set,
@@ -94,7 +94,7 @@ pub(super) fn read(
     DraftGeneralize { known, guessed, sensitive, guarantees, split, cells }
 }
 
-fn guarantees(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Guarantee> {
+fn guarantees(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Guarantee> {
     let pointer = members.at("guarantees");
     let before = faults.len();
     let list = members.list("guarantees", "an array of guarantees", faults).unwrap_or_default();
@@ -127,11 +127,11 @@ impl DraftGeneralize {
     /// What this method does not do with the attributes that are published or with what is asked beside it.
     pub(super) fn check(
         &self,
-        columns: &Columns<'_>,
-        stated: &[Stated],
+        columns: &DatasetColumns<'_>,
+        stated: &[AttributeOptions],
         used: &[usize],
-        general: &General,
-        faults: &mut Faults,
+        general: &GeneralMembers,
+        faults: &mut FaultList,
     ) {
         self.check_nodes(columns, stated, faults);
         let neither = |column: &&usize| !self.known.contains(column) && !self.sensitive.contains(column);
@@ -154,7 +154,7 @@ impl DraftGeneralize {
 
     /// Cells that are nodes need taxonomies: of every quasi-identifier whose values are no numbers, and of one at least. Numbers without
     /// one are published as intervals.
-    fn check_nodes(&self, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) {
+    fn check_nodes(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
         if self.cells != CellKind::Node || self.known.is_empty() || !self.guessed.is_empty() {
             return;
         }
@@ -182,7 +182,7 @@ impl DraftGeneralize {
 
     /// What lies between the ends of an interval is known of whole numbers, dates and moments alone: of others a value that no cell names
     /// could not occur, and the divergence would be infinite.
-    fn check_kl(&self, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) {
+    fn check_kl(&self, columns: &DatasetColumns<'_>, stated: &[AttributeOptions], faults: &mut FaultList) {
         use AttributeType::{Date, Integer, Timestamp};
         let as_interval = |column: &&usize| match self.cells {
             CellKind::Set => false,
@@ -204,7 +204,7 @@ impl DraftGeneralize {
         }
     }
 
-    pub(super) fn resolved(&self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> GeneralizeSpec {
+    pub(super) fn resolved(&self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> GeneralizeSpec {
         let quasi_identifiers: AttrSet = self.known.difference(&self.sensitive).map(|column| attrs[column]).collect();
         // the counts of a column that overflows are not there to be judged
         let counted = self.sensitive.iter().filter(|column| !columns.facts[**column].overflow);
@@ -228,7 +228,7 @@ impl DraftGeneralize {
         }
     }
 
-    pub(super) fn normal(&self, columns: &Columns<'_>) -> Value {
+    pub(super) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
         let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| columns.name(*column)).collect() };
         json!({
             "type": "generalize",

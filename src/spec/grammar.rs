@@ -4,18 +4,18 @@
 
 /// A rule as it is written, its names not yet looked up.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shorthand {
+pub struct RuleShorthand {
     /// The known side; may be empty.
-    pub known: Vec<Name>,
+    pub known: Vec<RuleName>,
     /// The sensitive side; never empty.
-    pub sensitive: Vec<Name>,
+    pub sensitive: Vec<RuleName>,
     /// Whether only the combination of the sensitive side is protected.
     pub combination: bool,
 }
 
 /// A name in a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Name {
+pub struct RuleName {
     /// The name, unquoted.
     pub text: String,
     /// The byte at which it starts.
@@ -24,7 +24,7 @@ pub struct Name {
 
 /// Why a rule cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Malformed {
+pub struct RuleSyntaxError {
     /// The byte at which reading ended.
     pub position: usize,
     /// What is wrong and what to write instead.
@@ -32,7 +32,7 @@ pub struct Malformed {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Token {
+enum RuleToken {
     Name(String),
     Comma,
     And,
@@ -43,30 +43,30 @@ enum Token {
 }
 
 /// Tokens with their positions; the last is `End`.
-fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Malformed> {
+fn tokens(text: &str) -> Result<Vec<(usize, RuleToken)>, RuleSyntaxError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     loop {
         at = text.len() - text[at..].trim_start().len();
         let rest = &text[at..];
         let Some(first) = rest.chars().next() else {
-            tokens.push((at, Token::End));
+            tokens.push((at, RuleToken::End));
             return Ok(tokens);
         };
         let (token, length) = match first {
-            ',' => (Token::Comma, 1),
-            '&' => (Token::And, 1),
-            '(' => (Token::Open, 1),
-            ')' => (Token::Close, 1),
+            ',' => (RuleToken::Comma, 1),
+            '&' => (RuleToken::And, 1),
+            '(' => (RuleToken::Open, 1),
+            ')' => (RuleToken::Close, 1),
             '"' => {
                 let (name, length) = quoted(rest)
-                    .ok_or(Malformed { position: at, detail: "the quote that opens here is never closed" })?;
-                (Token::Name(name), length)
+                    .ok_or(RuleSyntaxError { position: at, detail: "the quote that opens here is never closed" })?;
+                (RuleToken::Name(name), length)
             }
-            _ if rest.starts_with("->") => (Token::Arrow, 2),
+            _ if rest.starts_with("->") => (RuleToken::Arrow, 2),
             _ => {
                 let bare = &rest[..bare_length(rest)];
-                (Token::Name(bare.trim_end().to_owned()), bare.len())
+                (RuleToken::Name(bare.trim_end().to_owned()), bare.len())
             }
         };
         tokens.push((at, token));
@@ -95,36 +95,36 @@ fn quoted(text: &str) -> Option<(String, usize)> {
     }
 }
 
-struct Parser {
-    tokens: Vec<(usize, Token)>,
+struct RuleParser {
+    tokens: Vec<(usize, RuleToken)>,
     next: usize,
 }
 
-impl Parser {
-    fn peek(&self) -> &Token {
+impl RuleParser {
+    fn peek(&self) -> &RuleToken {
         &self.tokens[self.next].1
     }
 
-    fn fail<T>(&self, detail: &'static str) -> Result<T, Malformed> {
-        Err(Malformed { position: self.tokens[self.next].0, detail })
+    fn fail<T>(&self, detail: &'static str) -> Result<T, RuleSyntaxError> {
+        Err(RuleSyntaxError { position: self.tokens[self.next].0, detail })
     }
 
     /// Steps over `token` when it comes next; `End` is never stepped over.
-    fn eat(&mut self, token: &Token) -> bool {
+    fn eat(&mut self, token: &RuleToken) -> bool {
         let found = self.peek() == token;
         self.next += usize::from(found);
         found
     }
 
     /// At least one name, separated by `separator`.
-    fn names(&mut self, separator: &Token) -> Result<Vec<Name>, Malformed> {
+    fn names(&mut self, separator: &RuleToken) -> Result<Vec<RuleName>, RuleSyntaxError> {
         let mut names = Vec::new();
         loop {
             let (position, token) = &self.tokens[self.next];
-            let Token::Name(text) = token else {
+            let RuleToken::Name(text) = token else {
                 return self.fail("expected the name of an attribute");
             };
-            names.push(Name { text: text.clone(), position: *position });
+            names.push(RuleName { text: text.clone(), position: *position });
             self.next += 1;
             if !self.eat(separator) {
                 return Ok(names);
@@ -139,34 +139,34 @@ const ADJACENT: &str = "a quoted name stands alone between separators; quotes in
 ///
 /// # Errors
 /// When the text is no rule; the position is a byte offset.
-pub fn parse(text: &str) -> Result<Shorthand, Malformed> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0 };
+pub fn parse(text: &str) -> Result<RuleShorthand, RuleSyntaxError> {
+    let mut parser = RuleParser { tokens: tokens(text)?, next: 0 };
     let known = match parser.peek() {
-        Token::Arrow => Vec::new(),
-        Token::Open => return parser.fail("only the right side may be a combination in parentheses"),
-        Token::End => return parser.fail("expected a rule such as \"a, b -> c\""),
-        _ => parser.names(&Token::Comma)?,
+        RuleToken::Arrow => Vec::new(),
+        RuleToken::Open => return parser.fail("only the right side may be a combination in parentheses"),
+        RuleToken::End => return parser.fail("expected a rule such as \"a, b -> c\""),
+        _ => parser.names(&RuleToken::Comma)?,
     };
-    if !parser.eat(&Token::Arrow) {
+    if !parser.eat(&RuleToken::Arrow) {
         return match parser.peek() {
-            Token::End => parser.fail("expected \"->\" between the known attributes and the sensitive ones"),
-            Token::Name(_) => parser.fail(ADJACENT),
+            RuleToken::End => parser.fail("expected \"->\" between the known attributes and the sensitive ones"),
+            RuleToken::Name(_) => parser.fail(ADJACENT),
             _ => parser.fail("expected \",\" or \"->\"; a name with this character is double-quoted"),
         };
     }
-    if parser.peek() == &Token::End {
+    if parser.peek() == &RuleToken::End {
         return parser.fail("the right side is empty: name what must stay protected");
     }
-    let combination = parser.eat(&Token::Open);
-    let sensitive = parser.names(if combination { &Token::And } else { &Token::Comma })?;
-    if combination && !parser.eat(&Token::Close) {
+    let combination = parser.eat(&RuleToken::Open);
+    let sensitive = parser.names(if combination { &RuleToken::And } else { &RuleToken::Comma })?;
+    if combination && !parser.eat(&RuleToken::Close) {
         return parser.fail("expected \"&\" or \")\"; write \"b, c\" without parentheses to protect each");
     }
     match parser.peek() {
-        Token::End => Ok(Shorthand { known, sensitive, combination }),
-        Token::And => parser.fail("write \"b, c\" to protect each, or \"(b & c)\" to protect only the combination"),
-        Token::Arrow => parser.fail("a rule has one \"->\""),
-        Token::Name(_) => parser.fail(ADJACENT),
+        RuleToken::End => Ok(RuleShorthand { known, sensitive, combination }),
+        RuleToken::And => parser.fail("write \"b, c\" to protect each, or \"(b & c)\" to protect only the combination"),
+        RuleToken::Arrow => parser.fail("a rule has one \"->\""),
+        RuleToken::Name(_) => parser.fail(ADJACENT),
         _ => parser.fail("expected the end of the rule"),
     }
 }
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    fn names(names: &[Name]) -> Vec<&str> {
+    fn names(names: &[RuleName]) -> Vec<&str> {
         names.iter().map(|name| name.text.as_str()).collect()
     }
 

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::bucketize::read_thresholds;
-use super::reader::{Faults, Members, integer};
+use super::reader::{FaultList, ObjectReader, integer};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Divergence, Ground, Guarantee, NamedThresholds, Prior, Ratio, RhoMode, ThresholdsName};
+use crate::publication::{
+    DigestedThresholds, Divergence, Guarantee, PriorDistribution, Ratio, RhoMode, ThresholdsDigest, ValueDistance,
+};
 
 /// Guarantees of rules over quasi-identifiers and a sensitive attribute.
 const SUPPORTED: &[&str] = &[
@@ -30,10 +32,10 @@ const DIVERSITY: &str = "an integer of at least 2";
 const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 
 /// The thresholds that the guarantees of a document name.
-pub(super) type Named = BTreeMap<ThresholdsName, NamedThresholds>;
+pub(super) type ThresholdsByDigest = BTreeMap<ThresholdsDigest, DigestedThresholds>;
 
 /// Reads a guarantee; `None` after a fault.
-pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Guarantee> {
+pub fn guarantee(value: &Value, pointer: &str, faults: &mut FaultList) -> Option<Guarantee> {
     guarantee_among(SUPPORTED, value, pointer, faults)
 }
 
@@ -42,16 +44,16 @@ pub fn guarantee(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Gu
 pub(super) fn guarantee_of_rule(
     value: &Value,
     pointer: &str,
-    named: &mut Named,
-    faults: &mut Faults,
+    named: &mut ThresholdsByDigest,
+    faults: &mut FaultList,
 ) -> Option<Guarantee> {
     if value["type"] != THRESHOLDS {
         let supported: Vec<&str> = SUPPORTED.iter().copied().chain([THRESHOLDS]).collect();
         return guarantee_among(&supported, value, pointer, faults);
     }
-    let mut members = Members::open(value, pointer, faults)?;
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     members.take("type");
-    let thresholds = NamedThresholds::from(read_thresholds(members, faults)?);
+    let thresholds = DigestedThresholds::from(read_thresholds(members, faults)?);
     let guarantee = thresholds.guarantee();
     if let Guarantee::Thresholds { stated, .. } = guarantee {
         named.insert(stated, thresholds);
@@ -60,7 +62,7 @@ pub(super) fn guarantee_of_rule(
 }
 
 /// A guarantee as documents state it; thresholds that it names are among `named`.
-pub(super) fn written(guarantee: &Guarantee, named: &Named) -> Value {
+pub(super) fn written(guarantee: &Guarantee, named: &ThresholdsByDigest) -> Value {
     let found = match guarantee {
         Guarantee::Thresholds { stated, .. } => named.get(stated),
         _ => None,
@@ -76,10 +78,10 @@ pub(super) fn guarantee_among(
     supported: &[&str],
     value: &Value,
     pointer: &str,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) -> Option<Guarantee> {
-    let members = Members::open(value, pointer, faults)?;
-    let mut reader = Reader { members, faults };
+    let members = ObjectReader::open(value, pointer, faults)?;
+    let mut reader = GuaranteeReader { members, faults };
     let read = match reader.members.take("type").map(Value::as_str) {
         Some(Some(name)) if !supported.contains(&name) && (SUPPORTED.contains(&name) || ELSEWHERE.contains(&name)) => {
             let detail = format!("{name} is no guarantee of this method; it takes {}", supported.join(", "));
@@ -101,22 +103,22 @@ pub(super) fn guarantee_among(
             return None;
         }
     };
-    let Reader { members, faults } = reader;
+    let GuaranteeReader { members, faults } = reader;
     members.finish(faults);
     read
 }
 
-fn faults_at(reader: &mut Reader<'_, '_>, member: &str, report: impl FnOnce(&mut Faults, String)) {
+fn faults_at(reader: &mut GuaranteeReader<'_, '_>, member: &str, report: impl FnOnce(&mut FaultList, String)) {
     let pointer = reader.members.at(member);
     report(reader.faults, pointer);
 }
 
-struct Reader<'a, 'f> {
-    members: Members<'a>,
-    faults: &'f mut Faults,
+struct GuaranteeReader<'a, 'f> {
+    members: ObjectReader<'a>,
+    faults: &'f mut FaultList,
 }
 
-impl Reader<'_, '_> {
+impl GuaranteeReader<'_, '_> {
     /// A guarantee that every table keeps protects nothing.
     fn vacuous(&mut self, member: &str, detail: &str) {
         self.faults.push(Fault::new(self.members.at(member), Kind::VacuousGuarantee, detail));
@@ -202,10 +204,10 @@ impl Reader<'_, '_> {
         let t = self.ratio("t", "a number of at least 0, such as \"0.2\"", |_| true);
         let ground = self.members.choice("distance", &["equal", "ordered", "hierarchical"], self.faults);
         let distance = match (ground, self.members.take("distance")) {
-            (Some("ordered"), _) => Ground::Ordered,
-            (Some("hierarchical"), _) => Ground::Hierarchical,
-            (Some(_), _) => Ground::Equal,
-            (None, None) => Ground::Equal,
+            (Some("ordered"), _) => ValueDistance::Ordered,
+            (Some("hierarchical"), _) => ValueDistance::Hierarchical,
+            (Some(_), _) => ValueDistance::Equal,
+            (None, None) => ValueDistance::Equal,
             (None, Some(_)) => return None,
         };
         let t = t?;
@@ -267,6 +269,6 @@ impl Reader<'_, '_> {
             self.vacuous("b", "no two distributions are farther apart than 1: ask for less");
             return None;
         }
-        Some(Guarantee::Delta { distance, b, prior: Prior::Global })
+        Some(Guarantee::Delta { distance, b, prior: PriorDistribution::Global })
     }
 }

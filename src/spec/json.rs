@@ -16,8 +16,8 @@ const REPEATED_CHARS: usize = 100;
 /// # Errors
 /// `malformed-body` when it is not JSON, or names a member twice.
 pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
-    let parsed: Result<Distinct, _> = serde_json::from_slice(bytes);
-    parsed.map(|Distinct(value)| value).map_err(|error| {
+    let parsed: Result<UniqueMembers, _> = serde_json::from_slice(bytes);
+    parsed.map(|UniqueMembers(value)| value).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let detail = match error.classify() {
             // the only error of data that reading any value can end with
@@ -32,9 +32,9 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
 }
 
 /// A value without members of one name.
-struct Distinct(Value);
+struct UniqueMembers(Value);
 
-impl<'de> Deserialize<'de> for Distinct {
+impl<'de> Deserialize<'de> for UniqueMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyValue).map(Self)
     }
@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Distinct(value)) = items.next_element()? {
+        while let Some(UniqueMembers(value)) = items.next_element()? {
             values.push(value);
         }
         Ok(values.into())
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for AnyValue {
                     _ => "an object has a member twice,".to_owned(),
                 }));
             }
-            let Distinct(value) = members.next_value()?;
+            let UniqueMembers(value) = members.next_value()?;
             map.insert(name, value);
         }
         Ok(map.into())

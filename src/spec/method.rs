@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::attributes::{Columns, Stated};
+use super::attributes::{AttributeOptions, DatasetColumns};
 use super::bucketize::{self, DraftBucketize};
 use super::decompose::{self, DraftDecompose};
 use super::dependencies::{self, DraftDependency};
 use super::generalize::{self, DraftGeneralize};
-use super::guarantee::{Named, guarantee_of_rule};
-use super::reader::{Faults, Members, one_of};
+use super::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use super::reader::{FaultList, ObjectReader, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::sequential::{self, DraftSequential};
-use super::sides::Sides;
+use super::sides::KnownAndSensitive;
 use super::slicing::{self, DraftSlicing};
-use super::types::{Algorithm, Correlated, Origin, Score};
+use super::types::{Algorithm, CorrelatedPolicy, DecompositionScore, DocumentSource};
 use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
@@ -45,11 +45,11 @@ pub(super) struct DraftVersatile {
     pub(super) addback: bool,
     pub(super) try_all: bool,
     pub(super) fill: bool,
-    pub(super) score: Score,
-    pub(super) correlated: Correlated,
+    pub(super) score: DecompositionScore,
+    pub(super) correlated: CorrelatedPolicy,
     pub(super) no_rules: Option<String>,
     /// The thresholds that guarantees name.
-    pub(super) thresholds: Named,
+    pub(super) thresholds: ThresholdsByDigest,
 }
 
 /// Anatomy; what could not be read is `None`.
@@ -60,7 +60,7 @@ pub(super) struct DraftAnatomy {
     pub(super) sensitive: Option<usize>,
     pub(super) guarantee: Option<Guarantee>,
     /// The thresholds that the guarantee names, where it does.
-    pub(super) thresholds: Named,
+    pub(super) thresholds: ThresholdsByDigest,
 }
 
 impl DraftMethod {
@@ -98,18 +98,18 @@ impl DraftMethod {
 
 /// Reads `method`; `None` when which one is meant cannot be read, or is not supported.
 pub(super) fn read(
-    document: &mut Members<'_>,
-    columns: &Columns<'_>,
-    stated: &[Stated],
-    origin: Origin,
-    faults: &mut Faults,
+    document: &mut ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    origin: DocumentSource,
+    faults: &mut FaultList,
 ) -> Option<DraftMethod> {
     let no_rules = document.text("no_rules", "a reason of 1 to 500 characters", faults, super::document::is_reason);
     let Some(value) = document.take("method") else {
         faults.range(document.at("method"), "an object with a type");
         return None;
     };
-    let mut members = Members::open(value, document.at("method"), faults)?;
+    let mut members = ObjectReader::open(value, document.at("method"), faults)?;
     let type_ = members.take("type").and_then(|value| value.as_str());
     let reads_no_rules = "stated only for versatile, and only when there are no rules";
     match type_ {
@@ -161,11 +161,11 @@ pub(super) fn read(
 }
 
 fn versatile(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
     no_rules: Option<&str>,
-    origin: Origin,
-    faults: &mut Faults,
+    origin: DocumentSource,
+    faults: &mut FaultList,
 ) -> DraftVersatile {
     let algorithm = match members.choice("algorithm", &["uad", "gd", "single_attribute", "multi_sa", "auto"], faults) {
         Some("gd") => Algorithm::Gd,
@@ -174,7 +174,7 @@ fn versatile(
         Some("multi_sa") => Algorithm::MultiSa,
         _ => Algorithm::Uad,
     };
-    let mut thresholds = Named::new();
+    let mut thresholds = ThresholdsByDigest::new();
     let default = match members.take("default_guarantee") {
         None => DefaultGuarantee::Absent,
         Some(value) => guarantee_of_rule(value, &members.at("default_guarantee"), &mut thresholds, faults)
@@ -183,8 +183,8 @@ fn versatile(
     let declared = dependencies::read(&mut members, "functional_dependencies", false, columns, faults);
     let assumed_unknown = dependencies::read(&mut members, "assume_unknown", true, columns, faults);
     let correlated = match members.choice("correlated", &["together", "separate"], faults) {
-        Some("separate") => Correlated::Separate,
-        _ => Correlated::Together,
+        Some("separate") => CorrelatedPolicy::Separate,
+        _ => CorrelatedPolicy::Together,
     };
     let (saturate, addback) = members.object("uad", faults).map_or((None, None), |mut uad| {
         let flags = (uad.flag("saturate", faults), uad.flag("addback", faults));
@@ -197,10 +197,10 @@ fn versatile(
         flags
     });
     let score = match members.choice("score", &["entropy", "kl"], faults) {
-        Some("kl") => Score::Kl,
-        _ => Score::Entropy,
+        Some("kl") => DecompositionScore::Kl,
+        _ => DecompositionScore::Entropy,
     };
-    if score == Score::Kl && origin != Origin::Reproduction {
+    if score == DecompositionScore::Kl && origin != DocumentSource::Reproduction {
         let detail = "a choice by the divergence from the original tells of the original: it is made by \
                       guardian publish --reproduce alone; use entropy";
         faults.unsupported(members.at("score"), detail);
@@ -235,9 +235,15 @@ fn versatile(
     }
 }
 
-fn anatomy(mut members: Members<'_>, columns: &Columns<'_>, stated: &[Stated], faults: &mut Faults) -> DraftAnatomy {
-    let Sides { known, guessed, sensitive } = Sides::read(&mut members, columns, stated, faults);
-    let mut thresholds = Named::new();
+fn anatomy(
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    faults: &mut FaultList,
+) -> DraftAnatomy {
+    let KnownAndSensitive { known, guessed, sensitive } =
+        KnownAndSensitive::read(&mut members, columns, stated, faults);
+    let mut thresholds = ThresholdsByDigest::new();
     let guarantee = match members.take("guarantee") {
         Some(value) => guarantee_of_rule(value, &members.at("guarantee"), &mut thresholds, faults),
         None => {

@@ -40,25 +40,27 @@ mod tests;
 
 pub use analysis::{DifferentialInference, read_differential_inference};
 pub use attacks::{Attack, AttackOptions, read_audit};
-pub use bucketize::{BucketizeSpec, Sizes};
+pub use bucketize::{BucketSizeChoice, BucketizeSpec};
 pub use check::{at_values, in_path, values_missing};
 pub use decompose::DecomposeSpec;
 pub use document::{dataset_of, read};
 pub use duration::parse as duration;
-pub use generalize::Halving;
+pub use generalize::ClassSplit;
 pub use guarantee::guarantee;
 pub use json::parse as parse_json;
 pub use method::SUPPORTED as METHODS;
-pub use policy::{POLICY_NAME, PolicyPin, is_policy_name, on_policy, policy_of, read_policy};
-pub use queries::{CountQuery, MAX_QUERIES, read_queries};
+pub use policy::{POLICY_NAME, VersionedName, is_policy_name, on_policy, policy_of, read_policy};
+pub use queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use sequential::{SequentialSpec, StepGain, StepScore};
 pub use slicing::{SlicedColumns, SlicingSpec};
 pub use taxonomy::{TaxonomyName, read_levels, read_taxonomy, taxonomies_named, taxonomy, write_out};
 pub use types::{
-    Algorithm, AnatomySpec, CellKind, ColumnFacts, Correlated, GeneralizeSpec, MethodSpec, Origin, ProposedTable,
-    Reading, Schema, Score, SpecWarning, Specification, StatedDependency, VersatileSpec,
+    Algorithm, AnatomySpec, CellKind, ColumnFacts, CorrelatedPolicy, DatasetSchema, DeclaredDependency,
+    DecompositionScore, DocumentSource, GeneralizeSpec, MethodSpec, ParsedDocument, ProposedTable, SpecWarning,
+    Specification, VersatileSpec,
 };
-pub use utility::{CountWorkload, InternalUtility, Width};
+pub use utility::{CountWorkload, InternalUtility, PredicateWidthChoice};
 pub use verification::{
-    Asked, REQUEST, StatedFile, StatedPart, StatedTable, Subject, read_asked_of, read_verification,
+    REQUEST, SubmittedFile, SubmittedPart, SubmittedTable, VerificationRules, VerificationSubject, read_asked_of,
+    read_verification,
 };

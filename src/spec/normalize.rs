@@ -4,26 +4,26 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::attributes::{Along, Columns, Stated};
+use super::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use super::dependencies::DraftDependency;
-use super::document::General;
+use super::document::GeneralMembers;
 use super::duration;
 use super::guarantee::written;
 use super::method::{DraftAnatomy, DraftMethod, DraftVersatile};
 use crate::publication::Unit;
 
 /// What a document was read into.
-pub(super) struct Parts<'a> {
+pub(super) struct DocumentParts<'a> {
     pub(super) unit: &'a Unit,
-    pub(super) columns: &'a Columns<'a>,
-    pub(super) general: &'a General,
-    pub(super) stated: &'a [Stated],
+    pub(super) columns: &'a DatasetColumns<'a>,
+    pub(super) general: &'a GeneralMembers,
+    pub(super) stated: &'a [AttributeOptions],
     pub(super) used: &'a [usize],
     pub(super) method: &'a DraftMethod,
 }
 
 /// The normalized document, and the part of it that enters the reuse key.
-pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
+pub(super) fn forms(parts: &DocumentParts<'_>) -> (Value, Value) {
     let mut reuse = Map::new();
     let unproven = parts.general.unproven.as_deref();
     let mode = if unproven.is_some() { "report" } else { "enforce" };
@@ -84,7 +84,7 @@ pub(super) fn forms(parts: &Parts<'_>) -> (Value, Value) {
 }
 
 /// What is stated of a published attribute, without what goes without saying.
-fn attribute(parts: &Parts<'_>, column: usize, mentioned: bool) -> Map<String, Value> {
+fn attribute(parts: &DocumentParts<'_>, column: usize, mentioned: bool) -> Map<String, Value> {
     let stated = &parts.stated[column];
     let mut members = Map::new();
     if stated.overrides_identifier() {
@@ -102,13 +102,13 @@ fn attribute(parts: &Parts<'_>, column: usize, mentioned: bool) -> Map<String, V
     if !stated.uninformative.is_empty() {
         members.insert("uninformative".into(), json!(stated.uninformative));
     }
-    if let Some(Along::Tree(tree)) = &stated.taxonomy {
+    if let Some(TaxonomyChoice::Tree(tree)) = &stated.taxonomy {
         members.insert("taxonomy".into(), tree.written());
     }
     members
 }
 
-fn method(parts: &Parts<'_>) -> Value {
+fn method(parts: &DocumentParts<'_>) -> Value {
     let names = |set: &BTreeSet<usize>| -> Vec<&str> { set.iter().map(|column| parts.columns.name(*column)).collect() };
     match parts.method {
         DraftMethod::Versatile(draft) => {

@@ -6,8 +6,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::document::read;
-use super::reader::{Faults, Members, child};
-use super::types::{ColumnFacts, Origin, Schema};
+use super::reader::{FaultList, ObjectReader, child};
+use super::types::{ColumnFacts, DatasetSchema, DocumentSource};
 use crate::problem::{Fault, Kind};
 
 /// The most characters of a name.
@@ -33,20 +33,20 @@ pub fn is_policy_name(name: &str) -> bool {
 
 /// One version of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PolicyPin {
+pub struct VersionedName {
     /// The policy.
     pub name: String,
     /// Its version, from 1 on.
     pub version: u32,
 }
 
-impl fmt::Display for PolicyPin {
+impl fmt::Display for VersionedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-v{}", self.name, self.version)
     }
 }
 
-impl PolicyPin {
+impl VersionedName {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (name, version) = text.rsplit_once("-v")?;
         // versions have one spelling
@@ -60,9 +60,9 @@ impl PolicyPin {
 ///
 /// # Errors
 /// When `policy` is no name with a version: what a name alone means would change with the next version.
-pub fn policy_of(document: &Value) -> Result<Option<PolicyPin>, Fault> {
+pub fn policy_of(document: &Value) -> Result<Option<VersionedName>, Fault> {
     let Some(policy) = document.get("policy").filter(|policy| !policy.is_null()) else { return Ok(None) };
-    policy.as_str().and_then(PolicyPin::parse).map(Some).ok_or_else(|| {
+    policy.as_str().and_then(VersionedName::parse).map(Some).ok_or_else(|| {
         Fault::new("/policy", Kind::ParameterRange, format!("expected {PINNED}")).with("allowed", PINNED)
     })
 }
@@ -87,8 +87,8 @@ pub fn on_policy(policy: &Value, document: &Value) -> Value {
 /// Everything that is wrong with it whatever table it will meet.
 pub fn read_policy(document: &Value) -> Result<&Value, Vec<Fault>> {
     const SPECIFICATION: &str = "specification";
-    let mut faults = Faults::new();
-    let specification = Members::open(document, "", &mut faults).and_then(|mut members| {
+    let mut faults = FaultList::new();
+    let specification = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let specification = members.take(SPECIFICATION);
         if specification.is_none() {
             faults.range(members.at(SPECIFICATION), "an object: a job without dataset");
@@ -110,8 +110,8 @@ fn faults_of(specification: &Value) -> Vec<Fault> {
         let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();
         let faults = read(
             specification,
-            &Schema { columns: &columns, record_key: &[], unit: &crate::publication::Unit::Row },
-            Origin::Policy,
+            &DatasetSchema { columns: &columns, record_key: &[], unit: &crate::publication::Unit::Row },
+            DocumentSource::Policy,
         )
         .faults;
         // the columns that it names are those that it misses

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Members, child};
-use crate::microdata::{Attr, AttributeType, Selection};
+use super::reader::{FaultList, ObjectReader, child};
+use crate::microdata::{Attr, AttributeType, ValueSelection};
 use crate::problem::{Fault, Kind};
 
 /// The most queries of one document.
@@ -14,16 +14,19 @@ const WHERE: &str = "an array of conditions";
 const VALUES: &str = "an array of texts, numbers, booleans and nulls";
 
 /// A conjunction: a row counts when every selection has its value.
-pub type CountQuery = Vec<Selection>;
+pub type ResolvedCountQuery = Vec<ValueSelection>;
 
 /// Reads the queries of a document over attributes, given by name and type.
 ///
 /// # Errors
 /// Every fault of the document, with its pointer.
-pub fn read_queries(document: &Value, attributes: &[(String, AttributeType)]) -> Result<Vec<CountQuery>, Vec<Fault>> {
-    let mut faults = Faults::new();
+pub fn read_queries(
+    document: &Value,
+    attributes: &[(String, AttributeType)],
+) -> Result<Vec<ResolvedCountQuery>, Vec<Fault>> {
+    let mut faults = FaultList::new();
     let mut queries = Vec::new();
-    if let Some(mut members) = Members::open(document, "", &mut faults) {
+    if let Some(mut members) = ObjectReader::open(document, "", &mut faults) {
         let pointer = members.at("queries");
         match members.list("queries", QUERIES, &mut faults) {
             Some(list) if list.len() <= MAX_QUERIES => {
@@ -45,10 +48,10 @@ fn read_query(
     query: &Value,
     pointer: String,
     attributes: &[(String, AttributeType)],
-    faults: &mut Faults,
-) -> CountQuery {
+    faults: &mut FaultList,
+) -> ResolvedCountQuery {
     let mut selections = Vec::new();
-    let Some(mut members) = Members::open(query, pointer, faults) else { return selections };
+    let Some(mut members) = ObjectReader::open(query, pointer, faults) else { return selections };
     let before = faults.len();
     let pointer = members.at("where");
     match members.list("where", WHERE, faults) {
@@ -68,9 +71,9 @@ fn read_condition(
     condition: &Value,
     pointer: String,
     attributes: &[(String, AttributeType)],
-    faults: &mut Faults,
-) -> Option<Selection> {
-    let mut members = Members::open(condition, pointer, faults)?;
+    faults: &mut FaultList,
+) -> Option<ValueSelection> {
+    let mut members = ObjectReader::open(condition, pointer, faults)?;
     let before = faults.len();
     let named = members.text("attribute", "the name of an attribute", faults, |_| true);
     if named.is_none() && faults.len() == before {
@@ -102,15 +105,15 @@ fn read_condition(
         faults.range(members.at("in"), "in, from or to");
     }
     members.finish(faults);
-    Some(Selection { attribute: Attr::from(found?), among, from, to })
+    Some(ValueSelection { attribute: Attr::from(found?), among, from, to })
 }
 
 /// An end of a range: it must have a place in the order of the attribute.
 fn read_bound(
-    members: &mut Members<'_>,
+    members: &mut ObjectReader<'_>,
     name: &'static str,
     kind: Option<AttributeType>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) -> Option<Vec<u8>> {
     let stated = members.take(name)?;
     let text = text_of(stated);

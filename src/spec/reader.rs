@@ -9,9 +9,9 @@ use crate::problem::{Fault, Kind};
 
 /// The faults found so far.
 #[derive(Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct FaultList(Vec<Fault>);
 
-impl Faults {
+impl FaultList {
     /// None yet.
     #[must_use]
     pub fn new() -> Self {
@@ -73,15 +73,15 @@ pub fn integer(value: &Value) -> Option<i128> {
 
 /// An object whose members are taken one by one.
 #[derive(Debug)]
-pub struct Members<'a> {
+pub struct ObjectReader<'a> {
     pointer: String,
     map: &'a Map<String, Value>,
     known: Vec<&'static str>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> ObjectReader<'a> {
     /// Opens `value`; a fault when it is not an object.
-    pub fn open(value: &'a Value, pointer: impl Into<String>, faults: &mut Faults) -> Option<Self> {
+    pub fn open(value: &'a Value, pointer: impl Into<String>, faults: &mut FaultList) -> Option<Self> {
         let pointer = pointer.into();
         match value {
             Value::Object(map) => Some(Self { pointer, map, known: Vec::new() }),
@@ -119,7 +119,7 @@ impl<'a> Members<'a> {
         &mut self,
         name: &'static str,
         allowed: &str,
-        faults: &mut Faults,
+        faults: &mut FaultList,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
         let read = read(self.take(name)?);
@@ -130,7 +130,7 @@ impl<'a> Members<'a> {
     }
 
     /// Takes a boolean.
-    pub fn flag(&mut self, name: &'static str, faults: &mut Faults) -> Option<bool> {
+    pub fn flag(&mut self, name: &'static str, faults: &mut FaultList) -> Option<bool> {
         self.typed(name, "true or false", faults, Value::as_bool)
     }
 
@@ -139,7 +139,7 @@ impl<'a> Members<'a> {
         &mut self,
         name: &'static str,
         allowed: &str,
-        faults: &mut Faults,
+        faults: &mut FaultList,
         accept: impl FnOnce(&str) -> bool,
     ) -> Option<&'a str> {
         self.typed(name, allowed, faults, |value| value.as_str().filter(|text| accept(text)))
@@ -151,30 +151,35 @@ impl<'a> Members<'a> {
         name: &'static str,
         range: RangeInclusive<i128>,
         allowed: &str,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Option<i128> {
         self.typed(name, allowed, faults, |value| integer(value).filter(|number| range.contains(number)))
     }
 
     /// Takes one of some words.
-    pub fn choice(&mut self, name: &'static str, words: &[&'static str], faults: &mut Faults) -> Option<&'static str> {
+    pub fn choice(
+        &mut self,
+        name: &'static str,
+        words: &[&'static str],
+        faults: &mut FaultList,
+    ) -> Option<&'static str> {
         let find = |value: &Value| words.iter().find(|word| value.as_str() == Some(**word)).copied();
         self.typed(name, &one_of(words), faults, find)
     }
 
     /// Takes an array.
-    pub fn list(&mut self, name: &'static str, allowed: &str, faults: &mut Faults) -> Option<&'a [Value]> {
+    pub fn list(&mut self, name: &'static str, allowed: &str, faults: &mut FaultList) -> Option<&'a [Value]> {
         self.typed(name, allowed, faults, |value| value.as_array().map(Vec::as_slice))
     }
 
     /// Takes an object.
-    pub fn object(&mut self, name: &'static str, faults: &mut Faults) -> Option<Self> {
+    pub fn object(&mut self, name: &'static str, faults: &mut FaultList) -> Option<Self> {
         let value = self.take(name)?;
         Self::open(value, self.at(name), faults)
     }
 
     /// Reports every member that was not taken.
-    pub fn finish(self, faults: &mut Faults) {
+    pub fn finish(self, faults: &mut FaultList) {
         let mut known = self.known.clone();
         let mut each = BTreeSet::new();
         known.retain(|name| each.insert(*name));
@@ -219,18 +224,18 @@ mod tests {
     #[test]
     fn what_was_not_taken_is_unknown() {
         let value = json!({"a": true, "b": 3, "c": null, "d": [], "e/f": 1});
-        let mut faults = Faults::new();
-        let mut members = Members::open(&value, "/x", &mut faults).expect("an object");
+        let mut faults = FaultList::new();
+        let mut members = ObjectReader::open(&value, "/x", &mut faults).expect("an object");
         assert_eq!(members.flag("a", &mut faults), Some(true));
         assert_eq!(members.flag("b", &mut faults), None);
         assert_eq!(members.flag("c", &mut faults), None);
         // asked for twice, told once
         assert_eq!(members.flag("a", &mut faults), Some(true));
         members.finish(&mut faults);
-        let told = |faults: &Faults| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
+        let told = |faults: &FaultList| faults.0.last().map(|fault| fault.detail.clone()).unwrap_or_default();
         assert_eq!(told(&faults), "no member e/f is known here; known are a, b, c");
-        let mut none = Faults::new();
-        Members::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);
+        let mut none = FaultList::new();
+        ObjectReader::open(&json!({"z": 1}), "", &mut none).expect("an object").finish(&mut none);
         assert_eq!(told(&none), "no member z is known here; none is");
         let found: Vec<_> = faults.into_sorted().into_iter().map(|f| (f.pointer, f.kind)).collect();
         let unknown = |pointer: &str| (pointer.to_owned(), Kind::UnknownField);

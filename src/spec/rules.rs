@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::attributes::Columns;
+use super::attributes::DatasetColumns;
 use super::grammar;
-use super::guarantee::{Named, guarantee_of_rule};
-use super::reader::{Faults, Members, child};
+use super::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use super::reader::{FaultList, ObjectReader, child};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, ThresholdsName};
+use crate::publication::{Guarantee, ThresholdsDigest};
 
 /// How many rules a document may state.
 pub(super) const MAX_RULES: usize = 10_000;
@@ -40,19 +40,19 @@ pub(super) enum DefaultGuarantee {
 
 /// Reads rules one after the other.
 pub(super) struct RuleReader<'r, 'a> {
-    pub(super) columns: &'r Columns<'a>,
+    pub(super) columns: &'r DatasetColumns<'a>,
     pub(super) default: DefaultGuarantee,
-    pub(super) faults: &'r mut Faults,
+    pub(super) faults: &'r mut FaultList,
     /// Columns that some rule names, also a faulty one: they are accounted for, so that one fault is not reported twice.
     pub(super) mentioned: BTreeSet<usize>,
     /// Columns that a rule which cannot be read seems to name.
     pub(super) guessed: BTreeSet<usize>,
     /// The thresholds that guarantees name.
-    pub(super) thresholds: Named,
+    pub(super) thresholds: ThresholdsByDigest,
 }
 
 /// A name in a rule, with what a fault needs to point at it.
-struct Mention<'n> {
+struct NameMention<'n> {
     name: &'n str,
     pointer: String,
     position: Option<usize>,
@@ -76,7 +76,7 @@ impl RuleReader<'_, '_> {
 
     /// The rules, unless they put too many thresholds on values: then none, so that nothing is made of them.
     fn within_volume(&mut self, rules: Vec<DraftRule>) -> Vec<DraftRule> {
-        let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsName>>::new());
+        let (mut values, mut different) = (0_usize, BTreeMap::<usize, BTreeSet<ThresholdsDigest>>::new());
         for rule in &rules {
             let Guarantee::Thresholds { stated, .. } = rule.guarantee else { continue };
             let of_values =
@@ -126,7 +126,7 @@ impl RuleReader<'_, '_> {
             self.faults.range(pointer, "a rule such as \"a, b -> c\", or an object");
             return None;
         };
-        let mut members = Members::open(rule, pointer.as_str(), self.faults)?;
+        let mut members = ObjectReader::open(rule, pointer.as_str(), self.faults)?;
         let before = self.faults.len();
         let known = self.names(&mut members, "quasi_identifiers");
         if known.is_none() && self.faults.len() == before {
@@ -159,7 +159,7 @@ impl RuleReader<'_, '_> {
         Some(DraftRule { pointer, known, sensitive, joint: combined, guarantee: guarantee? })
     }
 
-    fn names<'n>(&mut self, members: &mut Members<'n>, name: &'static str) -> Option<Vec<Mention<'n>>> {
+    fn names<'n>(&mut self, members: &mut ObjectReader<'n>, name: &'static str) -> Option<Vec<NameMention<'n>>> {
         let names = members.list(name, NAMES, self.faults)?;
         Some(named(names, &members.at(name), self.faults))
     }
@@ -189,8 +189,8 @@ impl RuleReader<'_, '_> {
     /// The columns of both sides, when there is nothing wrong with them.
     fn resolve(
         &mut self,
-        known: &[Mention<'_>],
-        sensitive: &[Mention<'_>],
+        known: &[NameMention<'_>],
+        sensitive: &[NameMention<'_>],
         pointer: &str,
     ) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
         let mut sides = (BTreeSet::new(), BTreeSet::new());
@@ -231,8 +231,8 @@ impl RuleReader<'_, '_> {
 pub(super) const NAMES: &str = "an array of names of attributes";
 
 /// The names of one side of a shorthand.
-fn written<'n>(names: &'n [grammar::Name], pointer: &str) -> Vec<Mention<'n>> {
-    let mention = |name: &'n grammar::Name| Mention {
+fn written<'n>(names: &'n [grammar::RuleName], pointer: &str) -> Vec<NameMention<'n>> {
+    let mention = |name: &'n grammar::RuleName| NameMention {
         name: &name.text,
         pointer: pointer.to_owned(),
         position: Some(name.position),
@@ -241,11 +241,11 @@ fn written<'n>(names: &'n [grammar::Name], pointer: &str) -> Vec<Mention<'n>> {
 }
 
 /// The names of an array.
-fn named<'n>(names: &'n [Value], pointer: &str, faults: &mut Faults) -> Vec<Mention<'n>> {
+fn named<'n>(names: &'n [Value], pointer: &str, faults: &mut FaultList) -> Vec<NameMention<'n>> {
     let read = |(index, value): (usize, &'n Value)| {
         let pointer = child(pointer, &index.to_string());
         match value.as_str() {
-            Some(name) => Some(Mention { name, pointer, position: None }),
+            Some(name) => Some(NameMention { name, pointer, position: None }),
             None => {
                 faults.range(pointer, "the name of an attribute");
                 None
@@ -259,8 +259,8 @@ fn named<'n>(names: &'n [Value], pointer: &str, faults: &mut Faults) -> Vec<Ment
 pub(super) fn columns_named(
     names: &[Value],
     pointer: &str,
-    columns: &Columns<'_>,
-    faults: &mut Faults,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
 ) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     for mention in named(names, pointer, faults) {

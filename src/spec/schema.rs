@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::attributes::Columns;
-use super::reader::{Faults, Members, child};
+use super::attributes::DatasetColumns;
+use super::reader::{FaultList, ObjectReader, child};
 use super::rules::{NAMES, columns_named};
 use crate::problem::{Fault, Kind};
 
@@ -16,37 +16,42 @@ const SENSITIVE: &str = "the name of an attribute of the table, or null for whol
 
 /// A proposed table over columns of the dataset.
 #[derive(Clone, Debug)]
-pub(super) struct DraftTable {
+pub(super) struct DraftProposedTable {
     pub(super) attributes: BTreeSet<usize>,
     /// On what it would be bucketized.
     pub(super) sensitive: Option<usize>,
 }
 
 /// A schema was stated, and there is something wrong with it.
-pub(super) struct Faulty;
+pub(super) struct ProposedTablesError;
 
 /// Reads `schema`, where it is stated.
 pub(super) fn read(
-    document: &mut Members<'_>,
-    columns: &Columns<'_>,
-    faults: &mut Faults,
-) -> Result<Option<Vec<DraftTable>>, Faulty> {
+    document: &mut ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> Result<Option<Vec<DraftProposedTable>>, ProposedTablesError> {
     let before = faults.len();
     let pointer = document.at("schema");
     let Some(tables) = document.list("schema", "an array of tables", faults) else {
-        return if faults.len() > before { Err(Faulty) } else { Ok(None) };
+        return if faults.len() > before { Err(ProposedTablesError) } else { Ok(None) };
     };
     if !(1..=MAX_TABLES).contains(&tables.len()) {
         faults.range(pointer, "an array of 1 to 128 tables");
-        return Err(Faulty);
+        return Err(ProposedTablesError);
     }
     let read = |(index, table): (usize, &Value)| one(table, child(&pointer, &index.to_string()), columns, faults);
-    let tables: Vec<DraftTable> = tables.iter().enumerate().filter_map(read).collect();
-    if faults.len() > before { Err(Faulty) } else { Ok(Some(tables)) }
+    let tables: Vec<DraftProposedTable> = tables.iter().enumerate().filter_map(read).collect();
+    if faults.len() > before { Err(ProposedTablesError) } else { Ok(Some(tables)) }
 }
 
-fn one(table: &Value, pointer: String, columns: &Columns<'_>, faults: &mut Faults) -> Option<DraftTable> {
-    let mut members = Members::open(table, pointer, faults)?;
+fn one(
+    table: &Value,
+    pointer: String,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> Option<DraftProposedTable> {
+    let mut members = ObjectReader::open(table, pointer, faults)?;
     let at = members.at("attributes");
     let before = faults.len();
     let names = members.list("attributes", NAMES, faults);
@@ -71,5 +76,5 @@ fn one(table: &Value, pointer: String, columns: &Columns<'_>, faults: &mut Fault
         let detail = format!("{} is not among the attributes of the table", columns.name(column));
         faults.push(Fault::new(at, Kind::BadColumns, detail));
     }
-    Some(DraftTable { attributes, sensitive })
+    Some(DraftProposedTable { attributes, sensitive })
 }

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::attributes::{Columns, Stated};
-use super::document::General;
-use super::reader::{Faults, Members, child, integer};
+use super::attributes::{AttributeOptions, DatasetColumns};
+use super::document::GeneralMembers;
+use super::reader::{FaultList, ObjectReader, child, integer};
 use super::rules::{NAMES, columns_named};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Conditions, Exclusion, ROW_KEY, Ratio, Reference, Requirement, SensitiveValue, Subsets, Told, XyMeasure,
-    reference_parts, reference_text,
+    Conditions, Exclusion, JoinAttribute, JoinSelection, ROW_KEY, Ratio, SensitiveValue, XyMeasure, XyRequirement,
+    YElement, reference_parts, reference_text,
 };
 
 /// The most earlier releases, requirements, exclusions, and values of one requirement.
@@ -60,11 +60,11 @@ pub struct SequentialSpec {
     /// How that is weighed.
     pub score: StepScore,
     /// What must hold on the join. Attributes are named as in the dataset.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Vec<XyRequirement>,
     /// What nobody is.
     pub exclusions: Vec<Exclusion>,
     /// On which joins requirements are looked at.
-    pub subsets: Subsets,
+    pub subsets: JoinSelection,
     /// The attributes of the new release that stand in some X: they are generalized as far as requirements ask.
     pub generalized: AttrSet,
 }
@@ -78,16 +78,16 @@ pub(super) struct DraftSequential {
     class: Option<usize>,
     gain: StepGain,
     score: StepScore,
-    requirements: Vec<Requirement>,
+    requirements: Vec<XyRequirement>,
     exclusions: Vec<Exclusion>,
-    subsets: Subsets,
+    subsets: JoinSelection,
 }
 
 pub(super) fn read(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
-    stated: &[Stated],
-    faults: &mut Faults,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    stated: &[AttributeOptions],
+    faults: &mut FaultList,
 ) -> DraftSequential {
     let before = faults.len();
     let publish = members.list("publish", NAMES, faults).unwrap_or_default();
@@ -110,12 +110,12 @@ pub(super) fn read(
         _ => StepScore::PlusOne,
     };
     let subsets = match members.choice("subsets", &["default", "all"], faults) {
-        Some("all") => Subsets::All,
-        _ => Subsets::Default,
+        Some("all") => JoinSelection::All,
+        _ => JoinSelection::Default,
     };
     let published = |column: usize| publish.contains(&column) || (stated[column].publish && !stated[column].drop);
     let references =
-        References { columns, against: against.iter().map(Uuid::to_string).collect(), published: &published };
+        AttributeNames { columns, against: against.iter().map(Uuid::to_string).collect(), published: &published };
     let requirements = requirements(&mut members, &references, faults);
     let exclusions = exclusions(&mut members, &references, faults);
     let guessed = if faults.len() > before { (0..columns.facts.len()).collect() } else { BTreeSet::new() };
@@ -146,7 +146,7 @@ pub(super) fn read(
     draft
 }
 
-fn against(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Uuid> {
+fn against(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Uuid> {
     let pointer = members.at("against");
     let list = members.list("against", "an array of ids of earlier releases", faults).unwrap_or_default();
     if list.len() > MAX_AGAINST {
@@ -166,15 +166,15 @@ fn against(members: &mut Members<'_>, faults: &mut Faults) -> Vec<Uuid> {
 }
 
 /// What references are understood by.
-struct References<'a> {
-    columns: &'a Columns<'a>,
+struct AttributeNames<'a> {
+    columns: &'a DatasetColumns<'a>,
     against: Vec<String>,
     published: &'a dyn Fn(usize) -> bool,
 }
 
-impl References<'_> {
+impl AttributeNames<'_> {
     /// An attribute of a release, which is a column of the dataset: what only an earlier release has cannot be asked of.
-    fn attribute(&self, text: &str, allowed: &str, pointer: &str, faults: &mut Faults) -> Option<Reference> {
+    fn attribute(&self, text: &str, allowed: &str, pointer: &str, faults: &mut FaultList) -> Option<JoinAttribute> {
         let Some((release, name)) = reference_parts(&self.against, text) else {
             faults.range(pointer, allowed);
             return None;
@@ -185,24 +185,24 @@ impl References<'_> {
             faults.push(Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name));
             return None;
         }
-        Some(Reference { release, attribute: name.to_owned() })
+        Some(JoinAttribute { release, attribute: name.to_owned() })
     }
 
-    fn told(&self, text: &str, pointer: &str, faults: &mut Faults) -> Option<Told> {
+    fn told(&self, text: &str, pointer: &str, faults: &mut FaultList) -> Option<YElement> {
         match reference_parts(&self.against, text) {
-            Some((release, ROW_KEY)) => Some(Told::Key(release)),
-            _ => self.attribute(text, TOLD, pointer, faults).map(Told::Attribute),
+            Some((release, ROW_KEY)) => Some(YElement::Key(release)),
+            _ => self.attribute(text, TOLD, pointer, faults).map(YElement::Attribute),
         }
     }
 }
 
 /// Each different element of a list of references.
 fn each<T: PartialEq>(
-    members: &mut Members<'_>,
+    members: &mut ObjectReader<'_>,
     name: &'static str,
     allowed: &str,
-    faults: &mut Faults,
-    mut read: impl FnMut(&str, &str, &mut Faults) -> Option<T>,
+    faults: &mut FaultList,
+    mut read: impl FnMut(&str, &str, &mut FaultList) -> Option<T>,
 ) -> Vec<T> {
     let pointer = members.at(name);
     let list = members.list(name, &format!("an array of {allowed}"), faults);
@@ -225,7 +225,11 @@ fn each<T: PartialEq>(
     found
 }
 
-fn requirements(members: &mut Members<'_>, references: &References<'_>, faults: &mut Faults) -> Vec<Requirement> {
+fn requirements(
+    members: &mut ObjectReader<'_>,
+    references: &AttributeNames<'_>,
+    faults: &mut FaultList,
+) -> Vec<XyRequirement> {
     let pointer = members.at("requirements");
     let before = faults.len();
     let list = members.list("requirements", "an array of requirements", faults).unwrap_or_default();
@@ -244,18 +248,23 @@ fn requirements(members: &mut Members<'_>, references: &References<'_>, faults: 
     read
 }
 
-fn requirement(value: &Value, pointer: &str, references: &References<'_>, faults: &mut Faults) -> Option<Requirement> {
-    let mut members = Members::open(value, pointer, faults)?;
+fn requirement(
+    value: &Value,
+    pointer: &str,
+    references: &AttributeNames<'_>,
+    faults: &mut FaultList,
+) -> Option<XyRequirement> {
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     let before = faults.len();
     let x = each(&mut members, "x", REFERENCE, faults, |text, pointer, faults| {
         references.attribute(text, REFERENCE, pointer, faults)
     });
     let y = each(&mut members, "y", TOLD, faults, |text, pointer, faults| references.told(text, pointer, faults));
-    if let Some(both) = x.iter().find(|reference| y.contains(&Told::Attribute((*reference).clone()))) {
+    if let Some(both) = x.iter().find(|reference| y.contains(&YElement::Attribute((*reference).clone()))) {
         let detail = format!("{} stands in x and in y", both.attribute);
         faults.push(Fault::new(pointer, Kind::RuleMalformed, detail));
     }
-    let attributes = y.iter().filter(|told| matches!(told, Told::Attribute(_))).count();
+    let attributes = y.iter().filter(|told| matches!(told, YElement::Attribute(_))).count();
     let measure = match members.take("measure") {
         Some(value) => measure(value, &members.at("measure"), attributes, faults),
         None => {
@@ -265,13 +274,13 @@ fn requirement(value: &Value, pointer: &str, references: &References<'_>, faults
     };
     members.finish(faults);
     let measure = measure.filter(|_| faults.len() == before)?;
-    Some(Requirement { pointer: pointer.to_owned(), of: 0, x, y, measure })
+    Some(XyRequirement { pointer: pointer.to_owned(), of: 0, x, y, measure })
 }
 
-fn measure(value: &Value, pointer: &str, attributes: usize, faults: &mut Faults) -> Option<XyMeasure> {
+fn measure(value: &Value, pointer: &str, attributes: usize, faults: &mut FaultList) -> Option<XyMeasure> {
     const K: &str = "an integer of at least 2";
     const H: &str = "a fraction above 0 and below 1, such as \"0.9\"";
-    let mut members = Members::open(value, pointer, faults)?;
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     let kind = members.take("type").map(Value::as_str);
     let read = match kind {
         Some(Some("xy_anonymity")) => {
@@ -315,7 +324,11 @@ fn measure(value: &Value, pointer: &str, attributes: usize, faults: &mut Faults)
 }
 
 /// Values on Y: of one attribute by themselves, of several as arrays.
-fn sensitive_values(members: &mut Members<'_>, attributes: usize, faults: &mut Faults) -> Option<Vec<SensitiveValue>> {
+fn sensitive_values(
+    members: &mut ObjectReader<'_>,
+    attributes: usize,
+    faults: &mut FaultList,
+) -> Option<Vec<SensitiveValue>> {
     const NAME: &str = "sensitive_values";
     let list = members.list(NAME, "an array of values on the attributes of y, or null", faults)?;
     let pointer = members.at(NAME);
@@ -352,7 +365,11 @@ fn value_of(value: &Value) -> Option<Option<String>> {
     }
 }
 
-fn exclusions(members: &mut Members<'_>, references: &References<'_>, faults: &mut Faults) -> Vec<Exclusion> {
+fn exclusions(
+    members: &mut ObjectReader<'_>,
+    references: &AttributeNames<'_>,
+    faults: &mut FaultList,
+) -> Vec<Exclusion> {
     let pointer = members.at("exclusions");
     let list = members.list("exclusions", "an array of exclusions", faults).unwrap_or_default();
     if list.len() > MAX_STATED {
@@ -362,7 +379,7 @@ fn exclusions(members: &mut Members<'_>, references: &References<'_>, faults: &m
     let mut read = Vec::new();
     for (at, value) in list.iter().enumerate() {
         let pointer = child(&pointer, &at.to_string());
-        let Some(mut members) = Members::open(value, pointer.as_str(), faults) else { continue };
+        let Some(mut members) = ObjectReader::open(value, pointer.as_str(), faults) else { continue };
         let left = conditions(&mut members, "left", references, faults);
         let right = conditions(&mut members, "right", references, faults);
         members.finish(faults);
@@ -377,10 +394,10 @@ fn exclusions(members: &mut Members<'_>, references: &References<'_>, faults: &m
 }
 
 fn conditions(
-    members: &mut Members<'_>,
+    members: &mut ObjectReader<'_>,
     name: &'static str,
-    references: &References<'_>,
-    faults: &mut Faults,
+    references: &AttributeNames<'_>,
+    faults: &mut FaultList,
 ) -> Option<Conditions> {
     const SIDE: &str = "an object of attributes of one release, each with a value or a node of its taxonomy";
     let pointer = members.at(name);
@@ -397,7 +414,7 @@ fn conditions(
         if label.is_none() {
             faults.range(pointer, VALUE);
         }
-        if let (Some(Reference { release, attribute }), Some(label)) = (reference, label) {
+        if let (Some(JoinAttribute { release, attribute }), Some(label)) = (reference, label) {
             releases.insert(release);
             within.push((attribute, label));
         }
@@ -416,13 +433,13 @@ impl DraftSequential {
     }
 
     /// The columns of the new release that stand in some X.
-    fn generalized(&self, columns: &Columns<'_>) -> BTreeSet<usize> {
+    fn generalized(&self, columns: &DatasetColumns<'_>) -> BTreeSet<usize> {
         let of_new = self.requirements.iter().flat_map(|requirement| &requirement.x).filter(|x| x.release == 0);
         of_new.filter_map(|reference| columns.find(&reference.attribute)).collect()
     }
 
     /// Something can be generalized.
-    fn check_x(&self, columns: &Columns<'_>, pointer: &str, faults: &mut Faults) {
+    fn check_x(&self, columns: &DatasetColumns<'_>, pointer: &str, faults: &mut FaultList) {
         if self.generalized(columns).is_empty() && !self.requirements.is_empty() {
             let detail =
                 "no x has an attribute of the new release: nothing could be generalized so that requirements hold";
@@ -433,11 +450,11 @@ impl DraftSequential {
     /// What this method does not do with the attributes that are published or with what is asked beside it.
     pub(super) fn check(
         &self,
-        columns: &Columns<'_>,
-        stated: &[Stated],
+        columns: &DatasetColumns<'_>,
+        stated: &[AttributeOptions],
         used: &[usize],
-        general: &General,
-        faults: &mut Faults,
+        general: &GeneralMembers,
+        faults: &mut FaultList,
     ) {
         for &column in used {
             let place = child("/attributes", columns.name(column));
@@ -455,7 +472,7 @@ impl DraftSequential {
         }
     }
 
-    pub(super) fn resolved(self, columns: &Columns<'_>, attrs: &HashMap<usize, Attr>) -> SequentialSpec {
+    pub(super) fn resolved(self, columns: &DatasetColumns<'_>, attrs: &HashMap<usize, Attr>) -> SequentialSpec {
         let generalized = self.generalized(columns);
         SequentialSpec {
             generalized: generalized.iter().filter_map(|column| attrs.get(column)).copied().collect(),
@@ -469,15 +486,15 @@ impl DraftSequential {
         }
     }
 
-    pub(super) fn normal(&self, columns: &Columns<'_>) -> Value {
+    pub(super) fn normal(&self, columns: &DatasetColumns<'_>) -> Value {
         let publish: Vec<&str> = self.publish.iter().map(|column| columns.name(*column)).collect();
         let against: Vec<String> = self.against.iter().map(Uuid::to_string).collect();
-        let reference = |reference: &Reference| reference_text(&against, reference.release, &reference.attribute);
-        let told = |told: &Told| match told {
-            Told::Attribute(of) => reference(of),
-            Told::Key(release) => reference_text(&against, *release, ROW_KEY),
+        let reference = |reference: &JoinAttribute| reference_text(&against, reference.release, &reference.attribute);
+        let told = |told: &YElement| match told {
+            YElement::Attribute(of) => reference(of),
+            YElement::Key(release) => reference_text(&against, *release, ROW_KEY),
         };
-        let requirement = |requirement: &Requirement| {
+        let requirement = |requirement: &XyRequirement| {
             json!({
                 "x": requirement.x.iter().map(reference).collect::<Vec<_>>(),
                 "y": requirement.y.iter().map(told).collect::<Vec<_>>(),

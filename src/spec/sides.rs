@@ -2,26 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::attributes::{Columns, Stated};
-use super::reader::{Faults, Members};
+use super::attributes::{AttributeOptions, DatasetColumns};
+use super::reader::{FaultList, ObjectReader};
 use super::rules::{NAMES, columns_named};
 use crate::problem::{Fault, Kind};
 
 /// The columns on both sides; what could not be read is `None`.
-pub(super) struct Sides {
+pub(super) struct KnownAndSensitive {
     pub(super) known: BTreeSet<usize>,
     /// Columns that may have been meant where a fault hides what was.
     pub(super) guessed: BTreeSet<usize>,
     pub(super) sensitive: Option<usize>,
 }
 
-impl Sides {
+impl KnownAndSensitive {
     /// Reads `sensitive` and `quasi_identifiers`; without the latter, all other attributes that are marked with `publish` are known.
     pub(super) fn read(
-        members: &mut Members<'_>,
-        columns: &Columns<'_>,
-        stated: &[Stated],
-        faults: &mut Faults,
+        members: &mut ObjectReader<'_>,
+        columns: &DatasetColumns<'_>,
+        stated: &[AttributeOptions],
+        faults: &mut FaultList,
     ) -> Self {
         let named = members.take("sensitive").and_then(|value| value.as_str());
         if named.is_none() {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use super::attributes::{Columns, Stated};
+use super::attributes::{AttributeOptions, DatasetColumns};
 use super::guarantee::guarantee;
-use super::reader::{Faults, Members, child, integer};
+use super::reader::{FaultList, ObjectReader, child, integer};
 use super::rules::NAMES;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES, branches};
 use crate::problem::{Fault, Kind};
@@ -91,7 +91,7 @@ pub(super) struct DraftSlicing {
     named: BTreeSet<usize>,
     /// Columns that may have been meant where a fault hides what was.
     pub(super) guessed: BTreeSet<usize>,
-    bound: Option<Bound>,
+    bound: Option<EnforcedBound>,
     diversity: SlicedDiversity,
     min_bucket: Option<u64>,
     strict: bool,
@@ -100,7 +100,7 @@ pub(super) struct DraftSlicing {
 }
 
 /// The guarantee as it is enforced, as it is written, and its l where it bounds single values.
-struct Bound {
+struct EnforcedBound {
     guarantee: Guarantee,
     written: Value,
     l: Option<Ratio>,
@@ -137,7 +137,11 @@ impl DraftSlicing {
 }
 
 /// Reads `method` of type `slicing`.
-pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut Faults) -> DraftSlicing {
+pub(super) fn read(
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
+    faults: &mut FaultList,
+) -> DraftSlicing {
     let all = || (0..columns.facts.len()).collect::<BTreeSet<usize>>();
     let mut guessed = BTreeSet::new();
     let named = members.take("sensitive").and_then(Value::as_str);
@@ -154,7 +158,7 @@ pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut
             faults.range(&pointer, COLUMNS);
             None
         }
-        Some(value) => Members::open(value, pointer, faults)
+        Some(value) => ObjectReader::open(value, pointer, faults)
             .and_then(|stated| read_columns(stated, columns, &mut explicit, faults)),
     };
     if faults.len() > before && read.is_none() {
@@ -201,12 +205,12 @@ pub(super) fn read(mut members: Members<'_>, columns: &Columns<'_>, faults: &mut
 
 /// Reads one of the three forms; whether the attributes suffice is judged when all are known.
 fn read_columns(
-    mut members: Members<'_>,
-    columns: &Columns<'_>,
+    mut members: ObjectReader<'_>,
+    columns: &DatasetColumns<'_>,
     named: &mut BTreeSet<usize>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) -> Option<DraftColumns> {
-    let number = |members: &mut Members<'_>, name: &'static str, faults: &mut Faults| {
+    let number = |members: &mut ObjectReader<'_>, name: &'static str, faults: &mut FaultList| {
         let read = members.integer(name, 0..=i128::from(u32::MAX), "an integer of at least 1", faults);
         read.and_then(|number| u64::try_from(number).ok())
     };
@@ -235,12 +239,12 @@ fn read_columns(
 fn read_explicit(
     lists: &[Value],
     pointer: &str,
-    columns: &Columns<'_>,
+    columns: &DatasetColumns<'_>,
     named: &mut BTreeSet<usize>,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) -> Vec<BTreeSet<usize>> {
     let mut read = Vec::new();
-    let bad = |faults: &mut Faults, pointer: &str, detail: String| {
+    let bad = |faults: &mut FaultList, pointer: &str, detail: String| {
         faults.push(Fault::new(pointer, Kind::BadColumns, detail));
     };
     for (index, list) in lists.iter().enumerate() {
@@ -286,7 +290,12 @@ fn read_explicit(
 }
 
 /// Reads the guarantee, of which l may be a fraction.
-fn read_guarantee(value: &Value, pointer: &str, diversity: SlicedDiversity, faults: &mut Faults) -> Option<Bound> {
+fn read_guarantee(
+    value: &Value,
+    pointer: &str,
+    diversity: SlicedDiversity,
+    faults: &mut FaultList,
+) -> Option<EnforcedBound> {
     let is_l = value["type"] == "l_diversity";
     let other = ["distinct_l_diversity", "entropy_l_diversity", "recursive_l_diversity"];
     if !is_l && diversity != SlicedDiversity::Bucket && other.iter().any(|name| value["type"] == *name) {
@@ -302,9 +311,9 @@ fn read_guarantee(value: &Value, pointer: &str, diversity: SlicedDiversity, faul
             faults.unsupported(child(pointer, "type"), detail);
             return None;
         }
-        return Some(Bound { written: json!(read), guarantee: read, l: None });
+        return Some(EnforcedBound { written: json!(read), guarantee: read, l: None });
     }
-    let mut members = Members::open(value, pointer, faults)?;
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     members.take("type");
     let l = members.take("l").and_then(|value| match value {
         Value::String(text) => text.parse().ok(),
@@ -326,18 +335,18 @@ fn read_guarantee(value: &Value, pointer: &str, diversity: SlicedDiversity, faul
         // no value takes more than 1/l of a bucket
         _ => Guarantee::AlphaK { alpha: Ratio::new(l.denominator(), l.numerator()).ok()?, k: 1 },
     };
-    Some(Bound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
+    Some(EnforcedBound { guarantee, written: json!({"type": "l_diversity", "l": l}), l: Some(l) })
 }
 
 /// The method over attributes, and the faults that show when all published attributes are known; `used` are they, as columns of
 /// the dataset.
 pub(super) fn resolve(
-    columns: &Columns<'_>,
+    columns: &DatasetColumns<'_>,
     attrs: &HashMap<usize, Attr>,
-    stated: &[Stated],
+    stated: &[AttributeOptions],
     used: &[usize],
     draft: &DraftSlicing,
-    faults: &mut Faults,
+    faults: &mut FaultList,
 ) -> Option<SlicingSpec> {
     let sound = judge(columns, used, draft, faults);
     let sensitive = draft.sensitive.filter(|column| !columns.facts[*column].overflow)?;
@@ -400,7 +409,7 @@ fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) 
 }
 
 /// Whether the columns can be made of the published attributes; a fault for all that stands in the way.
-fn judge(columns: &Columns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut Faults) -> bool {
+fn judge(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, faults: &mut FaultList) -> bool {
     let all = used.len() as u64;
     let before = faults.len();
     let mut bad = |pointer: &str, detail: String| faults.push(Fault::new(pointer, Kind::BadColumns, detail));
@@ -461,7 +470,7 @@ fn judge(columns: &Columns<'_>, used: &[usize], draft: &DraftSlicing, faults: &m
 }
 
 /// As it stands in a normalized document.
-pub(super) fn normal(columns: &Columns<'_>, draft: &DraftSlicing) -> Value {
+pub(super) fn normal(columns: &DatasetColumns<'_>, draft: &DraftSlicing) -> Value {
     let named = |list: &BTreeSet<usize>| -> Vec<&str> { list.iter().map(|column| columns.name(*column)).collect() };
     json!({
         "type": "slicing",

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::policy::{PolicyPin, is_policy_name};
-use super::reader::{Faults, Members, child, integer};
+use super::policy::{VersionedName, is_policy_name};
+use super::reader::{FaultList, ObjectReader, child, integer};
 use crate::microdata::Taxonomy;
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner, detect_delimiter};
-use crate::microdata::taxonomy::{Growing, Ungrown};
+use crate::microdata::taxonomy::{TaxonomyBuilder, TaxonomyError};
 use crate::problem::{Fault, Kind, Problem};
 
 /// So many faults of one taxonomy are named.
@@ -26,7 +26,7 @@ const MAX_LABEL: usize = 200;
 const TOP: &str = "*";
 
 /// Reads a tree; `None` after a fault, of which all are named.
-pub fn taxonomy(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Arc<Taxonomy>> {
+pub fn taxonomy(value: &Value, pointer: &str, faults: &mut FaultList) -> Option<Arc<Taxonomy>> {
     let members = value.as_object().filter(|members| members.len() == 1);
     let Some((root, below)) = members.and_then(|members| members.iter().next()) else {
         faults.range(pointer, TREE);
@@ -36,14 +36,19 @@ pub fn taxonomy(value: &Value, pointer: &str, faults: &mut Faults) -> Option<Arc
         faults.range(pointer, LABEL);
         return None;
     }
-    let mut reader =
-        Reader { growing: Growing::from_root(root), faults, first: String::new(), found: 0, too_large: false };
+    let mut reader = TaxonomyReader {
+        growing: TaxonomyBuilder::from_root(root),
+        faults,
+        first: String::new(),
+        found: 0,
+        too_large: false,
+    };
     let at = child(pointer, root);
     if root.is_empty() {
         reader.range(at.clone(), LABEL);
     }
     reader.below(0, below, &at);
-    let Reader { growing, first, found, too_large, .. } = reader;
+    let TaxonomyReader { growing, first, found, too_large, .. } = reader;
     if too_large {
         faults.range(pointer, &format!("a tree of at most {} nodes", crate::microdata::taxonomy::MAX_NODES));
     }
@@ -65,9 +70,9 @@ fn conflict(pointer: &str, count: usize, detail: String) -> Fault {
     Fault::new(pointer, Kind::TaxonomyConflict, detail).with("count", count)
 }
 
-struct Reader<'f> {
-    growing: Growing,
-    faults: &'f mut Faults,
+struct TaxonomyReader<'f> {
+    growing: TaxonomyBuilder,
+    faults: &'f mut FaultList,
     /// Where a label stands that stood before.
     first: String,
     /// How many faults of other kinds there are.
@@ -75,7 +80,7 @@ struct Reader<'f> {
     too_large: bool,
 }
 
-impl Reader<'_> {
+impl TaxonomyReader<'_> {
     fn range(&mut self, pointer: String, allowed: &str) {
         self.found += 1;
         if self.found <= MAX_FAULTS {
@@ -121,8 +126,8 @@ impl Reader<'_> {
             let place = self.add(node, Some(label), &|| at.clone());
             match place {
                 Ok(added) => self.below(added, value, &at),
-                Err(Ungrown::Repeated) => self.below(node, value, &at),
-                Err(Ungrown::TooDeep | Ungrown::TooLarge) => {}
+                Err(TaxonomyError::Repeated) => self.below(node, value, &at),
+                Err(TaxonomyError::TooDeep | TaxonomyError::TooLarge) => {}
             }
             if self.too_large {
                 return;
@@ -130,16 +135,16 @@ impl Reader<'_> {
         }
     }
 
-    fn add(&mut self, node: usize, label: Option<&str>, pointer: &dyn Fn() -> String) -> Result<usize, Ungrown> {
+    fn add(&mut self, node: usize, label: Option<&str>, pointer: &dyn Fn() -> String) -> Result<usize, TaxonomyError> {
         let added = self.growing.add(node, label);
         match added {
-            Err(Ungrown::Repeated) if self.first.is_empty() => self.first = pointer(),
-            Err(Ungrown::TooDeep) => {
+            Err(TaxonomyError::Repeated) if self.first.is_empty() => self.first = pointer(),
+            Err(TaxonomyError::TooDeep) => {
                 let depth = crate::microdata::taxonomy::MAX_DEPTH;
                 self.range(pointer(), &format!("at most {depth} steps below the root"));
             }
-            Err(Ungrown::TooLarge) => self.too_large = true,
-            Ok(_) | Err(Ungrown::Repeated) => {}
+            Err(TaxonomyError::TooLarge) => self.too_large = true,
+            Ok(_) | Err(TaxonomyError::Repeated) => {}
         }
         added
     }
@@ -167,8 +172,8 @@ fn text(value: &Value) -> Option<Option<String>> {
 /// Everything that is wrong with it.
 pub fn read_taxonomy(document: &Value) -> Result<Arc<Taxonomy>, Vec<Fault>> {
     const TAXONOMY: &str = "taxonomy";
-    let mut faults = Faults::new();
-    let tree = Members::open(document, "", &mut faults).and_then(|mut members| {
+    let mut faults = FaultList::new();
+    let tree = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let pointer = members.at(TAXONOMY);
         let stated = members.take(TAXONOMY);
         if stated.is_none() {
@@ -187,13 +192,13 @@ pub fn read_taxonomy(document: &Value) -> Result<Arc<Taxonomy>, Vec<Fault>> {
 /// # Errors
 /// `upload-malformed` when it is no CSV, or `invalid-specification` with everything that is wrong with the tree.
 pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut scanner = Scanner::new(bytes, detect_delimiter(bytes, true, &limits), &limits);
     let Some(header) = scanner.next_record().map_err(unscanned)? else {
         return Err(Problem::new(Kind::EmptyTable, "there is not even a header"));
     };
     let header = way(&header)?;
-    let mut ways: Vec<Way> = Vec::new();
+    let mut ways: Vec<ValuePath> = Vec::new();
     while let Some(record) = scanner.next_record().map_err(unscanned)? {
         ways.push(way(&record)?);
     }
@@ -206,18 +211,18 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
         let detail = "the first row is a header, and names levels; this one ends in the root, as a row of a value does";
         faults.push(Fault::new("", Kind::ParameterRange, detail).with("allowed", "a header in the first row"));
     }
-    let long = |way: &Way| way.iter().skip(1).flatten().any(|label| is_long(label));
+    let long = |way: &ValuePath| way.iter().skip(1).flatten().any(|label| is_long(label));
     if let Some(row) = ways.iter().position(long).map(|before| before + 1) {
         let fault = Fault::new("", Kind::ParameterRange, format!("row {row}: the label of a node is too long"));
         faults.push(fault.with("allowed", LABEL).with("row", row));
     }
-    let mut growing = Growing::from_root(top.as_deref().filter(|_| one).unwrap_or(TOP));
+    let mut growing = TaxonomyBuilder::from_root(top.as_deref().filter(|_| one).unwrap_or(TOP));
     let (mut leaves, mut first) = (HashSet::new(), None);
     for (row, way) in (1u64..).zip(&ways) {
         let nodes = if one { &way[..way.len() - 1] } else { way };
         match grow(&mut growing, &mut leaves, nodes) {
             Ok(()) => {}
-            Err(Ungrown::Repeated) => first = first.or(Some(row)),
+            Err(TaxonomyError::Repeated) => first = first.or(Some(row)),
             Err(limit) => {
                 let allowed = limit.to_string();
                 let fault = Fault::new("", Kind::ParameterRange, format!("row {row}: {allowed}, which is too much"));
@@ -240,10 +245,10 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
 }
 
 /// A value and the nodes above it; `None` is the missing value.
-type Way = Vec<Option<String>>;
+type ValuePath = Vec<Option<String>>;
 
-fn way(record: &Record<'_>) -> Result<Way, Problem> {
-    let mut way: Way = Vec::new();
+fn way(record: &Record<'_>) -> Result<ValuePath, Problem> {
+    let mut way: ValuePath = Vec::new();
     for (at, (bytes, quoted)) in record.iter().enumerate() {
         if at > 0 && bytes.is_empty() {
             continue;
@@ -268,7 +273,11 @@ fn unscanned(error: ScanError) -> Problem {
 }
 
 /// Adds a value below the nodes above it, of which the farthest is below the root.
-fn grow(growing: &mut Growing, leaves: &mut HashSet<usize>, way: &[Option<String>]) -> Result<(), Ungrown> {
+fn grow(
+    growing: &mut TaxonomyBuilder,
+    leaves: &mut HashSet<usize>,
+    way: &[Option<String>],
+) -> Result<(), TaxonomyError> {
     let mut node = 0;
     for (left, label) in way.iter().enumerate().rev() {
         let label = label.as_deref();
@@ -276,7 +285,7 @@ fn grow(growing: &mut Growing, leaves: &mut HashSet<usize>, way: &[Option<String
             Some(found) if left > 0 && !leaves.contains(&found) && growing.parent(found) == node && found != 0 => found,
             Some(found) => {
                 growing.repeat(found);
-                return Err(Ungrown::Repeated);
+                return Err(TaxonomyError::Repeated);
             }
             None => growing.add(node, label)?,
         };
@@ -307,8 +316,8 @@ impl TaxonomyName {
     /// Reads `"name"` or `"name-v3"`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        match PolicyPin::parse(text) {
-            Some(PolicyPin { name, version }) => Some(Self { name, version: Some(version) }),
+        match VersionedName::parse(text) {
+            Some(VersionedName { name, version }) => Some(Self { name, version: Some(version) }),
             None => is_policy_name(text).then(|| Self { name: text.to_owned(), version: None }),
         }
     }

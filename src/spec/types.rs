@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::bucketize::BucketizeSpec;
 use super::decompose::DecomposeSpec;
-use super::generalize::Halving;
+use super::generalize::ClassSplit;
 use super::sequential::SequentialSpec;
 use super::slicing::SlicingSpec;
 use super::utility::InternalUtility;
 use crate::microdata::{Attr, AttrSet, AttributeType, ColumnProfile};
 use crate::problem::Fault;
-use crate::publication::{Requirement, StatedTaxonomy, StatedThresholds, SubmittedRule, Uninformative, Unit};
+use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, SubmittedRule, Unit, XyRequirement};
 
 /// Where a document comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum DocumentSource {
     /// A request: the document names its dataset.
     Http,
     /// A dry run: as a request, and tables may be proposed.
@@ -32,7 +32,7 @@ pub enum Origin {
 
 /// What the check needs to know of a dataset.
 #[derive(Clone, Copy, Debug)]
-pub struct Schema<'a> {
+pub struct DatasetSchema<'a> {
     /// The columns, in the dataset's order.
     pub columns: &'a [ColumnFacts],
     /// The names of the record key's columns.
@@ -98,7 +98,7 @@ impl From<&ColumnProfile> for ColumnFacts {
 
 /// A document as it was understood, and everything that is wrong with it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Reading {
+pub struct ParsedDocument {
     /// The specification: also beside faults, when the rules that are well formed can still be judged for eligibility.
     /// It may start a job only when there are no faults.
     pub specification: Option<Specification>,
@@ -139,11 +139,11 @@ pub struct Specification {
     /// detected: which ones were would say something of the data.
     pub overridden_identifiers: Vec<Attr>,
     /// Values that an insider can rule out, per attribute that has some.
-    pub uninformative: Vec<Uninformative>,
+    pub uninformative: Vec<ExcludedValues>,
     /// The taxonomies of attributes that have one, in the order of attributes.
-    pub taxonomies: Vec<StatedTaxonomy>,
+    pub taxonomies: Vec<DeclaredTaxonomy>,
     /// The thresholds that rules put on values of attributes, where their guarantees name some.
-    pub thresholds: Vec<StatedThresholds>,
+    pub thresholds: Vec<DeclaredThresholds>,
     /// What one unit of protection is; the rules are those that rows keep.
     pub unit: Unit,
     /// What the plan should point out.
@@ -200,7 +200,7 @@ impl MethodSpec {
 
     /// The dependencies that the adversary is stated to know.
     #[must_use]
-    pub fn declared(&self) -> &[StatedDependency] {
+    pub fn declared(&self) -> &[DeclaredDependency] {
         match self {
             Self::Versatile(spec) => &spec.declared,
             Self::Anatomy(_)
@@ -214,7 +214,7 @@ impl MethodSpec {
 
     /// The dependencies that the adversary is stated not to know.
     #[must_use]
-    pub fn assumed_unknown(&self) -> &[(StatedDependency, String)] {
+    pub fn assumed_unknown(&self) -> &[(DeclaredDependency, String)] {
         match self {
             Self::Versatile(spec) => &spec.assumed_unknown,
             Self::Anatomy(_)
@@ -228,7 +228,7 @@ impl MethodSpec {
 
     /// What must hold on the join with earlier releases.
     #[must_use]
-    pub fn requirements(&self) -> &[Requirement] {
+    pub fn requirements(&self) -> &[XyRequirement] {
         match self {
             Self::Sequential(spec) => &spec.requirements,
             _ => &[],
@@ -257,9 +257,9 @@ pub struct VersatileSpec {
     /// The rules.
     pub rules: Vec<SubmittedRule>,
     /// Dependencies that the adversary knows.
-    pub declared: Vec<StatedDependency>,
+    pub declared: Vec<DeclaredDependency>,
     /// Dependencies that the adversary is taken not to know though the data has them, each with the reason.
-    pub assumed_unknown: Vec<(StatedDependency, String)>,
+    pub assumed_unknown: Vec<(DeclaredDependency, String)>,
     /// How the tables are found.
     pub algorithm: Algorithm,
     /// Whether tables of UAD are begun with maximal independent sets of attributes.
@@ -271,9 +271,9 @@ pub struct VersatileSpec {
     /// Whether GD goes on adding attributes that gain nothing.
     pub fill: bool,
     /// What estimates of the original are compared by.
-    pub score: Score,
+    pub score: DecompositionScore,
     /// Whether sensitive attributes that tell each other share their buckets.
-    pub correlated: Correlated,
+    pub correlated: CorrelatedPolicy,
     /// Why there are no rules, when there are none.
     pub no_rules: Option<String>,
 }
@@ -323,7 +323,7 @@ impl Algorithm {
 /// What estimates of the original are compared by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Score {
+pub enum DecompositionScore {
     /// The estimate's own entropy: the same for all originals that a reader cannot tell apart.
     #[default]
     Entropy,
@@ -334,7 +334,7 @@ pub enum Score {
 /// What becomes of sensitive attributes that tell each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Correlated {
+pub enum CorrelatedPolicy {
     /// They share one table and its buckets.
     #[default]
     Together,
@@ -344,7 +344,7 @@ pub enum Correlated {
 
 /// A functional dependency as it is stated. Its attributes may be dropped ones, see [`Specification::dropped_names`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StatedDependency {
+pub struct DeclaredDependency {
     /// What is known.
     pub determinant: AttrSet,
     /// What it determines.
@@ -368,7 +368,7 @@ pub struct GeneralizeSpec {
     /// The attributes that stay exact.
     pub sensitive: AttrSet,
     /// How classes are halved.
-    pub split: Halving,
+    pub split: ClassSplit,
     /// What stands in generalized cells.
     pub cells: CellKind,
 }

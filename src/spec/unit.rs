@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::guarantee::Named;
-use super::reader::{Faults, child};
+use super::guarantee::ThresholdsByDigest;
+use super::reader::{FaultList, child};
 use super::types::MethodSpec;
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Guarantee, NamedThresholds, Requirement, SubmittedRule, ThresholdsName, Told, Unit, XyMeasure,
+    DigestedThresholds, Guarantee, SubmittedRule, ThresholdsDigest, Unit, XyMeasure, XyRequirement, YElement,
 };
 
 /// Rows and persons.
-pub(super) struct Enforce<'a> {
+pub(super) struct UnitEnforcer<'a> {
     pub(super) unit: &'a Unit,
-    pub(super) faults: &'a mut Faults,
+    pub(super) faults: &'a mut FaultList,
 }
 
-impl Enforce<'_> {
+impl UnitEnforcer<'_> {
     /// Makes a method keep of rows what it states of persons; `named` are the thresholds that its rules name.
-    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut Named) {
+    pub(super) fn on(&mut self, method: &mut MethodSpec, named: &mut ThresholdsByDigest) {
         if self.unit.rows() == 1 {
             return;
         }
@@ -27,8 +27,8 @@ impl Enforce<'_> {
             MethodSpec::Anatomy(spec) => self.rules(std::slice::from_mut(&mut spec.rule), named),
             MethodSpec::Generalize(spec) => self.rules(&mut spec.rules, named),
             MethodSpec::Bucketize(spec) => {
-                let stated = NamedThresholds::from(spec.thresholds.clone());
-                let mut own = Named::from([(stated.name(), stated)]);
+                let stated = DigestedThresholds::from(spec.thresholds.clone());
+                let mut own = ThresholdsByDigest::from([(stated.name(), stated)]);
                 self.rules(std::slice::from_mut(&mut spec.rule), &mut own);
                 if let Some(enforced) = own.into_values().next() {
                     spec.thresholds = enforced.stated().clone();
@@ -58,17 +58,17 @@ impl Enforce<'_> {
         }
     }
 
-    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut Named) {
+    fn rules(&mut self, rules: &mut [SubmittedRule], named: &mut ThresholdsByDigest) {
         let of = self.unit.rows();
         let stated = std::mem::take(named);
-        let divided = |(name, stated): (&ThresholdsName, &NamedThresholds)| {
-            Some((*name, NamedThresholds::from(stated.stated().divided(of)?)))
+        let divided = |(name, stated): (&ThresholdsDigest, &DigestedThresholds)| {
+            Some((*name, DigestedThresholds::from(stated.stated().divided(of)?)))
         };
-        let divided: BTreeMap<ThresholdsName, NamedThresholds> = stated.iter().filter_map(divided).collect();
+        let divided: BTreeMap<ThresholdsDigest, DigestedThresholds> = stated.iter().filter_map(divided).collect();
         let mut told: Vec<String> = Vec::new();
         for rule in rules {
             let enforced = match rule.guarantee {
-                Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(NamedThresholds::guarantee),
+                Guarantee::Thresholds { stated: name, .. } => divided.get(&name).map(DigestedThresholds::guarantee),
                 other => self.unit.enforced(other),
             };
             let Some(enforced) = enforced else {
@@ -86,10 +86,10 @@ impl Enforce<'_> {
 
     /// So many different rows are of at least so many persons, and a share of rows of at most R times that of persons; of what is
     /// counted otherwise nobody has said what that is.
-    fn requirements(&mut self, requirements: &mut [Requirement]) {
-        for Requirement { pointer, y, measure, .. } in requirements {
+    fn requirements(&mut self, requirements: &mut [XyRequirement]) {
+        for XyRequirement { pointer, y, measure, .. } in requirements {
             let pointer = child(pointer, "measure");
-            let keys = y.iter().filter(|told| matches!(told, Told::Key(_))).count();
+            let keys = y.iter().filter(|told| matches!(told, YElement::Key(_))).count();
             match measure {
                 XyMeasure::Anonymity { k } if keys == 1 && y.len() == 1 => match self.unit.rows_of(*k) {
                     Some(rows) => *k = rows,

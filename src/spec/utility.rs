@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reader::{Faults, Members, child};
+use super::reader::{FaultList, ObjectReader, child};
 use crate::publication::Ratio;
 
 /// The most COUNT queries of a workload.
@@ -28,12 +28,12 @@ pub struct CountWorkload {
     /// How many attributes each of them has.
     pub dimensions: u32,
     /// How many values of each attribute.
-    pub width: Width,
+    pub width: PredicateWidthChoice,
 }
 
 /// How many values a random predicate has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Width {
+pub enum PredicateWidthChoice {
     /// This share of the attribute's values.
     ValueFraction(Ratio),
     /// So many that independent attributes of equally frequent values would leave this share of the rows.
@@ -46,8 +46,8 @@ impl InternalUtility {
         let kl = self.kl.then(|| json!("kl"));
         let count_queries = self.count_queries.map(|workload| {
             let (name, share) = match workload.width {
-                Width::ValueFraction(share) => ("value_fraction", share),
-                Width::Selectivity(share) => ("selectivity", share),
+                PredicateWidthChoice::ValueFraction(share) => ("value_fraction", share),
+                PredicateWidthChoice::Selectivity(share) => ("selectivity", share),
             };
             json!({"count_queries": {"number": workload.number, "dimensions": workload.dimensions, name: share}})
         });
@@ -56,7 +56,7 @@ impl InternalUtility {
 }
 
 /// Reads `utility`: whether the entropy of the model is asked for; `None` when nothing is said.
-pub(super) fn read_public(members: &mut Members<'_>, faults: &mut Faults) -> Option<bool> {
+pub(super) fn read_public(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<bool> {
     let pointer = members.at("utility");
     let measures = members.list("utility", MEASURES, faults)?;
     for (at, _) in measures.iter().enumerate().filter(|(_, measure)| **measure != "entropy") {
@@ -66,7 +66,7 @@ pub(super) fn read_public(members: &mut Members<'_>, faults: &mut Faults) -> Opt
 }
 
 /// Reads `internal`.
-pub(super) fn read_internal(members: &mut Members<'_>, faults: &mut Faults) -> InternalUtility {
+pub(super) fn read_internal(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> InternalUtility {
     let mut utility = InternalUtility::default();
     let Some(mut internal) = members.object("internal", faults) else { return utility };
     let pointer = internal.at("utility");
@@ -80,7 +80,7 @@ pub(super) fn read_internal(members: &mut Members<'_>, faults: &mut Faults) -> I
             faults.range(pointer, "\"kl\", or an object with count_queries");
             continue;
         }
-        let Some(mut measure) = Members::open(measure, pointer, faults) else { continue };
+        let Some(mut measure) = ObjectReader::open(measure, pointer, faults) else { continue };
         let before = faults.len();
         match measure.object("count_queries", faults) {
             Some(workload) => utility.count_queries = read_workload(workload, faults),
@@ -93,7 +93,7 @@ pub(super) fn read_internal(members: &mut Members<'_>, faults: &mut Faults) -> I
     utility
 }
 
-fn read_workload(mut members: Members<'_>, faults: &mut Faults) -> Option<CountWorkload> {
+fn read_workload(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Option<CountWorkload> {
     let whole = |number: Option<i128>, default: u32| match number {
         Some(number) => u32::try_from(number).unwrap_or(default),
         None => default,
@@ -107,8 +107,8 @@ fn read_workload(mut members: Members<'_>, faults: &mut Faults) -> Option<CountW
     };
     let (fraction, selectivity) = (share("value_fraction"), share("selectivity"));
     let width = match (fraction, selectivity) {
-        (Some(share), None) => Some(Width::ValueFraction(share)),
-        (None, Some(share)) => Some(Width::Selectivity(share)),
+        (Some(share), None) => Some(PredicateWidthChoice::ValueFraction(share)),
+        (None, Some(share)) => Some(PredicateWidthChoice::Selectivity(share)),
         (Some(_), Some(_)) => {
             faults.range(members.at("selectivity"), "either value_fraction or selectivity");
             None
@@ -133,8 +133,8 @@ mod tests {
     use crate::problem::Kind;
 
     fn read(document: &Value) -> (Option<bool>, InternalUtility, Vec<(String, Kind)>) {
-        let mut faults = Faults::new();
-        let mut members = Members::open(document, "", &mut faults).unwrap();
+        let mut faults = FaultList::new();
+        let mut members = ObjectReader::open(document, "", &mut faults).unwrap();
         let (public, internal) = (read_public(&mut members, &mut faults), read_internal(&mut members, &mut faults));
         let faults = faults.into_sorted().into_iter().map(|fault| (fault.pointer, fault.kind)).collect();
         (public, internal, faults)
@@ -148,7 +148,7 @@ mod tests {
         let queries = json!({"count_queries": {"number": 7, "dimensions": 3, "value_fraction": "0.4"}});
         let (_, internal, faults) = read(&json!({"internal": {"utility": ["kl", queries]}}));
         assert_eq!(faults, []);
-        let width = Width::ValueFraction("2/5".parse().unwrap());
+        let width = PredicateWidthChoice::ValueFraction("2/5".parse().unwrap());
         let workload = CountWorkload { number: 7, dimensions: 3, width };
         assert_eq!(internal, InternalUtility { kl: true, count_queries: Some(workload) });
         // what it is written as is read as it

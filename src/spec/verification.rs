@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attacks::{Attack, OF_TABLES, attack};
-use super::attributes::Columns;
+use super::attributes::DatasetColumns;
 use super::check::stated_thresholds;
 use super::dependencies;
 use super::grammar;
-use super::guarantee::{Named, guarantee_of_rule};
-use super::reader::{Faults, Members, child, integer, one_of};
+use super::guarantee::{ThresholdsByDigest, guarantee_of_rule};
+use super::reader::{FaultList, ObjectReader, child, integer, one_of};
 use super::rules::{DefaultGuarantee, DraftRule, RuleReader};
 use super::taxonomy::taxonomy;
-use super::types::{ColumnFacts, Schema};
+use super::types::{ColumnFacts, DatasetSchema};
 use crate::microdata::formats::InputFormat;
 use crate::microdata::{Attr, AttrSet, CellShape, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Ground, Guarantee, Protected, RowMeaning, StatedTaxonomy, StatedThresholds, SubmittedRule, Unit,
+    DeclaredTaxonomy, DeclaredThresholds, Guarantee, Protected, RowMeaning, SubmittedRule, Unit, ValueDistance,
 };
 
 /// How many tables, and parts of each, a request may state.
@@ -29,7 +29,7 @@ const NAME: &str = "a name of 1 to 200 characters";
 
 /// A file that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StatedFile {
+pub struct SubmittedFile {
     /// Its name, which is that of a part of the form.
     pub file: String,
     /// What it is written in, where that is stated.
@@ -40,11 +40,11 @@ pub struct StatedFile {
 
 /// A part of a table as it is stated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StatedPart {
+pub struct SubmittedPart {
     /// Its name in the table.
     pub name: String,
     /// Where its rows are.
-    pub file: StatedFile,
+    pub file: SubmittedFile,
     /// Whether a column `bucket` ties its rows to those of other parts.
     pub bucketed: bool,
     /// What a row stands for.
@@ -57,25 +57,25 @@ pub struct StatedPart {
 
 /// A table as it is stated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StatedTable {
+pub struct SubmittedTable {
     /// Its name, unique in the request.
     pub name: String,
     /// At least one.
-    pub parts: Vec<StatedPart>,
+    pub parts: Vec<SubmittedPart>,
 }
 
 /// What is to be verified.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Subject {
+pub enum VerificationSubject {
     /// Tables that come with the request, and what they were made from.
-    Tables(Vec<StatedTable>, Option<StatedFile>),
+    Tables(Vec<SubmittedTable>, Option<SubmittedFile>),
     /// A release of this service.
     Release(Uuid),
 }
 
-impl Subject {
+impl VerificationSubject {
     /// The files that must come with the request.
-    pub fn files(&self) -> impl Iterator<Item = &StatedFile> {
+    pub fn files(&self) -> impl Iterator<Item = &SubmittedFile> {
         let (tables, original) = match self {
             Self::Tables(tables, original) => (tables.as_slice(), original.as_ref()),
             Self::Release(_) => (&[][..], None),
@@ -86,7 +86,7 @@ impl Subject {
 
 /// What is asked of tables once their attributes are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct VerificationRules {
     /// The names of the attributes: those that were given, and behind them those that only dependencies name.
     pub names: Vec<String>,
     /// The rules; one that protects several attributes each gives one for each.
@@ -96,18 +96,18 @@ pub struct Asked {
     /// The attacks to be played, each once.
     pub attacks: Vec<Attack>,
     /// The taxonomies of attributes.
-    pub taxonomies: Vec<StatedTaxonomy>,
+    pub taxonomies: Vec<DeclaredTaxonomy>,
     /// The thresholds that rules put on values.
-    pub thresholds: Vec<StatedThresholds>,
+    pub thresholds: Vec<DeclaredThresholds>,
 }
 
 /// What a request speaks of, before any file is read.
 ///
 /// # Errors
 /// Every fault that shows without knowing which attributes the files have.
-pub fn read_verification(document: &Value) -> Result<Subject, Vec<Fault>> {
-    let mut faults = Faults::new();
-    let subject = Members::open(document, "", &mut faults).and_then(|mut members| {
+pub fn read_verification(document: &Value) -> Result<VerificationSubject, Vec<Fault>> {
+    let mut faults = FaultList::new();
+    let subject = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let subject = read_subject(&mut members, &mut faults);
         let named = named(document);
         let open: Vec<&str> = named.iter().map(String::as_str).collect();
@@ -120,7 +120,7 @@ pub fn read_verification(document: &Value) -> Result<Subject, Vec<Fault>> {
 }
 
 /// The faults, in which attributes are those of tables and not of a dataset.
-fn of_tables(faults: Faults) -> Vec<Fault> {
+fn of_tables(faults: FaultList) -> Vec<Fault> {
     let mut faults = faults.into_sorted();
     for fault in faults.iter_mut().filter(|fault| fault.kind == Kind::UnknownAttribute) {
         let name = fault.members.get("attribute").and_then(Value::as_str).unwrap_or_default();
@@ -133,15 +133,15 @@ fn of_tables(faults: Faults) -> Vec<Fault> {
 ///
 /// # Errors
 /// Every fault.
-pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<Asked, Vec<Fault>> {
-    let mut faults = Faults::new();
+pub fn read_asked_of(document: &Value, attributes: &[String]) -> Result<VerificationRules, Vec<Fault>> {
+    let mut faults = FaultList::new();
     let names: Vec<&str> = attributes.iter().map(String::as_str).collect();
-    let asked =
-        Members::open(document, "", &mut faults).and_then(|mut members| read_asked(&mut members, &names, &mut faults));
+    let asked = ObjectReader::open(document, "", &mut faults)
+        .and_then(|mut members| read_asked(&mut members, &names, &mut faults));
     asked.filter(|_| faults.is_empty()).ok_or_else(|| of_tables(faults))
 }
 
-fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subject> {
+fn read_subject(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<VerificationSubject> {
     let release = members.text("release", "the id of a release", faults, |text| id(text).is_some());
     let stated = members.take("release").is_some();
     let tables = members.list("tables", TABLES, faults);
@@ -156,7 +156,7 @@ fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subjec
                 let detail = "a release is verified from its own parts; an original goes with tables of the request";
                 faults.push(Fault::new(members.at("original"), Kind::BadColumns, detail));
             }
-            release.and_then(id).map(Subject::Release)
+            release.and_then(id).map(VerificationSubject::Release)
         }
         (true, Some(_)) => {
             let detail = "state tables or a release, not both";
@@ -167,9 +167,9 @@ fn read_subject(members: &mut Members<'_>, faults: &mut Faults) -> Option<Subjec
             let pointer = members.at("tables");
             let read =
                 tables.iter().enumerate().map(|(at, value)| table(value, child(&pointer, &at.to_string()), faults));
-            let read: Vec<Option<StatedTable>> = read.collect();
-            let tables: Option<Vec<StatedTable>> = read.into_iter().collect();
-            let subject = Subject::Tables(tables?, original);
+            let read: Vec<Option<SubmittedTable>> = read.collect();
+            let tables: Option<Vec<SubmittedTable>> = read.into_iter().collect();
+            let subject = VerificationSubject::Tables(tables?, original);
             distinct(&subject, faults);
             Some(subject)
         }
@@ -198,7 +198,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A required name.
-fn name(members: &mut Members<'_>, member: &'static str, faults: &mut Faults) -> Option<String> {
+fn name(members: &mut ObjectReader<'_>, member: &'static str, faults: &mut FaultList) -> Option<String> {
     let name = members.text(member, NAME, faults, is_name);
     if name.is_none() && members.take(member).is_none() {
         faults.range(members.at(member), NAME);
@@ -206,7 +206,7 @@ fn name(members: &mut Members<'_>, member: &'static str, faults: &mut Faults) ->
     name.map(str::to_owned)
 }
 
-fn file(members: &mut Members<'_>, faults: &mut Faults) -> Option<StatedFile> {
+fn file(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<SubmittedFile> {
     let file = name(members, "file", faults);
     let types = InputFormat::ALL.map(InputFormat::media_type);
     let format = members.text("format", &one_of(&types), faults, |text| InputFormat::of_media_type(text).is_some());
@@ -214,14 +214,14 @@ fn file(members: &mut Members<'_>, faults: &mut Faults) -> Option<StatedFile> {
     if file.as_deref() == Some(REQUEST) {
         faults.range(pointer.as_str(), "another name than \"request\", which is that of the request itself");
     }
-    Some(StatedFile { file: file?, format: format.and_then(InputFormat::of_media_type), pointer })
+    Some(SubmittedFile { file: file?, format: format.and_then(InputFormat::of_media_type), pointer })
 }
 
 /// The part of a form that holds the request.
 pub const REQUEST: &str = "request";
 
-fn table(value: &Value, pointer: String, faults: &mut Faults) -> Option<StatedTable> {
-    let mut members = Members::open(value, pointer, faults)?;
+fn table(value: &Value, pointer: String, faults: &mut FaultList) -> Option<SubmittedTable> {
+    let mut members = ObjectReader::open(value, pointer, faults)?;
     let name = name(&mut members, "name", faults);
     let parts = members.list("parts", PARTS, faults).unwrap_or_default();
     let at = members.at("parts");
@@ -231,13 +231,13 @@ fn table(value: &Value, pointer: String, faults: &mut Faults) -> Option<StatedTa
     members.finish(faults);
     let lone = parts.len() == 1;
     let read = parts.iter().enumerate().map(|(index, value)| part(value, child(&at, &index.to_string()), lone, faults));
-    let read: Vec<Option<StatedPart>> = read.collect();
-    let parts: Option<Vec<StatedPart>> = read.into_iter().collect();
-    Some(StatedTable { name: name?, parts: parts? })
+    let read: Vec<Option<SubmittedPart>> = read.collect();
+    let parts: Option<Vec<SubmittedPart>> = read.into_iter().collect();
+    Some(SubmittedTable { name: name?, parts: parts? })
 }
 
-fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Option<StatedPart> {
-    let mut members = Members::open(value, pointer.as_str(), faults)?;
+fn part(value: &Value, pointer: String, lone: bool, faults: &mut FaultList) -> Option<SubmittedPart> {
+    let mut members = ObjectReader::open(value, pointer.as_str(), faults)?;
     let name = match members.take("name") {
         None if lone => Some("rows".to_owned()),
         _ => name(&mut members, "name", faults),
@@ -276,16 +276,16 @@ fn part(value: &Value, pointer: String, lone: bool, faults: &mut Faults) -> Opti
         }
     }
     members.finish(faults);
-    Some(StatedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
+    Some(SubmittedPart { name: name?, file: file?, bucketed: bucketed.unwrap_or(false), meaning, cells, pointer })
 }
 
 /// Tables, the parts of each and files have names of their own.
-fn distinct(subject: &Subject, faults: &mut Faults) {
+fn distinct(subject: &VerificationSubject, faults: &mut FaultList) {
     let mut twice = |pointer: String, what: &str, name: &str| {
         faults.push(Fault::new(pointer, Kind::BadColumns, format!("two {what} are called {name}")));
     };
     let (mut tables, mut files) = (BTreeSet::new(), BTreeSet::new());
-    if let Subject::Tables(stated, _) = subject {
+    if let VerificationSubject::Tables(stated, _) = subject {
         for (index, table) in stated.iter().enumerate() {
             if !tables.insert(&table.name) {
                 twice(format!("/tables/{index}/name"), "tables", &table.name);
@@ -301,7 +301,7 @@ fn distinct(subject: &Subject, faults: &mut Faults) {
     }
 }
 
-fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) -> Option<Asked> {
+fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut FaultList) -> Option<VerificationRules> {
     let taxonomies = read_taxonomies(members, given, faults);
     let mut attacks = Vec::new();
     let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
@@ -326,13 +326,14 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
         return None;
     }
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let all = Columns::of(&Schema { columns: &facts, record_key: &[], unit: &Unit::Row });
+    let all = DatasetColumns::of(&DatasetSchema { columns: &facts, record_key: &[], unit: &Unit::Row });
     let stated = dependencies::read(members, "functional_dependencies", false, &all, faults);
-    let published = Columns::of(&Schema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
+    let published =
+        DatasetColumns::of(&DatasetSchema { columns: &facts[..given.len()], record_key: &[], unit: &Unit::Row });
 
     let default =
         members.take("default_guarantee").map(|value| k_as_alpha(value, &members.at("default_guarantee"), faults));
-    let mut thresholds = Named::new();
+    let mut thresholds = ThresholdsByDigest::new();
     let default = match default {
         None => DefaultGuarantee::Absent,
         Some(value) => guarantee_of_rule(&value, &members.at("default_guarantee"), &mut thresholds, faults)
@@ -373,7 +374,7 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
     let rules: Vec<SubmittedRule> = rules.iter().flat_map(submitted).collect();
     let along: AttrSet = taxonomies.iter().map(|stated| stated.attribute).collect();
     for rule in &rules {
-        if matches!(rule.guarantee, Guarantee::TCloseness { distance: Ground::Hierarchical, .. })
+        if matches!(rule.guarantee, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. })
             && let Some(without) = rule.protects.attributes().minus(along).iter().next()
         {
             let name = &names[without.index()];
@@ -386,7 +387,7 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
         }
     }
     let thresholds = stated_thresholds(&rules, &thresholds);
-    Some(Asked {
+    Some(VerificationRules {
         rules,
         thresholds,
         taxonomies,
@@ -397,7 +398,7 @@ fn read_asked(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) ->
 }
 
 /// The trees of attributes, by their names.
-fn read_taxonomies(members: &mut Members<'_>, given: &[&str], faults: &mut Faults) -> Vec<StatedTaxonomy> {
+fn read_taxonomies(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut FaultList) -> Vec<DeclaredTaxonomy> {
     let mut read = Vec::new();
     let Some(taxonomies) = members.object("taxonomies", faults) else { return read };
     for (name, pointer, value) in taxonomies.entries() {
@@ -407,7 +408,7 @@ fn read_taxonomies(members: &mut Members<'_>, given: &[&str], faults: &mut Fault
             faults.push(fault.with("attribute", name));
         }
         let tree = taxonomy(value, &pointer, faults);
-        read.extend(attribute.zip(tree).map(|(at, tree)| StatedTaxonomy { attribute: Attr::from(at), tree }));
+        read.extend(attribute.zip(tree).map(|(at, tree)| DeclaredTaxonomy { attribute: Attr::from(at), tree }));
     }
     read
 }
@@ -415,7 +416,7 @@ fn read_taxonomies(members: &mut Members<'_>, given: &[&str], faults: &mut Fault
 const RULES: &str = "an array of 1 to 1000 rules";
 
 /// k-anonymity asks of classes that they have k rows, whatever their values: no share above 1, and k rows.
-fn k_as_alpha(value: &Value, pointer: &str, faults: &mut Faults) -> Value {
+fn k_as_alpha(value: &Value, pointer: &str, faults: &mut FaultList) -> Value {
     if value["type"] != "k_anonymity" || !value["alpha"].is_null() {
         return value.clone();
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::postgres::{Attendance, PostgresStore};
+use super::postgres::{PostgresStore, SharedStoreLock};
 use super::sqlite::SqliteStore;
-use crate::jobs::{SharedStore, Signals, StoreError};
+use crate::jobs::{Notifier, SharedStore, StoreError};
 
 /// The pin that tells a store from every other one.
 const ID_PIN: &str = "store id";
@@ -95,7 +95,7 @@ impl OpenStore {
     ///
     /// # Errors
     /// When the store cannot be reached.
-    pub async fn attend(&self) -> Result<Option<Attendance>, StoreError> {
+    pub async fn attend(&self) -> Result<Option<SharedStoreLock>, StoreError> {
         match self {
             Self::Embedded(_) => Ok(None),
             Self::Shared(store) => store.attend().await.map(Some),
@@ -113,7 +113,7 @@ impl OpenStore {
     ///
     /// # Errors
     /// When the store cannot be reached.
-    pub async fn listen(&self, signals: &Arc<Signals>, stopping: &CancellationToken) -> Result<(), StoreError> {
+    pub async fn listen(&self, signals: &Arc<Notifier>, stopping: &CancellationToken) -> Result<(), StoreError> {
         if let Self::Shared(store) = self {
             tokio::spawn(store.listen(Arc::clone(signals), stopping.clone()).await?);
         }

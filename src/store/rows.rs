@@ -9,12 +9,13 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::jobs::{
-    AuditEntry, Cursor, DatasetRecord, DisclosureRecord, Heartbeat, JobRecord, LedgerCopy, LedgerHere, Overlap,
-    PartChunkRecord, PolicyRecord, PolicyVersion, PortableDataset, PortableDisclosure, PortableRelease, PortableRule,
-    PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord, RepeatRecord, Rotated, SeriesEntry, SeriesRecord,
-    StandingRuleRecord, StatementRecord, StoreError, TaxonomyRecord, TaxonomyVersion, TenantSettings,
+    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DestinationLedger, DisclosureRecord, Heartbeat,
+    IdempotencyRecord, JobRecord, LedgerCopy, PartChunkRecord, PolicyRecord, PolicyVersion, PortableDataset,
+    PortableDisclosure, PortableRelease, PortableRule, PortableStatement, PortableVersion, ReleaseEvent, ReleaseRecord,
+    RotationCounts, SeriesEntry, SeriesRecord, StatementRecord, StoreError, SubjectOverlap, TaxonomyRecord,
+    TaxonomyVersion, TenantSettings,
 };
-use crate::vault::{Place, Purpose, Sealed};
+use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
 mod people;
 
@@ -42,7 +43,7 @@ pub(super) struct DatasetRow {
     purged_at: Option<DateTime<Utc>>,
     wrapped_key: Option<Vec<u8>>,
     #[sqlx(json(nullable))]
-    overlaps: Option<Vec<Overlap>>,
+    overlaps: Option<Vec<SubjectOverlap>>,
 }
 
 impl TryFrom<DatasetRow> for DatasetRecord {
@@ -258,7 +259,7 @@ pub(super) struct StandingRuleRow {
     body: Value,
 }
 
-impl From<StandingRuleRow> for StandingRuleRecord {
+impl From<StandingRuleRow> for ActiveRuleRecord {
     fn from(row: StandingRuleRow) -> Self {
         Self { release: row.release_id, body: row.body }
     }
@@ -312,7 +313,7 @@ pub(super) fn here(
     versions: Vec<PortableVersionRow>,
     datasets: Vec<PortableDatasetRow>,
     statements: Vec<PortableStatementRow>,
-) -> Result<LedgerHere, StoreError> {
+) -> Result<DestinationLedger, StoreError> {
     let imported = releases.iter().filter(|row| row.imported).map(|row| row.id).collect();
     let release = |row: PortableReleaseRow| {
         Ok(PortableRelease {
@@ -350,7 +351,7 @@ pub(super) fn here(
         pieces: Vec::new(),
         statements: statements.into_iter().map(PortableStatement::from).collect(),
     };
-    Ok(LedgerHere { copy, imported })
+    Ok(DestinationLedger { copy, imported })
 }
 
 #[derive(FromRow)]
@@ -360,7 +361,7 @@ pub(super) struct RepeatRow {
     lease_until: DateTime<Utc>,
 }
 
-impl TryFrom<RepeatRow> for RepeatRecord {
+impl TryFrom<RepeatRow> for IdempotencyRecord {
     type Error = StoreError;
 
     fn try_from(row: RepeatRow) -> Result<Self, StoreError> {
@@ -531,8 +532,8 @@ pub(super) struct ExpiredRow {
 
 /// A stored number in the type of its record.
 /// Sealed bytes as they were kept.
-pub(super) fn sealed(bytes: Option<Vec<u8>>) -> Option<Sealed> {
-    bytes.map(Sealed::stored)
+pub(super) fn sealed(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
+    bytes.map(Ciphertext::stored)
 }
 
 pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
@@ -564,12 +565,12 @@ pub(super) const fn alive(cancel_requested: Option<bool>) -> Heartbeat {
 }
 
 /// Where a column of a chunk is sealed for.
-pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<Place, StoreError> {
-    Ok(Place::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
+pub(super) fn place(column_no: i64, chunk_no: i64) -> Result<CiphertextContext, StoreError> {
+    Ok(CiphertextContext::Chunk { chunk: number(chunk_no)?, column: number(column_no)? })
 }
 
 /// Counts a key that was wrapped anew.
-pub(super) const fn count_key(rotated: &mut Rotated, purpose: Purpose) {
+pub(super) const fn count_key(rotated: &mut RotationCounts, purpose: Purpose) {
     match purpose {
         Purpose::Dataset => rotated.datasets += 1,
         Purpose::Release => rotated.jobs += 1,

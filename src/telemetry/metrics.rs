@@ -15,7 +15,7 @@ static INSTALLED: Mutex<Option<Recorder>> = Mutex::new(None);
 /// Another library has installed a recorder of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("metrics cannot be recorded: {0}")]
-pub struct RecorderUnavailable(String);
+pub struct RecorderError(String);
 
 /// Renders what was recorded. Clones show the same.
 #[derive(Clone)]
@@ -28,9 +28,9 @@ impl Recorder {
     /// The process's recorder, installed with the first call.
     ///
     /// # Errors
-    /// [`RecorderUnavailable`]
-    pub fn install() -> Result<Self, RecorderUnavailable> {
-        let unavailable = |error: &dyn std::error::Error| RecorderUnavailable(error.to_string());
+    /// [`RecorderError`]
+    pub fn install() -> Result<Self, RecorderError> {
+        let unavailable = |error: &dyn std::error::Error| RecorderError(error.to_string());
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(recorder) = &*installed {
             return Ok(recorder.clone());

@@ -9,7 +9,7 @@ mod panics;
 mod traces;
 
 pub use configuration::announce;
-pub use metrics::{Recorder, RecorderUnavailable};
+pub use metrics::{Recorder, RecorderError};
 pub use panics::install_panic_hook;
 pub use traces::{continue_trace, note_status};
 

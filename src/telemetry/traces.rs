@@ -40,12 +40,12 @@ pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(provider: &SdkTracer
 }
 
 /// The headers of W3C Trace Context.
-struct Told<'h> {
+struct TraceHeaders<'h> {
     traceparent: Option<&'h str>,
     tracestate: Option<&'h str>,
 }
 
-impl Extractor for Told<'_> {
+impl Extractor for TraceHeaders<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         match key {
             "traceparent" => self.traceparent,
@@ -61,7 +61,7 @@ impl Extractor for Told<'_> {
 
 /// Makes a new span part of the trace that a caller tells of, if it does, and names it. Without a collector it does nothing.
 pub fn continue_trace(span: &Span, name: &str, traceparent: Option<&str>, tracestate: Option<&str>) {
-    let parent = TraceContextPropagator::new().extract(&Told { traceparent, tracestate });
+    let parent = TraceContextPropagator::new().extract(&TraceHeaders { traceparent, tracestate });
     if span.set_parent(parent).is_ok() {
         span.context().span().update_name(name.to_owned());
     }

@@ -74,7 +74,7 @@ pub fn classify(
     kinds.sort_unstable();
     let of_tree: Vec<usize> = (0..features.len()).collect();
     let members: Vec<usize> = (0..kinds.len()).collect();
-    let tree = Learning { kinds: &kinds, control }.node(&members, &of_tree)?.0;
+    let tree = TreeLearner { kinds: &kinds, control }.node(&members, &of_tree)?.0;
     for (row, _) in tested.iter().enumerate().filter(|(_, tested)| **tested) {
         if row % Control::STRIDE == 0 {
             control.check()?;
@@ -88,12 +88,12 @@ pub fn classify(
 }
 
 /// A node of a tree: the most frequent class, and what is below it by the labels of a feature.
-struct Node {
+struct TreeNode {
     class: u32,
     below: Option<(usize, BTreeMap<u32, Self>)>,
 }
 
-impl Node {
+impl TreeNode {
     fn told(&self, features: &[Feature<'_>], row: usize) -> u32 {
         let next = self.below.as_ref().and_then(|(by, below)| below.get(&features[*by].label(row)));
         next.map_or(self.class, |next| next.told(features, row))
@@ -103,13 +103,13 @@ impl Node {
 /// Rows of each class.
 type Histogram = BTreeMap<u32, u64>;
 
-struct Learning<'a> {
+struct TreeLearner<'a> {
     /// Distinct rows, the class behind the features, and how many there are.
     kinds: &'a [(Box<[u32]>, u64)],
     control: &'a Control,
 }
 
-impl Learning<'_> {
+impl TreeLearner<'_> {
     fn class_of(&self, member: usize) -> (u32, u64) {
         let (labels, rows) = &self.kinds[member];
         (labels[labels.len() - 1], *rows)
@@ -132,14 +132,14 @@ impl Learning<'_> {
     }
 
     /// The node of some rows, and the errors that are expected of it.
-    fn node(&self, members: &[usize], features: &[usize]) -> Result<(Node, f64), Cancelled> {
+    fn node(&self, members: &[usize], features: &[usize]) -> Result<(TreeNode, f64), Cancelled> {
         self.control.check()?;
         let histogram = self.histogram(members);
         let rows: u64 = histogram.values().sum();
         // the smaller of equally frequent ones
         let most =
             histogram.iter().fold((0, 0), |most, (&class, &rows)| if rows > most.1 { (class, rows) } else { most });
-        let leaf = Node { class: most.0, below: None };
+        let leaf = TreeNode { class: most.0, below: None };
         let of_leaf = expected(rows - most.1, rows);
         if histogram.len() < 2 {
             return Ok((leaf, of_leaf));
@@ -156,7 +156,7 @@ impl Learning<'_> {
         if of_leaf <= of_below + 0.1 {
             return Ok((leaf, of_leaf));
         }
-        Ok((Node { below: Some((feature, below)), ..leaf }, of_below))
+        Ok((TreeNode { below: Some((feature, below)), ..leaf }, of_below))
     }
 
     /// The feature with the largest ratio of gain, of those that gain as much as the mean.

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::model::{Boxes, Cells, Factor, Fitted, Groups, Shape, cross_entropy, cross_entropy_of_columns, entropy};
+use crate::model::{
+    Boxes, Factor, Fitted, ModelShape, PublishedRows, RowGroups, cross_entropy, cross_entropy_of_columns, entropy,
+};
 use crate::publication::PublishedTable;
 
 /// How far the model is from the original, and how it is made.
@@ -14,12 +16,12 @@ pub struct Divergence {
     /// In nats, over the published attributes; infinite when some row of the original cannot occur.
     pub nats: f64,
     /// How the model is made.
-    pub made: Made,
+    pub made: ModelKind,
 }
 
 /// How a model is made. What stands later stands for more than one of the ways.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Made {
+pub enum ModelKind {
     /// A product over tables that form a tree.
     ClosedForm,
     /// Some tables form no tree, and are fitted.
@@ -28,7 +30,7 @@ pub enum Made {
     AcyclicSubset,
 }
 
-impl Made {
+impl ModelKind {
     /// The name used in the internal report.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -44,12 +46,17 @@ impl Made {
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Control) -> Result<Divergence, Cancelled> {
-    let mut measure = Measure { cells, original, control, surprises: HashMap::new(), entropies: HashMap::new() };
+pub fn divergence(
+    shape: &ModelShape,
+    cells: &PublishedRows,
+    original: &Table,
+    control: &Control,
+) -> Result<Divergence, Cancelled> {
+    let mut measure = EntropyCache { cells, original, control, surprises: HashMap::new(), entropies: HashMap::new() };
     let (mut nats, made) = if shape.whole {
-        (measure.surprise(shape)?, Made::ClosedForm)
+        (measure.surprise(shape)?, ModelKind::ClosedForm)
     } else {
-        let (mut nats, mut made) = (0.0, Made::ClosedForm);
+        let (mut nats, mut made) = (0.0, ModelKind::ClosedForm);
         for tables in shape.components() {
             let (of_component, how) = measure.component(shape, &tables)?;
             nats += of_component;
@@ -70,7 +77,7 @@ pub fn divergence(shape: &Shape, cells: &Cells, original: &Table, control: &Cont
 /// [`Cancelled`]
 pub fn divergence_of_boxes(boxes: &Boxes, original: &Table, control: &Control) -> Result<Option<f64>, Cancelled> {
     let Some(surprise) = boxes.surprise(original, control)? else { return Ok(None) };
-    let nats = surprise - entropy(Groups::of(original, original.attributes(), control)?.sizes());
+    let nats = surprise - entropy(RowGroups::of(original, original.attributes(), control)?.sizes());
     Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
@@ -81,36 +88,36 @@ pub fn divergence_of_boxes(boxes: &Boxes, original: &Table, control: &Control) -
 /// [`Cancelled`]
 pub fn divergence_of_columns(
     table: &PublishedTable,
-    cells: &Cells,
+    cells: &PublishedRows,
     original: &Table,
     control: &Control,
 ) -> Result<Option<f64>, Cancelled> {
     let Some(surprise) = cross_entropy_of_columns(table, cells, original, control)? else { return Ok(None) };
-    let nats = surprise - entropy(Groups::of(original, table.attributes(), control)?.sizes());
+    let nats = surprise - entropy(RowGroups::of(original, table.attributes(), control)?.sizes());
     Ok(Some(if nats.abs() < 1e-12 { 0.0 } else { nats }))
 }
 
 /// What is measured of the original, each once.
-struct Measure<'a> {
-    cells: &'a Cells,
+struct EntropyCache<'a> {
+    cells: &'a PublishedRows,
     original: &'a Table,
     control: &'a Control,
     surprises: HashMap<Factor, f64>,
     entropies: HashMap<AttrSet, f64>,
 }
 
-impl Measure<'_> {
+impl EntropyCache<'_> {
     fn entropy(&mut self, attributes: AttrSet) -> Result<f64, Cancelled> {
         if let Some(&known) = self.entropies.get(&attributes) {
             return Ok(known);
         }
-        let found = entropy(Groups::of(self.original, attributes, self.control)?.sizes());
+        let found = entropy(RowGroups::of(self.original, attributes, self.control)?.sizes());
         self.entropies.insert(attributes, found);
         Ok(found)
     }
 
     /// What the product over the factors of a shape is surprised by.
-    fn surprise(&mut self, shape: &Shape) -> Result<f64, Cancelled> {
+    fn surprise(&mut self, shape: &ModelShape) -> Result<f64, Cancelled> {
         let mut nats = 0.0;
         for &member in &shape.tree.members {
             let factor = &shape.factors[member];
@@ -130,19 +137,19 @@ impl Measure<'_> {
     }
 
     /// What the model of some tables, which share no attribute with any other, is surprised by.
-    fn component(&mut self, shape: &Shape, tables: &[usize]) -> Result<(f64, Made), Cancelled> {
+    fn component(&mut self, shape: &ModelShape, tables: &[usize]) -> Result<(f64, ModelKind), Cancelled> {
         let attributes = tables.iter().fold(AttrSet::EMPTY, |all, &of| all.union(shape.published[of].attributes()));
         if let Some(tree) = shape.made_of(tables, attributes) {
-            return Ok((self.surprise(&tree)?, Made::ClosedForm));
+            return Ok((self.surprise(&tree)?, ModelKind::ClosedForm));
         }
         if let Some(fitted) = Fitted::of(&shape.published, tables, self.cells, self.control)? {
-            return Ok((fitted.cross_entropy(self.cells, self.original, self.control)?, Made::Fitted));
+            return Ok((fitted.cross_entropy(self.cells, self.original, self.control)?, ModelKind::Fitted));
         }
-        Ok((self.of_some(shape, tables, attributes)?, Made::AcyclicSubset))
+        Ok((self.of_some(shape, tables, attributes)?, ModelKind::AcyclicSubset))
     }
 
     /// The same of as many of the tables as form a tree, each time the one of which the model gains most.
-    fn of_some(&mut self, shape: &Shape, tables: &[usize], attributes: AttrSet) -> Result<f64, Cancelled> {
+    fn of_some(&mut self, shape: &ModelShape, tables: &[usize], attributes: AttrSet) -> Result<f64, Cancelled> {
         let mut chosen: Vec<usize> = Vec::new();
         let mut nats = None;
         loop {

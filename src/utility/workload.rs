@@ -1,8 +1,8 @@
 //! Random COUNT queries: how far their estimates are from the true counts.
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Selection, Table};
-use crate::model::{Boxes, Cells, Decomposed, Estimator, Predicates, Route, Shape};
+use crate::microdata::{Attr, AttrSet, Table, ValueSelection};
+use crate::model::{Boxes, DecompositionModel, Estimator, ModelShape, Predicates, PublishedRows, QueryPath};
 use crate::with_codes;
 
 /// Random queries.
@@ -13,19 +13,19 @@ pub struct Workload {
     /// How many attributes each has.
     pub dimensions: u32,
     /// How many values each of them has.
-    pub width: Width,
+    pub width: PredicateWidth,
 }
 
 /// How many values of an attribute a query has.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Width {
+pub enum PredicateWidth {
     /// This share of them, at least one.
     ValueFraction(f64),
     /// So many that all attributes together would leave this share of the rows, were they independent and values equally frequent.
     Selectivity(f64),
 }
 
-impl Width {
+impl PredicateWidth {
     fn values(self, of: usize, dimensions: u32) -> usize {
         let of_all = of as f64;
         let values = match self {
@@ -38,7 +38,7 @@ impl Width {
 
 /// How far the estimates were from the true counts, relative to these.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Errors {
+pub struct CountErrors {
     /// The relative error of each query, rising.
     pub relative: Vec<f64>,
     /// Queries that were drawn again because no row has them.
@@ -53,17 +53,17 @@ const DRAWS: u64 = 100;
 /// # Errors
 /// [`Cancelled`]
 pub fn errors(
-    shape: &Shape,
-    cells: &Cells,
+    shape: &ModelShape,
+    cells: &PublishedRows,
     original: &Table,
     workload: &Workload,
     below: &mut dyn FnMut(u32) -> u32,
     control: &Control,
-) -> Result<Errors, Cancelled> {
+) -> Result<CountErrors, Cancelled> {
     let published: AttrSet = shape.published.iter().fold(AttrSet::EMPTY, |all, view| all.union(view.attributes()));
     // buckets that are an attribute of the model are none of the original
     let published = published.intersection(original.attributes());
-    let all = Route::Joined(shape.whole_tree());
+    let all = QueryPath::Joined(shape.whole_tree());
     let estimator = Estimator::new(shape, cells, std::slice::from_ref(&all), control)?;
     let mut estimate = |query: &Predicates| {
         let route = shape.route(query.iter().map(|(attr, _)| *attr).collect());
@@ -74,7 +74,7 @@ pub fn errors(
 }
 
 /// A query over the codes of the original as one over those of the parts.
-fn translated(query: &Predicates, cells: &Cells, original: &Table) -> Predicates {
+fn translated(query: &Predicates, cells: &PublishedRows, original: &Table) -> Predicates {
     let of = |(attr, admitted): &(Attr, Vec<bool>)| {
         let domain = cells.domain(*attr)?;
         let values = original.column(*attr).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
@@ -94,13 +94,13 @@ fn translated(query: &Predicates, cells: &Cells, original: &Table) -> Predicates
 /// # Errors
 /// [`Cancelled`]
 pub fn errors_of_decomposition(
-    model: &Decomposed<'_>,
-    cells: &Cells,
+    model: &DecompositionModel<'_>,
+    cells: &PublishedRows,
     original: &Table,
     workload: &Workload,
     below: &mut dyn FnMut(u32) -> u32,
     control: &Control,
-) -> Result<Errors, Cancelled> {
+) -> Result<CountErrors, Cancelled> {
     let mut estimate = |query: &Predicates| Ok(model.estimate(&translated(query, cells, original), control)?.count);
     errors_of(original.attributes(), original, workload, below, &mut estimate, control)
 }
@@ -115,14 +115,14 @@ pub fn errors_of_boxes(
     workload: &Workload,
     below: &mut dyn FnMut(u32) -> u32,
     control: &Control,
-) -> Result<Errors, Cancelled> {
+) -> Result<CountErrors, Cancelled> {
     let mut estimate = |query: &Predicates| {
         let selection = |(attribute, admitted): &(Attr, Vec<bool>)| {
             let values = original.column(*attribute).domain.iter().zip(admitted).filter(|(_, admitted)| **admitted);
             let among = Some(values.map(|(value, _)| value.map(<[u8]>::to_vec)).collect());
-            Selection { attribute: *attribute, among, from: None, to: None }
+            ValueSelection { attribute: *attribute, among, from: None, to: None }
         };
-        let selections: Vec<Selection> = query.iter().map(selection).collect();
+        let selections: Vec<ValueSelection> = query.iter().map(selection).collect();
         Ok(boxes.estimate(&selections, control)?.count)
     };
     errors_of(boxes.told(), original, workload, below, &mut estimate, control)
@@ -135,8 +135,8 @@ fn errors_of(
     below: &mut dyn FnMut(u32) -> u32,
     estimate: &mut dyn FnMut(&Predicates) -> Result<f64, Cancelled>,
     control: &Control,
-) -> Result<Errors, Cancelled> {
-    let mut found = Errors::default();
+) -> Result<CountErrors, Cancelled> {
+    let mut found = CountErrors::default();
     let most = if published.is_empty() { 0 } else { DRAWS.saturating_mul(u64::from(workload.number)) };
     while found.relative.len() < workload.number as usize && found.redrawn < most {
         let query = drawn(original, published, workload, below);
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn widths_are_those_of_the_papers() {
-        assert_eq!(Width::ValueFraction(0.4).values(10, 3), 4);
-        assert_eq!(Width::ValueFraction(0.01).values(10, 3), 1);
-        assert_eq!(Width::ValueFraction(1.0).values(10, 3), 10);
+        assert_eq!(PredicateWidth::ValueFraction(0.4).values(10, 3), 4);
+        assert_eq!(PredicateWidth::ValueFraction(0.01).values(10, 3), 1);
+        assert_eq!(PredicateWidth::ValueFraction(1.0).values(10, 3), 10);
         // 10 * 0.05^(1/3) = 3.68
-        assert_eq!(Width::Selectivity(0.05).values(10, 3), 4);
-        assert_eq!(Width::Selectivity(1.0).values(7, 1), 7);
+        assert_eq!(PredicateWidth::Selectivity(0.05).values(10, 3), 4);
+        assert_eq!(PredicateWidth::Selectivity(1.0).values(7, 1), 7);
     }
 }

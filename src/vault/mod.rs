@@ -14,7 +14,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 pub use master::MasterKey;
-pub use sealed::{DataKey, Place, Sealed};
+pub use sealed::{Ciphertext, CiphertextContext, DataKey};
 
 /// A 256-bit secret, wiped when dropped.
 pub type Secret = Zeroizing<[u8; 32]>;

@@ -15,7 +15,7 @@ const TAG: usize = 16;
 
 /// What something sealed is, within its dataset. It opens as nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum CiphertextContext {
     /// One column of a chunk.
     Chunk {
         /// The chunk's number.
@@ -32,7 +32,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl CiphertextContext {
     /// What the seal covers beside the bytes. No two places of all datasets have the same: the lengths are fixed by the tag.
     fn of(self, dataset: Uuid) -> Vec<u8> {
         let mut covered = dataset.as_bytes().to_vec();
@@ -54,9 +54,9 @@ impl Place {
 
 /// Sealed bytes. Only a [`DataKey`] makes them, and a store gives back those that it was given.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Sealed(Vec<u8>);
+pub struct Ciphertext(Vec<u8>);
 
-impl Sealed {
+impl Ciphertext {
     /// Bytes as a store has kept them. For reading alone: what is to be kept comes from [`DataKey::seal`].
     pub(crate) const fn stored(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -69,7 +69,7 @@ impl Sealed {
     }
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for Ciphertext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sealed({} bytes)", self.0.len())
     }
@@ -90,15 +90,15 @@ impl DataKey {
     ///
     /// # Errors
     /// When the system gives no randomness for the nonce.
-    pub fn seal(&self, place: Place, plain: &[u8]) -> Result<Sealed, VaultError> {
-        Ok(Sealed(seal(&self.secret, &place.of(self.dataset), plain)?))
+    pub fn seal(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
+        Ok(Ciphertext(seal(&self.secret, &place.of(self.dataset), plain)?))
     }
 
     /// Opens what was sealed for the same place.
     ///
     /// # Errors
     /// [`VaultError::Damaged`] when it is anything else.
-    pub fn open(&self, place: Place, sealed: &Sealed) -> Result<Vec<u8>, VaultError> {
+    pub fn open(&self, place: CiphertextContext, sealed: &Ciphertext) -> Result<Vec<u8>, VaultError> {
         open(&self.secret, &place.of(self.dataset), &sealed.0)
     }
 }
@@ -143,7 +143,7 @@ mod tests {
     use super::super::Vault;
     use super::*;
 
-    const PLACE: Place = Place::Chunk { chunk: 1, column: 2 };
+    const PLACE: CiphertextContext = CiphertextContext::Chunk { chunk: 1, column: 2 };
 
     fn key(dataset: u128) -> DataKey {
         Vault::in_memory().unwrap().fresh_data_key(Uuid::from_u128(dataset)).unwrap().0
@@ -162,9 +162,9 @@ mod tests {
                     damaged.0[at] ^= 1 << bit;
                     assert!(key.open(PLACE, &damaged).is_err(), "bit {bit} of byte {at}");
                 }
-                assert!(key.open(PLACE, &Sealed(sealed.0[..at].to_vec())).is_err(), "cut at {at}");
+                assert!(key.open(PLACE, &Ciphertext(sealed.0[..at].to_vec())).is_err(), "cut at {at}");
             }
-            let longer = Sealed([sealed.as_bytes(), &[0]].concat());
+            let longer = Ciphertext([sealed.as_bytes(), &[0]].concat());
             assert!(key.open(PLACE, &longer).is_err());
         }
     }
@@ -174,10 +174,10 @@ mod tests {
         let key = key(7);
         let places = [
             PLACE,
-            Place::Chunk { chunk: 2, column: 1 },
-            Place::Chunk { chunk: 1, column: 1 },
-            Place::Chunk { chunk: 2, column: 2 },
-            Place::Profiles,
+            CiphertextContext::Chunk { chunk: 2, column: 1 },
+            CiphertextContext::Chunk { chunk: 1, column: 1 },
+            CiphertextContext::Chunk { chunk: 2, column: 2 },
+            CiphertextContext::Profiles,
         ];
         for sealed_for in places {
             let sealed = key.seal(sealed_for, b"values").unwrap();

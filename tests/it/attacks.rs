@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guardian::control::Control;
-use guardian::engine::{self, Material, ReadFile};
+use guardian::engine::{self, ReadFile, VerificationMaterial};
 use guardian::identity::Preset;
-use guardian::ledger::Earlier;
-use guardian::microdata::formats::Limits;
+use guardian::ledger::EarlierDisclosures;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader};
-use guardian::random::{ReleaseKey, Streams};
-use guardian::spec::{self, Subject};
+use guardian::random::{RandomStreams, ReleaseKey};
+use guardian::spec::{self, VerificationSubject};
 use serde_json::{Value, json};
 
 use super::harness::{Client, HOSPITAL, Server, hospital_method, text, versatile};
@@ -181,15 +181,15 @@ async fn releases_are_attacked_rule_by_rule() {
 }
 
 fn read(csv: &str) -> ReadFile {
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(csv.as_bytes(), CsvOptions::default(), &limits).unwrap();
     engine::read_file(&mut reader, &limits, &mut |_| Ok(())).unwrap()
 }
 
 /// Judges a request without a service.
 fn verified(request: &Value, files: &[String]) -> Option<Value> {
-    let Subject::Tables(tables, _) = spec::read_verification(request).unwrap() else { panic!("tables") };
-    let material = Material::of(&tables, files.iter().map(|csv| read(csv)).collect(), false).unwrap();
+    let VerificationSubject::Tables(tables, _) = spec::read_verification(request).unwrap() else { panic!("tables") };
+    let material = VerificationMaterial::of(&tables, files.iter().map(|csv| read(csv)).collect(), false).unwrap();
     let asked = spec::read_asked_of(request, material.names()).unwrap();
     // some have too many worlds
     engine::verify_tables(&material, &asked, &Control::default()).ok().map(|found| serde_json::to_value(found).unwrap())
@@ -303,8 +303,8 @@ fn what_is_published_is_verified_and_gives_nobody_away() {
         let everything: serde_json::Map<String, Value> =
             NAMES.iter().map(|name| ((*name).to_owned(), json!({"publish": true, "identifier": false}))).collect();
         let Ok(job) = original.job(&json!({"attributes": everything, "method": method})) else { continue };
-        let streams = Streams::Keyed(ReleaseKey::from_bytes(random.key()));
-        let Ok((released, files)) = release(&job, &Earlier::default(), &streams) else {
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
+        let Ok((released, files)) = release(&job, &EarlierDisclosures::default(), &streams) else {
             refused += 1;
             continue;
         };

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
 use super::harness::{Server, guardian, kind, run, text};
@@ -87,9 +87,9 @@ fn frequent_occupations_may_take_more_of_a_bucket() {
     let mut losses = Vec::new();
     for (number, theta) in (1u8..).zip([2, 4, 8, 16, 32]) {
         let job = input.job(&occupation(theta, &json!("two"))).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([number; 32]));
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([number; 32]));
         let (released, files) =
-            release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{theta}: {e:?}"));
+            release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{theta}: {e:?}"));
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         let theta = u128::from(theta);
         let setting = judge(&manifest, &files.0["t1.qi.csv"], &files.0["t1.sa.csv"], |_, count, rows| {
@@ -109,8 +109,9 @@ fn more_sizes_lose_less() {
     let input = adult();
     let loss = |sizes: Value| {
         let job = input.job(&occupation(8, &sizes)).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([3; 32]));
-        let (released, _) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{sizes}: {e:?}"));
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([3; 32]));
+        let (released, _) =
+            release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{sizes}: {e:?}"));
         let particulars = released.manifest.particulars.unwrap();
         (particulars["loss"].as_u64().unwrap(), particulars["lower_bound"].as_u64())
     };

@@ -7,9 +7,9 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use guardian::engine::Asked;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::engine::QuerySet;
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -91,7 +91,8 @@ fn a_real_table_is_sliced_in_boxes() {
         document["method"]["split"] = split.into();
         let job = input.job(&document).unwrap();
         let (released, files) =
-            release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes([k as u8; 32]))).unwrap();
+            release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes([k as u8; 32])))
+                .unwrap();
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         assert_eq!((&manifest["audit"]["verified"], &manifest["particulars"]["column_k"]), (&json!(true), &json!(k)));
         assert_eq!(manifest["tables"][0]["standing"], "sealed");
@@ -196,8 +197,8 @@ proptest! {
         document["method"]["split"] = if relaxed { "relaxed" } else { "strict" }.into();
         let input = Original::new(table(csv.as_bytes()));
         let job = input.job(&document).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([8; 32]));
-        let Ok((released, files)) = release(&job, &Earlier::default(), &streams) else { return Ok(()) };
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([8; 32]));
+        let Ok((released, files)) = release(&job, &EarlierDisclosures::default(), &streams) else { return Ok(()) };
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         prop_assert!(released.manifest.audit.verified);
         judge(csv.as_bytes(), &manifest, |part| files.0[&text(&part["file"])].clone(), "s", 2, k as usize);
@@ -206,7 +207,7 @@ proptest! {
         if rows.iter().all(|row| row.0.is_none()) {
             return Ok(());
         }
-        let asked = Asked::of(&released.manifest, &each).unwrap();
+        let asked = QuerySet::of(&released.manifest, &each).unwrap();
         let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
         prop_assert_eq!(counted[0].estimate, rows.len() as f64);
         prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use guardian::control::Control;
-use guardian::engine::{self, Material, Stopped};
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::engine::{self, EngineError, VerificationMaterial};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::spec::Attack;
 use serde_json::{Value, json};
 
@@ -312,10 +312,11 @@ async fn what_columns_tell_together_is_refused() {
 }
 
 /// Publishes in memory, and verifies with the original and without.
-fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(guardian::report::Manifest, Memory), Stopped> {
+fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(guardian::report::Manifest, Memory), EngineError> {
     let input = Original::new(table(csv));
     let job = input.job(document).unwrap_or_else(|faults| panic!("{document}: {faults:?}"));
-    let (released, files) = release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes(key)))?;
+    let (released, files) =
+        release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes(key)))?;
     for with_rows in [false, true] {
         let summary = verified(&job, &released.manifest, &files, with_rows);
         let guarantee = summary.checks.iter().any(|check| check.check == "guarantee");
@@ -353,7 +354,7 @@ fn no_world_tells_more_than_buckets_may() {
         document["method"]["min_bucket"] = json!(1 + random.below(3));
         let (manifest, files) = match released(csv.as_bytes(), &document, random.key()) {
             Ok(made) => made,
-            Err(Stopped::Refused(_)) => {
+            Err(EngineError::Refused(_)) => {
                 refused += 1;
                 continue;
             }
@@ -364,7 +365,7 @@ fn no_world_tells_more_than_buckets_may() {
             .parts
             .iter()
             .map(|part| engine::read_published(part, &files.0[&part.file][..], &mut |_| Ok(())).unwrap());
-        let material = Material::of(&stated, read.collect(), false).unwrap();
+        let material = VerificationMaterial::of(&stated, read.collect(), false).unwrap();
         let rules = engine::rules_of(&manifest, None, material.names()).unwrap();
         let control = Control::default();
         let attacked = engine::attack_tables(&material, Attack::ExactPosteriors, &rules, &|_| 0, &manifest, &control);

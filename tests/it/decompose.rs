@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
 use super::harness::{Server, guardian, kind, run, text};
@@ -96,7 +96,8 @@ fn rows_of(csv: &str) -> (Vec<String>, Vec<Vec<String>>) {
 fn the_posters_table_is_decomposed_without_noise() {
     let input = Original::new(table(POSTER.as_bytes()));
     let job = input.job(&poster(json!({}))).unwrap();
-    let (released, files) = release(&job, &Earlier::default(), &Streams::Identity).unwrap_or_else(|e| panic!("{e:?}"));
+    let (released, files) =
+        release(&job, &EarlierDisclosures::default(), &RandomStreams::Identity).unwrap_or_else(|e| panic!("{e:?}"));
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     let (header, original) = rows_of(POSTER);
     judge(&manifest, &files, &original, &header);
@@ -124,9 +125,9 @@ fn tables_of_every_key_are_what_they_say() {
     {
         for more in 0..8 {
             let job = input.job(&poster(method.clone())).unwrap();
-            let streams = Streams::Keyed(ReleaseKey::from_bytes([16 * key + more; 32]));
+            let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([16 * key + more; 32]));
             let (released, files) =
-                release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{method}: {e:?}"));
+                release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{method}: {e:?}"));
             judge(&serde_json::to_value(&released.manifest).unwrap(), &files, &original, &header);
         }
     }
@@ -149,8 +150,8 @@ fn plan_and_audit_agree_on_what_random_tables_tell() {
         let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["occ", "salary", "school"],
             "primary": "occ", "l": {"salary": 2, "school": 2}, "suppress_chain": number % 3 == 0});
         let Ok(job) = input.job(&json!({"method": method})) else { continue };
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([number; 32]));
-        let released = match release(&job, &Earlier::default(), &streams) {
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([number; 32]));
+        let released = match release(&job, &EarlierDisclosures::default(), &streams) {
             Ok((released, _)) => released,
             // one value may be most of all
             Err(stopped) if format!("{stopped:?}").contains("RuleIneligible") => continue,
@@ -181,8 +182,8 @@ fn occupations_and_educations_of_adult_are_decomposed() {
         "internal": {"utility": [{"count_queries": {"number": 200, "dimensions": 3, "value_fraction": "0.4"}}]},
         "unlisted": "drop", "method": {"type": "decompose", "sensitive": ["occupation", "education"]}});
     let job = input.job(&document).unwrap();
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([5; 32]));
-    let (released, files) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([5; 32]));
+    let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     judge(&manifest, &files, &original, &header);
     let said = &manifest["particulars"];
@@ -206,7 +207,8 @@ fn occupations_and_educations_of_adult_are_decomposed() {
 fn joint_rows_that_tell_are_left_out() {
     let input = Original::new(table(POSTER.as_bytes()));
     let job = input.job(&poster(json!({"suppress_chain": true}))).unwrap();
-    let (released, files) = release(&job, &Earlier::default(), &Streams::Identity).unwrap_or_else(|e| panic!("{e:?}"));
+    let (released, files) =
+        release(&job, &EarlierDisclosures::default(), &RandomStreams::Identity).unwrap_or_else(|e| panic!("{e:?}"));
     let manifest = serde_json::to_value(&released.manifest).unwrap();
     let kept: BTreeSet<String> = cells(&files.0["t2.rows.csv"]).1.into_iter().map(|row| row[0].clone()).collect();
     assert!(!kept.contains("police") && !kept.contains("cook"), "{kept:?}");
@@ -488,8 +490,8 @@ fn sensitive_attributes_that_tell_each_other_are_decomposed() {
     let input = Original::new(table(csv.as_bytes()));
     let method = json!({"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["s", "t"]});
     let job = input.job(&json!({"method": method})).unwrap();
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([9; 32]));
-    let (released, files) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));
+    let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
     let (header, original) = rows_of(&csv);
     judge(&serde_json::to_value(&released.manifest).unwrap(), &files, &original, &header);
 }

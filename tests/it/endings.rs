@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::Utc;
 use guardian::config::{Auth, StoreOptions};
 use guardian::identity::Preset;
-use guardian::service::keys::{KeyRing, NewKey};
+use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use reqwest::Method;
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -19,7 +19,7 @@ use super::issuer::{Signer, claims, jwks, jwt_options};
 async fn waiting(home: &Path) -> (Server, Signer, String) {
     let (data, file, signer) = (home.join("data"), home.join("jwks.json"), Signer::p256("k"));
     fs::write(&file, jwks(&[signer.jwk()])).unwrap();
-    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let (tenant, name) = ("north".to_owned(), "x".to_owned());
     let wanted = NewKey { tenant, name, scopes: Preset::Admin.scopes(), lifetime: None };
     let token = ring.create(wanted).await.unwrap().1.reveal().to_string();

@@ -280,7 +280,7 @@ async fn operation_and_documentation_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_known_key_gives_known_parts() {
-    let keys = || -> guardian::jobs::KeySource { std::sync::Arc::new(|| Ok(Secret::new([7; 32]))) };
+    let keys = || -> guardian::jobs::ReleaseKeySource { std::sync::Arc::new(|| Ok(Secret::new([7; 32]))) };
     let mut parts = Vec::new();
     for _ in 0..2 {
         let server = Server::start_as(|_| {}, keys()).await;

@@ -9,9 +9,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use flate2::read::GzDecoder;
-use guardian::engine::{Asked, Stopped};
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::engine::{EngineError, QuerySet};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -81,8 +81,8 @@ fn classes_of_a_real_table_keep_what_is_asked() {
     for (number, (guarantees, kind, split, fewest)) in (1u8..).zip(cases) {
         let document = job(&["occupation"], guarantees.clone(), json!({"cells": kind, "split": split}));
         let job = input.job(&document).unwrap_or_else(|problem| panic!("{guarantees}: {problem:?}"));
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([number; 32]));
-        let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([number; 32]));
+        let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let (columns, rows) = cells(&files.0["t1.rows.csv"]);
         let found = classes(&columns, &rows, &known, "occupation");
         let manifest = serde_json::to_value(&released.manifest).unwrap();
@@ -158,8 +158,8 @@ fn several_sensitive_attributes_and_k_alone_are_unsealed() {
         (&[][..], json!([k]), 1),
     ] {
         let job = input.job(&job(sensitive, guarantees, json!({}))).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
-        let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]));
+        let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         assert_eq!(
             (&manifest["tables"][0]["standing"], &manifest["tables"][0]["seals"]),
@@ -194,10 +194,10 @@ proptest! {
             "guarantees": guarantees, "cells": if set { "set" } else { "interval" },
             "split": if relaxed { "relaxed" } else { "strict" }}});
         let job = input.job(&document).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([5; 32]));
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([5; 32]));
         let most_frequent = (0..3).map(|s| rows.iter().filter(|row| row.2 == s).count() as u64).max().unwrap();
         let possible = rows.len() as u64 >= k && most_frequent * l <= rows.len() as u64;
-        match release(&job, &Earlier::default(), &streams) {
+        match release(&job, &EarlierDisclosures::default(), &streams) {
             Ok((released, files)) => {
                 prop_assert!(possible && released.manifest.audit.verified);
                 let (columns, published) = cells(&files.0["t1.rows.csv"]);
@@ -211,12 +211,12 @@ proptest! {
                 }
                 let all = json!({"queries": [{"where": []}, {"where": [{"attribute": "age", "from": -3, "to": 8}]},
                     {"where": [{"attribute": "age", "in": [null]}]}]});
-                let asked = Asked::of(&released.manifest, &all).unwrap();
+                let asked = QuerySet::of(&released.manifest, &all).unwrap();
                 let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
                 prop_assert_eq!(counted[0].estimate, rows.len() as f64);
                 prop_assert!((counted[1].estimate + counted[2].estimate - rows.len() as f64).abs() < 1e-6);
             }
-            Err(Stopped::Refused(problem)) => {
+            Err(EngineError::Refused(problem)) => {
                 let told = problem.to_json("about:blank").to_string();
                 prop_assert!(!possible || told.contains("rule-impossible"), "{}", told);
             }

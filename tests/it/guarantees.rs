@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
 use crate::library::{Original, release, table};
@@ -206,8 +206,8 @@ fn every_guarantee_holds_in_every_bucket_and_is_stated_as_it_is() {
             "method": {"type": "anatomy", "sensitive": SENSITIVE, "guarantee": guarantee},
         });
         let job = input.job(&document).unwrap_or_else(|problem| panic!("{guarantee}: {problem:?}"));
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([number; 32]));
-        let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([number; 32]));
+        let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let read = Buckets::read(&files.0);
         let worst = read.worst(measure);
         println!("{guarantee}: {} buckets, worst {worst}", read.each.len());

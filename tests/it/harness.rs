@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use guardian::config::{
-    Auth, Config, JobLimits, JwtOptions, LogFormat, QueueOptions, RequestLimits, StoreOptions, WatchOptions,
+    Auth, Config, JobLimits, JwtOptions, LogFormat, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions,
 };
-use guardian::jobs::KeySource;
+use guardian::jobs::ReleaseKeySource;
 use guardian::service::Service;
 use guardian::vault::Vault;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -271,7 +271,7 @@ impl Server {
         Self::start_as(change, std::sync::Arc::new(Vault::fresh_secret)).await
     }
 
-    pub(crate) async fn start_as(change: impl FnOnce(&mut Config), keys: KeySource) -> Self {
+    pub(crate) async fn start_as(change: impl FnOnce(&mut Config), keys: ReleaseKeySource) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -294,7 +294,7 @@ impl Server {
             drain_seconds: 0,
             path_prefix: String::new(),
             trust_forwarded: false,
-            watch: WatchOptions::default(),
+            watch: ObservabilityOptions::default(),
             log_format: LogFormat::Text,
         };
         change(&mut config);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use guardian::config::{Auth, StoreOptions};
 use guardian::identity::{Preset, Scope};
-use guardian::jobs::{AuditFilter, Keys};
-use guardian::service::keys::{KeyRing, NewKey};
+use guardian::jobs::{ApiKeyStore, AuditFilter};
+use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use guardian::store::sqlite::SqliteStore;
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -34,7 +34,7 @@ impl Guarded {
     pub(crate) async fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join("data");
-        let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+        let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
         let draw = async |tenant: &str, preset: Preset, lifetime| {
             let wanted =
                 NewKey { tenant: tenant.to_owned(), name: "test".to_owned(), scopes: preset.scopes(), lifetime };
@@ -513,7 +513,7 @@ async fn keys_are_made_listed_and_revoked_by_command() {
     let (_, listed, _) = keys(&data, &["list", "--tenant", "north"]);
     let fields: Vec<_> = listed.trim_end().split('\t').collect();
     assert_eq!(fields[1..5], ["valid", "north", "load", "datasets:write jobs releases:read"]);
-    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let (tenant, name) = ("past".to_owned(), "x".to_owned());
     let past = NewKey { tenant, name, scopes: Preset::Analyst.scopes(), lifetime: Some(Duration::ZERO) };
     ring.create(past).await.unwrap();

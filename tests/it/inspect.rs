@@ -6,9 +6,9 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use guardian::control::Control;
-use guardian::engine::Association;
+use guardian::engine::AttributeAssociation;
 use guardian::microdata::{Attr, AttrSet};
-use guardian::publish::slicing::{Bins, Columns};
+use guardian::publish::slicing::{ColumnChoice, CorrelationBins};
 use serde_json::{Value, json};
 
 use super::harness::{HOSPITAL, Server, text};
@@ -112,7 +112,7 @@ fn columns_are_made_by_the_associations_of_the_profile() {
     assert_eq!(profile.associations.len(), 105, "each pair of 15 attributes");
     for (at, sensitive) in table.names().iter().enumerate() {
         for width in [1, 2, 4] {
-            let of_pair = |pair: &Association| match (&pair.a == sensitive, &pair.b == sensitive) {
+            let of_pair = |pair: &AttributeAssociation| match (&pair.a == sensitive, &pair.b == sensitive) {
                 (true, _) => Some(pair.b.clone()),
                 (_, true) => Some(pair.a.clone()),
                 _ => None,
@@ -120,9 +120,10 @@ fn columns_are_made_by_the_associations_of_the_profile() {
             let mut strongest: Vec<String> = profile.associations.iter().filter_map(of_pair).take(width - 1).collect();
             strongest.push(sensitive.clone());
             strongest.sort_by_key(|name| table.names().iter().position(|known| known == name));
-            let wanted = Columns::SensitiveWidth { count: 2, width };
-            let columns =
-                wanted.divide(&table, table.attributes(), Attr::from(at), &Bins::default(), &control).unwrap();
+            let wanted = ColumnChoice::SensitiveWidth { count: 2, width };
+            let columns = wanted
+                .divide(&table, table.attributes(), Attr::from(at), &CorrelationBins::default(), &control)
+                .unwrap();
             let last: Vec<&str> = columns[1].iter().map(|attr| table.name(attr)).collect();
             assert_eq!(last, strongest, "{sensitive} {width}");
         }

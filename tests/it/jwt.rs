@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use guardian::config::Auth;
-use guardian::identity::{Actor, Issuer, JwtRules, Preset, Refused};
-use guardian::jobs::Keys;
+use guardian::identity::{Actor, Issuer, JwtRules, Preset, TokenError};
+use guardian::jobs::ApiKeyStore;
 use guardian::store::sqlite::SqliteStore;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
@@ -271,8 +271,8 @@ fn times_are_those_of_the_service() {
     let rules = Rules::of(&[signer.jwk()]);
     let token = signer.token(&claims_at(at(0), json!({"exp": at(100).timestamp(), "nbf": at(60).timestamp()})));
     let admitted = |seconds| rules.issuer.admit(&token, at(seconds));
-    assert_eq!(admitted(-1), Err(Refused::Time));
-    assert_eq!(admitted(160), Err(Refused::Time));
+    assert_eq!(admitted(-1), Err(TokenError::Time));
+    assert_eq!(admitted(160), Err(TokenError::Time));
     let caller = admitted(0).unwrap();
     assert_eq!(Ok(&caller), admitted(159).as_ref());
     assert_eq!((caller.tenant.as_str(), caller.scopes), ("north", Preset::Admin.scopes()));
@@ -287,8 +287,8 @@ fn the_tenant_stands_in_the_claim_that_the_operator_names() {
     let rules = Rules::named(&[signer.jwk()], claim);
     let admitted = |change| rules.issuer.admit(&signer.token(&claims_at(at(0), change)), at(0));
     assert_eq!(admitted(json!({claim: "south"})).unwrap().tenant, "south");
-    assert_eq!(admitted(json!({})), Err(Refused::Tenant));
-    assert_eq!(admitted(json!({"https://example": {"org/hospital": "south"}})), Err(Refused::Tenant));
+    assert_eq!(admitted(json!({})), Err(TokenError::Tenant));
+    assert_eq!(admitted(json!({"https://example": {"org/hospital": "south"}})), Err(TokenError::Tenant));
 }
 
 #[test]
@@ -298,28 +298,28 @@ fn a_file_that_changes_is_read_again() {
     let admitted = |signer: &Signer, seconds| {
         rules.issuer.admit(&signer.token(&claims_at(at(seconds), json!({}))), at(seconds)).map(drop)
     };
-    assert_eq!((admitted(&old, 0), admitted(&new, 0)), (Ok(()), Err(Refused::UnknownKey)));
+    assert_eq!((admitted(&old, 0), admitted(&new, 0)), (Ok(()), Err(TokenError::UnknownKey)));
     // an unknown key is looked for at once
     fs::write(&rules.file, jwks(&[old.jwk(), new.jwk()])).unwrap();
     assert_eq!((admitted(&new, 0), admitted(&old, 0)), (Ok(()), Ok(())));
     // a removed one is noticed when it is time
     fs::write(&rules.file, jwks(&[new.jwk()])).unwrap();
     assert_eq!(admitted(&old, 1), Ok(()));
-    assert_eq!((admitted(&old, 2), admitted(&new, 2)), (Err(Refused::UnknownKey), Ok(())));
+    assert_eq!((admitted(&old, 2), admitted(&new, 2)), (Err(TokenError::UnknownKey), Ok(())));
     // what cannot be used changes nothing
     for broken in ["", "{", "[]", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AAAA\",\"kid\":\"new\"}]}"] {
         fs::write(&rules.file, broken).unwrap();
-        assert_eq!((admitted(&new, 10), admitted(&old, 10)), (Ok(()), Err(Refused::UnknownKey)), "{broken}");
+        assert_eq!((admitted(&new, 10), admitted(&old, 10)), (Ok(()), Err(TokenError::UnknownKey)), "{broken}");
     }
     fs::remove_file(&rules.file).unwrap();
     assert_eq!(admitted(&new, 20), Ok(()));
     // and a clock that was set back does not keep a removed key
     fs::write(&rules.file, jwks(&[old.jwk()])).unwrap();
-    assert_eq!((admitted(&new, 5), admitted(&old, 5)), (Err(Refused::UnknownKey), Ok(())));
+    assert_eq!((admitted(&new, 5), admitted(&old, 5)), (Err(TokenError::UnknownKey), Ok(())));
     // the same name, another key
     let other = Signer::p256("old");
     fs::write(&rules.file, jwks(&[other.jwk()])).unwrap();
-    assert_eq!((admitted(&old, 9), admitted(&other, 9)), (Err(Refused::Claims), Ok(())));
+    assert_eq!((admitted(&old, 9), admitted(&other, 9)), (Err(TokenError::Claims), Ok(())));
 }
 
 #[test]
@@ -384,7 +384,10 @@ fn keys_for_other_ends_are_passed_over() {
     let rules = Rules::of(&[jwk]);
     assert!(rules.issuer.admit(&rsa.token(&claims_at(at(0), json!({}))), at(0)).is_ok());
     let header = Header { alg: Algorithm::PS256, ..rsa.header() };
-    assert_eq!(rules.issuer.admit(&rsa.token_with(&header, &claims_at(at(0), json!({}))), at(0)), Err(Refused::Claims));
+    assert_eq!(
+        rules.issuer.admit(&rsa.token_with(&header, &claims_at(at(0), json!({}))), at(0)),
+        Err(TokenError::Claims)
+    );
 }
 
 fn serve(options: &[&str]) -> Output {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use guardian::control::Control;
-use guardian::engine::{self, Claim, Order, PartStore, Released, Stopped, verify};
-use guardian::ledger::Earlier;
-use guardian::microdata::formats::Limits;
+use guardian::engine::{self, EngineError, PartStore, ReleaseInput, VerificationInput, VerifiedRelease, verify};
+use guardian::ledger::EarlierDisclosures;
+use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{ColumnProfile, Table};
 use guardian::problem::Fault;
 use guardian::publication::{PublishedBytes, Unit};
-use guardian::random::Streams;
+use guardian::random::RandomStreams;
 use guardian::report::{AuditSummary, Manifest, Provenance};
-use guardian::spec::{self, ColumnFacts, Origin, Schema, Specification};
+use guardian::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 use serde_json::Value;
 
 /// The files of a release, in memory.
@@ -35,7 +35,7 @@ impl PartStore for Memory {
 
 /// All columns of a CSV file.
 pub(crate) fn table(csv: impl Read) -> Table {
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut reader = CsvReader::open(csv, CsvOptions::default(), &limits).unwrap();
     read_table(&mut reader, None, &limits).unwrap()
 }
@@ -60,8 +60,8 @@ impl Original {
     }
 
     pub(crate) fn job(&self, document: &Value) -> Result<Job, Vec<Fault>> {
-        let schema = Schema { columns: &self.facts, record_key: &[], unit: &Unit::Row };
-        let reading = spec::read(document, &schema, Origin::CommandLine);
+        let schema = DatasetSchema { columns: &self.facts, record_key: &[], unit: &Unit::Row };
+        let reading = spec::read(document, &schema, DocumentSource::CommandLine);
         let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
             return Err(reading.faults);
         };
@@ -72,7 +72,11 @@ impl Original {
 }
 
 /// Publishes in memory.
-pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result<(Released, Memory), Stopped> {
+pub(crate) fn release(
+    job: &Job,
+    earlier: &EarlierDisclosures,
+    streams: &RandomStreams,
+) -> Result<(VerifiedRelease, Memory), EngineError> {
     let provenance = Provenance {
         id: None,
         series: None,
@@ -80,7 +84,7 @@ pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result
         composition: "none",
         reproducible: true,
     };
-    let order = Order {
+    let order = ReleaseInput {
         specification: &job.specification,
         table: &job.table,
         streams,
@@ -95,7 +99,7 @@ pub(crate) fn release(job: &Job, earlier: &Earlier, streams: &Streams) -> Result
 
 /// Verifies a release from its manifest, with the rows of the original or without.
 pub(crate) fn verified(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> AuditSummary {
-    let claim = Claim {
+    let claim = VerificationInput {
         requirements: None,
         manifest,
         names: &job.specification.published_names,

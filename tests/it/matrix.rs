@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::Utc;
 use guardian::config::{Auth, StoreOptions};
 use guardian::identity::{Preset, Scope};
-use guardian::service::keys::{KeyRing, NewKey};
+use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::json;
@@ -42,7 +42,7 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let (data, file, signer) = (home.path().join("data"), home.path().join("jwks.json"), Signer::p256("k"));
         fs::write(&file, jwks(&[signer.jwk()])).unwrap();
-        let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+        let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
         let draw = async |tenant: &str, preset: Preset, lifetime| {
             let (tenant, name) = (tenant.to_owned(), "test".to_owned());
             let (key, token) = ring.create(NewKey { tenant, name, scopes: preset.scopes(), lifetime }).await.unwrap();

@@ -8,9 +8,9 @@ use std::path::Path;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use flate2::read::GzDecoder;
-use guardian::engine::{Asked, Stopped};
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::engine::{EngineError, QuerySet};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -119,8 +119,8 @@ fn a_real_table_is_published_in_nodes() {
             "quasi_identifiers": ["age", "workclass", "education", "marital-status", "sex"], "sensitive": ["occupation"],
             "guarantees": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": l}], "cells": "node", "split": split}});
         let job = input.job(&document).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([l as u8; 32]));
-        let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([l as u8; 32]));
+        let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let manifest = serde_json::to_value(&released.manifest).unwrap();
         let part = &manifest["tables"][0]["parts"][0];
         let cells_of = json!({"age": "interval", "education": "node", "marital-status": "node", "sex": "node", "workclass": "node"});
@@ -432,10 +432,10 @@ proptest! {
             "quasi_identifiers": ["age", "job"], "sensitive": ["s"], "guarantees": guarantees, "cells": "node",
             "split": if relaxed { "relaxed" } else { "strict" }}});
         let job = input.job(&document).unwrap();
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([6; 32]));
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([6; 32]));
         let most_frequent = (0..3).map(|s| rows.iter().filter(|row| row.2 == s).count() as u64).max().unwrap();
         let possible = rows.len() as u64 >= k && most_frequent * l <= rows.len() as u64;
-        match release(&job, &Earlier::default(), &streams) {
+        match release(&job, &EarlierDisclosures::default(), &streams) {
             Ok((released, files)) => {
                 prop_assert!(possible && released.manifest.audit.verified);
                 let (_, published) = cells(&files.0["t1.rows.csv"]);
@@ -447,7 +447,7 @@ proptest! {
                 }
                 let each = (0..JOBS.len()).map(|at| json!(JOBS[at])).chain([Value::Null]);
                 let queries: Vec<Value> = each.map(|value| json!({"where": [{"attribute": "job", "in": [value]}]})).collect();
-                let asked = Asked::of(&released.manifest, &json!({"queries": queries})).unwrap();
+                let asked = QuerySet::of(&released.manifest, &json!({"queries": queries})).unwrap();
                 let counted = asked.answer(&files, &guardian::control::Control::default()).unwrap();
                 let all: f64 = counted.iter().map(|answer| answer.estimate).sum();
                 prop_assert!((all - rows.len() as f64).abs() < 1e-6, "{all} of {}", rows.len());
@@ -475,7 +475,7 @@ proptest! {
                 let kl = released.internal.kl.as_ref().and_then(|kl| kl.nats).unwrap();
                 prop_assert!((kl - nats).abs() < 1e-9, "{kl} {nats}");
             }
-            Err(Stopped::Refused(problem)) => {
+            Err(EngineError::Refused(problem)) => {
                 let told = problem.to_json("about:blank").to_string();
                 prop_assert!(!possible || told.contains("rule-impossible"), "{}", told);
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use guardian::identity::Scope;
 use guardian::problem::Kind;
-use guardian::spec::{self, ColumnFacts, Origin, Schema};
+use guardian::spec::{self, ColumnFacts, DatasetSchema, DocumentSource};
 use guardian::vault::Secret;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -514,8 +514,10 @@ fn documents_are_taken_as_their_schema_says() {
     let columns: Vec<ColumnFacts> = HOSPITAL.lines().next().unwrap().split(',').map(ColumnFacts::unseen).collect();
     let (mut taken, mut refused) = (0, 0);
     let jobs = ["versatile", "anatomy", "bucketize", "generalize", "held", "one_rule"];
-    let jobs = jobs.map(|name| ("jobs", name, "JobDocument", Origin::Http));
-    for (path, name, schema, origin) in jobs.into_iter().chain([("plans", "proposed", "PlanDocument", Origin::Plan)]) {
+    let jobs = jobs.map(|name| ("jobs", name, "JobDocument", DocumentSource::Http));
+    for (path, name, schema, origin) in
+        jobs.into_iter().chain([("plans", "proposed", "PlanDocument", DocumentSource::Plan)])
+    {
         let schema = lenient(&json!({"$ref": format!("#/components/schemas/{schema}")}));
         let example = json_pointer(&format!(
             "/paths/~1v1~1{path}/post/requestBody/content/application~1json/examples/{name}/value"
@@ -523,7 +525,7 @@ fn documents_are_taken_as_their_schema_says() {
         let read = |document: &Value| {
             spec::read(
                 document,
-                &Schema { columns: &columns, record_key: &[], unit: &guardian::publication::Unit::Row },
+                &DatasetSchema { columns: &columns, record_key: &[], unit: &guardian::publication::Unit::Row },
                 origin,
             )
             .faults

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use guardian::config::StoreOptions;
 use guardian::identity::Preset;
-use guardian::service::books::Books;
-use guardian::service::keys::{KeyRing, NewKey};
+use guardian::service::books::AdminOps;
+use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use serde_json::{Value, json};
 
 use super::harness::{Client, HOSPITAL, Server, guardian, hospital_method, run, text};
@@ -20,14 +20,14 @@ fn reason() -> Value {
 }
 
 async fn ask_for_another(data: &Path, tenant: &str) {
-    let books = Books::open(&StoreOptions::default(), data).await.unwrap();
+    let books = AdminOps::open(&StoreOptions::default(), data).await.unwrap();
     books.set_approval_by_another(tenant, true).await.unwrap();
     books.close().await;
 }
 
 /// The token of another key like one of a preset.
 async fn another(data: &Path, preset: Preset) -> String {
-    let ring = KeyRing::open(&StoreOptions::default(), data).await.unwrap();
+    let ring = ApiKeyAdmin::open(&StoreOptions::default(), data).await.unwrap();
     let wanted =
         NewKey { tenant: "default".to_owned(), name: "test".to_owned(), scopes: preset.scopes(), lifetime: None };
     let token = ring.create(wanted).await.unwrap().1.reveal().to_string();

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guardian::control::Control;
-use guardian::ledger::Earlier;
+use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::Attr;
 use guardian::publish::assign::largest_l;
-use guardian::publish::{self, Input};
-use guardian::random::{ReleaseKey, Streams};
+use guardian::publish::{self, PlanInput};
+use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::ManifestTable;
 use serde_json::json;
 
@@ -55,8 +55,8 @@ impl Design {
 }
 
 /// One outcome a bucketized table, read from the parts of a release: the label of every row, which the first attribute names.
-fn outcomes(job: &Job, streams: &Streams) -> Vec<Outcome> {
-    let (released, files) = release(job, &Earlier::default(), streams).unwrap();
+fn outcomes(job: &Job, streams: &RandomStreams) -> Vec<Outcome> {
+    let (released, files) = release(job, &EarlierDisclosures::default(), streams).unwrap();
     let outcome = |table: &ManifestTable| {
         let text = std::str::from_utf8(&files.0[&table.parts[0].file]).unwrap();
         let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
@@ -72,14 +72,14 @@ fn by_row(labelled: impl Iterator<Item = (String, u32)>) -> Outcome {
 }
 
 fn draw(job: &Job, random: &mut Random) -> Vec<Outcome> {
-    let draw = |_| outcomes(job, &Streams::Keyed(ReleaseKey::from_bytes(random.key()))).remove(0);
+    let draw = |_| outcomes(job, &RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()))).remove(0);
     (0..KEYS).map(draw).collect()
 }
 
 /// The same from the method itself, before anything is written: a tenth of the time.
 fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     let Job { specification, table } = job;
-    let input = Input {
+    let input = PlanInput {
         counts: table,
         published_names: &specification.published_names,
         earlier: &[],
@@ -91,7 +91,7 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     let design = publish::plan(&specification.method, &input, &Control::default()).unwrap();
     let control = Control::default();
     let mut draw = || {
-        let streams = Streams::Keyed(ReleaseKey::from_bytes(random.key()));
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
         let made = publish::publish(&specification.method, &design, &input, table, &streams, &control).unwrap();
         let qi = &made.contents.tables[0][0];
         let names = (0..table.rows()).map(|row| String::from_utf8(qi.columns[0].value(row).unwrap().to_vec()).unwrap());
@@ -344,7 +344,7 @@ fn two_tables_of_a_release_share_no_chance() {
     let job = two_tables();
     with_seeds(|random| {
         let draw = |_| {
-            let mut tables = outcomes(&job, &Streams::Keyed(ReleaseKey::from_bytes(random.key())));
+            let mut tables = outcomes(&job, &RandomStreams::Keyed(ReleaseKey::from_bytes(random.key())));
             assert_eq!(tables.len(), 2);
             (tables.remove(0), tables.remove(0))
         };
@@ -368,14 +368,14 @@ fn planted_biases_are_found() {
     let mut random = Random(SEED);
     // no randomness at all
     let job = PAIRS.job(&PAIRS.order());
-    let fixed = vec![outcomes(&job, &Streams::Identity).remove(0); KEYS];
+    let fixed = vec![outcomes(&job, &RandomStreams::Identity).remove(0); KEYS];
     assert!(rejected(&judge(&PAIRS, &fixed)).len() > 5);
     // labels in the order in which buckets are made
     let mut in_order = |design: &Design| -> Vec<Outcome> {
         let job = design.job(&design.order());
         let column = job.table.column(Attr::from(1));
         let mut draw = || {
-            let mut stream = Streams::Keyed(ReleaseKey::from_bytes(random.key())).stream("assign");
+            let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key())).stream("assign");
             largest_l(column, design.l as u64, &mut stream, &Control::default()).unwrap().bucket_of
         };
         (0..KEYS).map(|_| draw().iter().map(|bucket| bucket + 1).collect()).collect()

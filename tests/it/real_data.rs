@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use flate2::read::GzDecoder;
-use guardian::engine::Stopped;
-use guardian::ledger::Earlier;
+use guardian::engine::EngineError;
+use guardian::ledger::EarlierDisclosures;
 use guardian::problem::Kind;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Map, Value, json};
 
 use crate::library::{Original as Input, Random, release, seeds, table};
@@ -96,10 +96,14 @@ impl Data {
             println!("{} seed {seed}: {rules:?}", self.file);
             seed += 1;
             let job = input.job(&self.document(&original, &rules)).unwrap();
-            match release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes(random.key()))) {
+            match release(
+                &job,
+                &EarlierDisclosures::default(),
+                &RandomStreams::Keyed(ReleaseKey::from_bytes(random.key())),
+            ) {
                 Ok((_, files)) => bucketized += audit(&original, &files.0, &self.used(&original), &rules).unwrap(),
                 // what the data gives away anyway
-                Err(Stopped::Refused(problem)) => {
+                Err(EngineError::Refused(problem)) => {
                     assert_eq!(problem.kind, Kind::InvalidSpecification);
                     let allowed = [Kind::RuleImpossible, Kind::RuleIneligible];
                     assert!(problem.errors.iter().all(|fault| allowed.contains(&fault.kind)), "{problem:?}");
@@ -207,7 +211,8 @@ fn changed_releases_are_found() {
     let sensitive = at("education");
     let rules = [Rule { known: used.iter().copied().filter(|&at| at != sensitive).collect(), sensitive, l: 2 }];
     let job = input.job(&ADULT_7.document(&original, &rules)).unwrap();
-    let (_, files) = release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes([7; 32]))).unwrap();
+    let (_, files) =
+        release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]))).unwrap();
     audit(&original, &files.0, &used, &rules).unwrap();
     let sa = files.0.keys().find(|file| file.ends_with(".sa.csv")).expect("a bucketized table").clone();
     let qi = sa.replace(".sa.", ".qi.");

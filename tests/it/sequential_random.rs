@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guardian::engine::Stopped;
-use guardian::ledger::Earlier;
+use guardian::engine::EngineError;
+use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::{AttributeType, CellShape, Taxonomy};
-use guardian::publication::{Beside, EarlierColumn, EarlierRelease, RowsOf};
-use guardian::random::Streams;
+use guardian::publication::{EarlierColumn, EarlierRelease, EarlierReleases, RowCorrespondence};
+use guardian::random::RandomStreams;
 use guardian::spec::read_levels;
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn earlier(random: &mut Random, id: &str, people: &Rows, tree: &Arc<Taxonomy>) -
         alone: false,
         taxonomies: BTreeMap::from([("tree".to_owned(), Arc::clone(tree))]),
         entered: false,
-        rows_of: RowsOf::Content,
+        rows_of: RowCorrespondence::Content,
     }
 }
 
@@ -204,8 +204,11 @@ fn what_the_search_says_of_joins_is_what_the_audit_finds() {
             // such as an x without an attribute of the new release
             Err(_) => continue,
         };
-        let earlier = Earlier { beside: Beside { releases: beside, excluded: None }, ..Earlier::default() };
-        match release(&job, &earlier, &Streams::Identity) {
+        let earlier = EarlierDisclosures {
+            beside: EarlierReleases { releases: beside, excluded: None },
+            ..EarlierDisclosures::default()
+        };
+        match release(&job, &earlier, &RandomStreams::Identity) {
             Ok((released_now, files)) => {
                 for with_rows in [true, false] {
                     verified(&job, &released_now.manifest, &files, with_rows);
@@ -218,7 +221,7 @@ fn what_the_search_says_of_joins_is_what_the_audit_finds() {
                 }
                 *released.entry("all".into()).or_default() += 1;
             }
-            Err(Stopped::Refused(_)) => {}
+            Err(EngineError::Refused(_)) => {}
             Err(other) => panic!("seed {seed}: {other:?}\n{document:#}"),
         }
     }

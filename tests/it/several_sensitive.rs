@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
 use crate::harness::{Client, Server, kind};
@@ -53,8 +53,8 @@ fn buckets(csv: &[u8]) -> BTreeMap<u32, BTreeMap<Vec<String>, u64>> {
 fn released(document: &Value, key: u8) -> (Value, Memory) {
     let input = Original::new(table(adult().as_slice()));
     let job = input.job(document).unwrap_or_else(|faults| panic!("{document}: {faults:?}"));
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([key; 32]));
-    let (released, files) = release(&job, &Earlier::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32]));
+    let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap_or_else(|e| panic!("{e:?}"));
     for with_rows in [false, true] {
         verified(&job, &released.manifest, &files, with_rows);
     }

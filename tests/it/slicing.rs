@@ -10,12 +10,12 @@ use flate2::read::GzDecoder;
 use guardian::control::Control;
 use guardian::microdata::{Attr, AttrSet, Column, Table};
 use guardian::publication::Ratio;
-use guardian::publish::partition::{Split, Unstated};
-use guardian::publish::slicing::{Bins, Columns, Diversity, Slicing};
+use guardian::publish::partition::{MedianSplit, NoAnnotations};
+use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 
-use guardian::engine::Stopped;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::engine::EngineError;
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, kind, text, versatile};
@@ -31,10 +31,10 @@ fn attr(table: &Table, name: &str) -> Attr {
 }
 
 /// The names of the attributes in every column.
-fn divided(table: &Table, columns: &Columns) -> Vec<Vec<String>> {
+fn divided(table: &Table, columns: &ColumnChoice) -> Vec<Vec<String>> {
     let control = Control::default();
     let occupation = attr(table, "occupation");
-    let columns = columns.divide(table, table.attributes(), occupation, &Bins::default(), &control).unwrap();
+    let columns = columns.divide(table, table.attributes(), occupation, &CorrelationBins::default(), &control).unwrap();
     let names = |column: &AttrSet| column.iter().map(|attr| table.name(attr).to_owned()).collect();
     columns.iter().map(names).collect()
 }
@@ -43,10 +43,10 @@ fn divided(table: &Table, columns: &Columns) -> Vec<Vec<String>> {
 fn attributes_that_go_together_stand_together() {
     let table = adult();
     // the paper: sex and salary go most with occupation
-    let wide = divided(&table, &Columns::SensitiveWidth { count: 2, width: 3 });
+    let wide = divided(&table, &ColumnChoice::SensitiveWidth { count: 2, width: 3 });
     assert_eq!(wide[1], ["occupation", "sex", "income"]);
     assert_eq!(
-        divided(&table, &Columns::Count(5)),
+        divided(&table, &ColumnChoice::Count(5)),
         [
             vec!["fnlwgt"],
             vec!["education", "education-num"],
@@ -64,26 +64,26 @@ fn adult_comes_in_as_many_buckets_as_by_the_definitions() {
     let columns: Vec<Column> = names.iter().map(|name| all.column(attr(&all, name)).clone()).collect();
     let table = Table::new(names.map(str::to_owned).into(), columns);
     let sensitive = attr(&table, "occupation");
-    let buckets = |columns: Columns, l: u64, least: usize| {
-        let slicing = Slicing {
+    let buckets = |columns: ColumnChoice, l: u64, least: usize| {
+        let slicing = SlicingPlan {
             attributes: table.attributes(),
             sensitive,
             columns,
-            diversity: Diversity::Mixture(Ratio::new(l, 1).unwrap()),
-            split: Split::Relaxed,
+            diversity: SlicingDiversity::Mixture(Ratio::new(l, 1).unwrap()),
+            split: MedianSplit::Relaxed,
             dimensions: None,
             max_attempts: None,
             min_bucket: Some(least),
             column_k: None,
-            bins: Bins::default(),
+            bins: CorrelationBins::default(),
         };
-        let sliced = slicing.slice(&table, &Unstated, &Control::default());
+        let sliced = slicing.slice(&table, &NoAnnotations, &Control::default());
         sliced.unwrap_or_else(|error| panic!("{error}")).buckets.buckets
     };
-    assert_eq!(buckets(Columns::SensitiveWidth { count: 2, width: 1 }, 5, 1), 179);
+    assert_eq!(buckets(ColumnChoice::SensitiveWidth { count: 2, width: 1 }, 5, 1), 179);
     let with_sex = AttrSet::one(attr(&table, "sex")).with(sensitive);
-    assert_eq!(buckets(Columns::Explicit(vec![table.attributes().minus(with_sex), with_sex]), 3, 3), 5352);
-    assert_eq!(buckets(Columns::Count(7), 5, 1), 296);
+    assert_eq!(buckets(ColumnChoice::Explicit(vec![table.attributes().minus(with_sex), with_sex]), 3, 3), 5352);
+    assert_eq!(buckets(ColumnChoice::Count(7), 5, 1), 296);
 }
 
 /// Table 1 of the paper.
@@ -222,10 +222,11 @@ impl Outside {
 }
 
 /// Publishes in memory and verifies with the original and without.
-fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memory), Stopped> {
+fn released(csv: &[u8], document: &Value, key: [u8; 32]) -> Result<(Value, Memory), EngineError> {
     let input = Original::new(table(csv));
     let job = input.job(document).unwrap_or_else(|faults| panic!("{document}: {faults:?}"));
-    let (released, files) = release(&job, &Earlier::default(), &Streams::Keyed(ReleaseKey::from_bytes(key)))?;
+    let (released, files) =
+        release(&job, &EarlierDisclosures::default(), &RandomStreams::Keyed(ReleaseKey::from_bytes(key)))?;
     for with_rows in [false, true] {
         let summary = verified(&job, &released.manifest, &files, with_rows);
         let guarantee = summary.checks.iter().any(|check| check.check == "guarantee");
@@ -240,8 +241,8 @@ fn outside(csv: &[u8], manifest: &Value, files: &Memory) -> Outside {
 }
 
 /// The first fault of a refusal.
-fn fault(stopped: Stopped) -> Value {
-    let Stopped::Refused(problem) = stopped else { panic!("{stopped:?}") };
+fn fault(stopped: EngineError) -> Value {
+    let EngineError::Refused(problem) = stopped else { panic!("{stopped:?}") };
     problem.to_json("urn:uuid:x")["errors"][0].clone()
 }
 

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use guardian::ledger::Earlier;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::{RandomStreams, ReleaseKey};
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
@@ -303,8 +303,8 @@ fn adult_is_close_along_real_taxonomies() {
     ] {
         let tree = guardian::spec::read_levels(levels(file).as_bytes()).unwrap();
         let job = original.job(&close(sensitive, t, &tree.written())).unwrap_or_else(|faults| panic!("{faults:?}"));
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([5; 32]));
-        let (released, files) = release(&job, &Earlier::default(), &streams).unwrap();
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([5; 32]));
+        let (released, files) = release(&job, &EarlierDisclosures::default(), &streams).unwrap();
         let achieved = released.manifest.rules[0].achieved.as_ref().unwrap().distance.unwrap();
         let found = farthest(&files.0["t1.sa.csv"], &levels(file));
         assert!((found - achieved).abs() < 1e-9, "{file}: {found} and {achieved}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use guardian::config::{Auth, StoreOptions};
 use guardian::identity::{Preset, Scope};
-use guardian::service::keys::{KeyRing, NewKey};
+use guardian::service::keys::{ApiKeyAdmin, NewKey};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -509,7 +509,7 @@ async fn limits_are_those_of_uploads() {
 async fn a_release_is_verified_for_its_readers_alone() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
-    let ring = KeyRing::open(&StoreOptions::default(), &data).await.unwrap();
+    let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
     let draw = async |scopes| {
         let wanted = NewKey { tenant: "default".to_owned(), name: "test".to_owned(), scopes, lifetime: None };
         ring.create(wanted).await.unwrap().1.reveal().to_string()

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guardian::engine::Stopped;
-use guardian::ledger::Earlier;
+use guardian::engine::EngineError;
+use guardian::ledger::EarlierDisclosures;
 use guardian::problem::Kind;
-use guardian::random::{ReleaseKey, Streams};
+use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -129,7 +129,7 @@ struct Rule {
 }
 
 /// The tables of a release, from its files.
-fn published(released: &guardian::engine::Released, files: &Memory) -> Vec<Published> {
+fn published(released: &guardian::engine::VerifiedRelease, files: &Memory) -> Vec<Published> {
     let part = |part: crate::library::ReadPart| {
         let buckets = part.buckets.unwrap_or_else(|| vec![0; part.rows.len()]);
         Part { attributes: part.attributes, rows: part.rows.into_iter().zip(buckets).collect() }
@@ -241,7 +241,7 @@ fn shaped(shape: Shape, random: &mut Random, used: &[usize], columns: usize) -> 
 }
 
 /// Whether the first table has what the shape is about.
-fn has(shape: Shape, released: &guardian::engine::Released) -> bool {
+fn has(shape: Shape, released: &guardian::engine::VerifiedRelease) -> bool {
     let table = serde_json::to_value(&released.manifest.tables).unwrap();
     let tables = table.as_array().unwrap();
     tables.iter().any(|table| {
@@ -268,7 +268,7 @@ fn case(shape: Shape, random: &mut Random) -> Case {
         csv += &format!("{}\n", cells.join(","));
     }
     let original = Original::new(table(csv.as_bytes()));
-    let (mut earlier, mut tables, mut rules, mut releases) = (Earlier::default(), Vec::new(), Vec::new(), 0);
+    let (mut earlier, mut tables, mut rules, mut releases) = (EarlierDisclosures::default(), Vec::new(), Vec::new(), 0);
     let mut shown = false;
     for number in 0..2 {
         let count = if number == 0 && random.below(2) == 0 { columns } else { 2 + random.below(columns - 1) };
@@ -277,7 +277,7 @@ fn case(shape: Shape, random: &mut Random) -> Case {
         let first = if number == 0 { shape } else { Shape::Single };
         let (document, submitted) = shaped(first, random, &used, columns);
         let Ok(job) = original.job(&document) else { continue };
-        match release(&job, &earlier, &Streams::Keyed(ReleaseKey::from_bytes(random.key()))) {
+        match release(&job, &earlier, &RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()))) {
             Ok((released, files)) => {
                 let id = Uuid::from_u128(number + 1);
                 shown |= (number == 0 || single) && has(first, &released);
@@ -287,7 +287,7 @@ fn case(shape: Shape, random: &mut Random) -> Case {
                 earlier.rules.extend(released.rules.into_iter().map(|rule| (id, rule)));
                 releases += 1;
             }
-            Err(Stopped::Refused(problem)) => {
+            Err(EngineError::Refused(problem)) => {
                 assert!([Kind::InvalidSpecification, Kind::CompositionViolated].contains(&problem.kind), "{problem:?}");
             }
             Err(other) => panic!("{csv}\n{document}\n{other:?}"),
@@ -397,8 +397,8 @@ fn attributes_that_tell_each_other_need_the_same_buckets() {
                     "functional_dependencies": dependencies, "default_guarantee": {"type": "l_diversity", "l": 2}}});
             let job = original.job(&document);
             let Ok(job) = job else { continue };
-            let streams = Streams::Keyed(ReleaseKey::from_bytes(random.key()));
-            let Ok((released, files)) = release(&job, &Earlier::default(), &streams) else { continue };
+            let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
+            let Ok((released, files)) = release(&job, &EarlierDisclosures::default(), &streams) else { continue };
             let tables = published(&released, &files);
             assert_eq!(tables.len(), if together { 1 } else { 2 }, "{csv}");
             let mut posteriors = [Posterior::new(), Posterior::new()];

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Guarantee as Kept, Order, Seals};
 use super::super::fixture::{Cell, Grid, World, failed, rule, seal, standing, table as table_of};
-use super::super::{Audit, Evidence, verify};
+use super::super::{Evidence, VerifierReport, verify};
 use crate::control::Control;
-use crate::microdata::taxonomy::Growing;
+use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttrSet, Taxonomy};
 use crate::publication::{
-    Cells, Guarantee, HeldBy, Part, Protected, PublishedTable, RowMeaning, Standing, StatedTaxonomy, SubmittedRule,
-    TableName, TableWitness, Witness,
+    CellContent, DeclaredTaxonomy, EnforcedBy, Guarantee, Part, Protected, PublishedTable, RowMeaning, SubmittedRule,
+    TableName, TableProtection, TableWitness, Witness,
 };
 
 const FILE: &str = "t1.rows.csv";
@@ -57,7 +57,7 @@ fn anonymity(k: u64) -> SubmittedRule {
 fn case(sealed: bool) -> Case {
     let mut world = World::new(&["age", "job", "s"], ROWS.iter().map(cells).collect());
     let columns = (0..3).map(|attr| {
-        let cells = [Cells::Interval, Cells::Set, Cells::Exact][usize::from(attr)].clone();
+        let cells = [CellContent::Interval, CellContent::Set, CellContent::Exact][usize::from(attr)].clone();
         crate::publication::PublishedColumn { cells, ..world.published(attr) }
     });
     let part = Part {
@@ -69,13 +69,13 @@ fn case(sealed: bool) -> Case {
         null: None,
     };
     let seals = vec![seal(&[0, 1], Protected::Attribute(Attr(2)), 2)];
-    let standing_of = if sealed { Standing::Sealed(seals) } else { Standing::Unsealed };
+    let standing_of = if sealed { TableProtection::Sealed(seals) } else { TableProtection::Unsealed };
     let name = TableName::at(0);
     world.publication.tables = vec![PublishedTable { name: name.clone(), parts: vec![part], standing: standing_of }];
     let rows = CELLS.iter().map(|row| (String::new(), cells(row))).collect();
     world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
     for rule in [anonymity(2), SubmittedRule { pointer: "/method".into(), ..rule(0, &[0, 1], 2, 2) }] {
-        world.publication.rules.push(standing(&rule, HeldBy::Table(name.clone())));
+        world.publication.rules.push(standing(&rule, EnforcedBy::Table(name.clone())));
         world.submitted.push(rule);
     }
     Case { world, places: PLACES.to_vec() }
@@ -83,7 +83,7 @@ fn case(sealed: bool) -> Case {
 
 /// A tree of nodes with their leaves, and of leaves right below its root.
 fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
-    let mut tree = Growing::from_root("any");
+    let mut tree = TaxonomyBuilder::from_root("any");
     for (node, below) in nodes {
         let above = tree.add(0, Some(node)).expect("a node");
         for leaf in *below {
@@ -100,15 +100,15 @@ fn tree(nodes: &[(&str, &[&str])], leaves: &[&str]) -> Arc<Taxonomy> {
 fn nodes() -> Case {
     let mut case = case(true);
     let tree = tree(&[("u", &["a", "b"]), ("v", &["c", "d"])], &["e"]);
-    case.world.taxonomies.push(StatedTaxonomy { attribute: Attr(1), tree });
-    case.part().columns[1].cells = Cells::Node { taxonomy: "job".into(), cut: None };
+    case.world.taxonomies.push(DeclaredTaxonomy { attribute: Attr(1), tree });
+    case.part().columns[1].cells = CellContent::Node { taxonomy: "job".into(), cut: None };
     case.set(0..3, 1, "v");
     case.set(3..8, 1, "u");
     case
 }
 
 impl Case {
-    fn audit(&self, original: bool, witness: bool) -> Audit {
+    fn audit(&self, original: bool, witness: bool) -> VerifierReport {
         let of = table_of(&self.world.names, &self.world.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.world.bytes();
@@ -187,9 +187,9 @@ const FAULTS: [Fault; 20] = [
     ("exact values beside a seal", Seals, |case| {
         let jobs = ["c", "c", "d", "a", "b", "a", "a", "b"];
         (0..8).for_each(|row| case.set(row..row + 1, 1, jobs[row]));
-        case.part().columns[1].cells = Cells::Exact;
+        case.part().columns[1].cells = CellContent::Exact;
     }),
-    ("a plain standing", Seals, |case| case.world.publication.tables[0].standing = Standing::Plain),
+    ("a plain standing", Seals, |case| case.world.publication.tables[0].standing = TableProtection::Plain),
     ("a row that is left out", Columns, |case| {
         case.world.files.get_mut(FILE).expect("the part").rows.pop();
         case.part().len = 7;

@@ -2,14 +2,14 @@
 
 use ahash::AHashMap;
 
-use super::{DRAWS, Tuples, Unlisted, class};
+use super::{DRAWS, MembershipError, TupleEstimate, class};
 use crate::audit::cover::tree;
-use crate::audit::given::GivenPart;
+use crate::audit::given::ExternalPart;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column};
 
 /// The tuples of a part, each with the buckets that have it.
-pub(super) struct Part {
+pub(super) struct PartTuples {
     numbers: AHashMap<Vec<u32>, u32>,
     attributes: Vec<Attr>,
     /// The tuples, by their numbers.
@@ -21,20 +21,20 @@ pub(super) struct Part {
 }
 
 /// Parts in the order in which they are looked at: the fewest tuples first, but such as share attributes with those before them.
-pub(super) fn in_turn(mut left: Vec<Part>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::with_capacity(left.len());
+pub(super) fn in_turn(mut left: Vec<PartTuples>) -> Vec<PartTuples> {
+    let mut parts: Vec<PartTuples> = Vec::with_capacity(left.len());
     while !left.is_empty() {
-        let shares = |part: &Part| parts.iter().any(|before| before.set().meets(part.set()));
+        let shares = |part: &PartTuples| parts.iter().any(|before| before.set().meets(part.set()));
         let next = (0..left.len()).min_by_key(|&at| (!shares(&left[at]), left[at].numbers.len())).unwrap_or(0);
         parts.push(left.remove(next));
     }
     parts
 }
 
-impl Part {
+impl PartTuples {
     /// Tuples in the codes of the original; `None` where a value is none of the original's.
     pub(super) fn of(
-        part: &GivenPart,
+        part: &ExternalPart,
         original: &[(Attr, &Column)],
         attributes: AttrSet,
         labels: &AHashMap<Option<&[u8]>, u32>,
@@ -101,10 +101,10 @@ impl Part {
 const NONE: u32 = u32::MAX;
 
 /// What was found so far of a tuple: values of hidden attributes, and the buckets that match with these.
-type State = (Vec<u32>, Vec<u64>);
+type JoinState = (Vec<u32>, Vec<u64>);
 
 /// What a part shows, hidden attributes apart.
-struct Shown {
+struct VisibleColumns {
     /// Per value that it shows, the tuples of the part that do.
     groups: Vec<(Vec<u32>, Vec<u32>)>,
     /// The places of values among these.
@@ -115,8 +115,8 @@ struct Shown {
     agreeing: AHashMap<Vec<u32>, Vec<u32>>,
 }
 
-impl Shown {
-    fn of(part: &Part, visible: AttrSet, shared: AttrSet) -> Self {
+impl VisibleColumns {
+    fn of(part: &PartTuples, visible: AttrSet, shared: AttrSet) -> Self {
         let mut shown = Self { groups: Vec::new(), places: AHashMap::new(), shared, agreeing: AHashMap::new() };
         for tuple in 0..part.tuples.len() as u32 {
             let next = shown.groups.len() as u32;
@@ -133,23 +133,23 @@ impl Shown {
 }
 
 /// Parts whose tuples are put together.
-pub(super) struct Joined {
-    pub(super) parts: Vec<Part>,
+pub(super) struct PartJoin {
+    pub(super) parts: Vec<PartTuples>,
     /// Per part.
-    shown: Vec<Shown>,
+    shown: Vec<VisibleColumns>,
     hidden: AttrSet,
     /// Attributes have numbers below this.
     width: usize,
     words: usize,
 }
 
-impl Joined {
-    pub(super) fn of(parts: Vec<Part>, hidden: AttrSet, words: usize) -> Self {
+impl PartJoin {
+    pub(super) fn of(parts: Vec<PartTuples>, hidden: AttrSet, words: usize) -> Self {
         let width = parts.iter().flat_map(|part| &part.attributes).map(|attr| attr.index() + 1).max().unwrap_or(0);
         let (mut before, mut shown) = (AttrSet::EMPTY, Vec::new());
         for part in &parts {
             let visible = part.set().minus(hidden);
-            shown.push(Shown::of(part, visible, visible.intersection(before)));
+            shown.push(VisibleColumns::of(part, visible, visible.intersection(before)));
             before = before.union(part.set());
         }
         Self { parts, shown, hidden, width, words }
@@ -169,7 +169,7 @@ impl Joined {
     }
 
     /// What is left of states with what a part shows.
-    fn narrowed(&self, at: usize, states: &[State], tuples: &[u32]) -> Vec<State> {
+    fn narrowed(&self, at: usize, states: &[JoinState], tuples: &[u32]) -> Vec<JoinState> {
         let part = &self.parts[at];
         let mut narrowed = Vec::new();
         for (known, left) in states {
@@ -194,12 +194,12 @@ impl Joined {
     }
 
     /// How many buckets have a tuple in some state.
-    fn buckets(&self, states: &[State]) -> u32 {
+    fn buckets(&self, states: &[JoinState]) -> u32 {
         (0..self.words).map(|at| states.iter().fold(0, |all, (_, left)| all | left[at]).count_ones()).sum()
     }
 
     /// The states in which a tuple of shown values stands in buckets.
-    fn states(&self, values: &[u32]) -> Vec<State> {
+    fn states(&self, values: &[u32]) -> Vec<JoinState> {
         let mut states = self.begin();
         for (at, (part, shown)) in self.parts.iter().zip(&self.shown).enumerate() {
             let visible = part.set().minus(self.hidden);
@@ -211,13 +211,13 @@ impl Joined {
     }
 
     /// Nothing known, and all buckets.
-    fn begin(&self) -> Vec<State> {
+    fn begin(&self) -> Vec<JoinState> {
         vec![(vec![NONE; self.width], vec![u64::MAX; self.words])]
     }
 
     /// Every tuple of shown values once, by how many buckets match it; `None` when there are too many steps.
     pub(super) fn counted(&self, steps: u64, control: &Control) -> Result<Option<[u64; 3]>, Cancelled> {
-        let mut counting = Counting { found: [0; 3], steps, joined: self, control };
+        let mut counting = TupleCounter { found: [0; 3], steps, joined: self, control };
         let counted = counting.extend(0, &mut vec![NONE; self.width], &self.begin())?;
         Ok(counted.then_some(counting.found))
     }
@@ -229,16 +229,16 @@ impl Joined {
 }
 
 /// Every tuple once: part after part, as long as some bucket is left.
-struct Counting<'a> {
+struct TupleCounter<'a> {
     found: [u64; 3],
     steps: u64,
-    joined: &'a Joined,
+    joined: &'a PartJoin,
     control: &'a Control,
 }
 
-impl Counting<'_> {
+impl TupleCounter<'_> {
     /// Goes on with a part; false when steps run out.
-    fn extend(&mut self, at: usize, values: &mut Vec<u32>, states: &[State]) -> Result<bool, Cancelled> {
+    fn extend(&mut self, at: usize, values: &mut Vec<u32>, states: &[JoinState]) -> Result<bool, Cancelled> {
         let joined = self.joined;
         let Some(part) = joined.parts.get(at) else {
             self.found[class(joined.buckets(states))] += 1;
@@ -269,7 +269,7 @@ impl Counting<'_> {
 }
 
 /// The tuples of a part in a bucket, by what they have of what is shared with those before.
-struct Drawn {
+struct DrawnTuples {
     /// Rising by what is shared, each with its tuples and, summed up, how many rows of the join each stands for.
     of_shared: AHashMap<Vec<u32>, Vec<(u32, f64)>>,
 }
@@ -277,15 +277,19 @@ struct Drawn {
 /// The number of tuples in the union of all buckets, estimated (Karp and Luby): a bucket by the number of combinations of its parts that
 /// agree, one of these, and the reciprocal of how many such combinations there are, of any bucket, that show the same. How many combinations
 /// agree is summed up along the tree that the parts form, from its ends.
-pub(super) fn drawn(joined: &Joined, buckets: usize, control: &Control) -> Result<[Tuples; 3], Unlisted> {
-    let sets: Vec<AttrSet> = joined.parts.iter().map(Part::set).collect();
+pub(super) fn drawn(
+    joined: &PartJoin,
+    buckets: usize,
+    control: &Control,
+) -> Result<[TupleEstimate; 3], MembershipError> {
+    let sets: Vec<AttrSet> = joined.parts.iter().map(PartTuples::set).collect();
     let apart = (0..sets.len()).all(|a| (0..a).all(|b| !sets[a].meets(sets[b])));
     // parts that share nothing stay in their order
     let order = match apart {
         true => (0..sets.len()).map(|at| (at, AttrSet::EMPTY)).collect(),
-        false => tree(&sets).ok_or(Unlisted::Circle)?,
+        false => tree(&sets).ok_or(MembershipError::Circle)?,
     };
-    let mut all_drawn: Vec<Vec<Drawn>> = Vec::with_capacity(buckets);
+    let mut all_drawn: Vec<Vec<DrawnTuples>> = Vec::with_capacity(buckets);
     let mut before = 0.0;
     let mut sums: Vec<f64> = Vec::with_capacity(buckets);
     for bucket in 0..buckets {
@@ -327,15 +331,15 @@ pub(super) fn drawn(joined: &Joined, buckets: usize, control: &Control) -> Resul
     Ok([0, 1, 2].map(|class| {
         let mean: f64 = sum[class] / draws;
         let variance: f64 = (squares[class] / draws - mean * mean).max(0.0);
-        Tuples { value: all * mean, standard_error: all * (variance / draws).sqrt(), exact: false }
+        TupleEstimate { value: all * mean, standard_error: all * (variance / draws).sqrt(), exact: false }
     }))
 }
 
 /// The tuples of a bucket to be drawn from, part by part in their order, and how many combinations agree.
-fn combinations(joined: &Joined, order: &[(usize, AttrSet)], bucket: usize) -> (Vec<Drawn>, f64) {
+fn combinations(joined: &PartJoin, order: &[(usize, AttrSet)], bucket: usize) -> (Vec<DrawnTuples>, f64) {
     // by the place of a part in the order: how many combinations of it and what hangs on it have what is shared
     let mut hanging: Vec<(usize, AttrSet, AHashMap<Vec<u32>, f64>)> = Vec::new();
-    let mut of_parts: Vec<Drawn> = Vec::new();
+    let mut of_parts: Vec<DrawnTuples> = Vec::new();
     let mut size = 1.0;
     for (place, &(at, shared)) in order.iter().enumerate().rev() {
         let part = &joined.parts[at];
@@ -349,7 +353,7 @@ fn combinations(joined: &Joined, order: &[(usize, AttrSet)], bucket: usize) -> (
             *sum += weight;
             of_shared.entry(key).or_default().push((tuple, *sum));
         }
-        of_parts.push(Drawn { of_shared });
+        of_parts.push(DrawnTuples { of_shared });
         // what it shares stands in one before it; what shares nothing with these is free
         let on = order[..place].iter().position(|(before, _)| shared.is_subset(joined.parts[*before].set()));
         match on.filter(|_| !shared.is_empty()) {

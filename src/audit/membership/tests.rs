@@ -23,9 +23,9 @@ fn cells(attr: usize) -> Vec<Cell> {
     ROWS.iter().map(|row| Some(row[attr].to_owned())).collect()
 }
 
-fn table(parts: &[&[usize]]) -> (GivenTable, Vec<(Attr, Column)>) {
+fn table(parts: &[&[usize]]) -> (ExternalTable, Vec<(Attr, Column)>) {
     let bucket: Vec<Cell> = (0..8).map(|row| Some((row / 4 + 1).to_string())).collect();
-    let part = |attrs: &&[usize]| GivenPart {
+    let part = |attrs: &&[usize]| ExternalPart {
         name: String::new(),
         meaning: RowMeaning::Tuples,
         rows: 8,
@@ -34,7 +34,7 @@ fn table(parts: &[&[usize]]) -> (GivenTable, Vec<(Attr, Column)>) {
         cells: std::collections::BTreeMap::new(),
     };
     let original = (0..4).map(|attr| (Attr::from(attr), column(&cells(attr)))).collect();
-    (GivenTable { name: "t1".to_owned(), parts: parts.iter().map(part).collect() }, original)
+    (ExternalTable { name: "t1".to_owned(), parts: parts.iter().map(part).collect() }, original)
 }
 
 fn fakes(parts: &[&[usize]]) -> (f64, f64) {
@@ -60,12 +60,12 @@ fn what_is_drawn_is_near_what_is_counted() {
     let original: Vec<(Attr, &Column)> = original.iter().map(|(attr, column)| (*attr, column)).collect();
     let labels: AHashMap<Option<&[u8]>, u32> =
         table.parts[0].bucket.as_ref().expect("buckets").domain.iter().zip(0..).collect();
-    let parts: Vec<Part> = table
+    let parts: Vec<PartTuples> = table
         .parts
         .iter()
-        .map(|part| Part::of(part, &original, AttrSet::first(4), &labels, 1).expect("a part"))
+        .map(|part| PartTuples::of(part, &original, AttrSet::first(4), &labels, 1).expect("a part"))
         .collect();
-    let joined = Joined::of(in_turn(parts), AttrSet::EMPTY, 1);
+    let joined = PartJoin::of(in_turn(parts), AttrSet::EMPTY, 1);
     let drawn = drawn(&joined, 2, &Control::default()).expect("done");
     assert!((drawn[0].value - 72.0).abs() <= 5.0 * drawn[0].standard_error.max(1e-9), "{drawn:?}");
     assert!(!drawn[0].exact);
@@ -145,14 +145,14 @@ proptest! {
             let labels: AHashMap<Option<&[u8]>, u32> =
                 table.parts[0].bucket.as_ref().unwrap().domain.iter().zip(0..).collect();
             let used = table.parts.iter().filter(|part| part.attributes().meets(shown.union(hidden)));
-            let parts = used.map(|part| Part::of(part, &read, shown.union(hidden), &labels, 1).unwrap()).collect();
-            let joined = Joined::of(in_turn(parts), hidden, 1);
+            let parts = used.map(|part| PartTuples::of(part, &read, shown.union(hidden), &labels, 1).unwrap()).collect();
+            let joined = PartJoin::of(in_turn(parts), hidden, 1);
             match drawn(&joined, labels.len(), &Control::default()) {
                 Ok(drawn) => {
                     let error = drawn[0].standard_error.max(1e-9);
                     prop_assert!((drawn[0].value - wanted as f64).abs() <= 6.0 * error, "{:?} {}", drawn, wanted);
                 }
-                Err(why) => prop_assert!(why == Unlisted::Circle && cover == COVERS.len()),
+                Err(why) => prop_assert!(why == MembershipError::Circle && cover == COVERS.len()),
             }
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::audit::covered::seen;
 use crate::audit::fixture::{Cell as Text, column};
-use crate::audit::judge::{Held, Verdict, judge};
+use crate::audit::judge::{EvaluationReport, ExternalEnforcement, judge};
 use crate::audit::{Check, CheckName};
 use crate::microdata::CellShape;
 use crate::publication::{Protected, SubmittedRule};
@@ -58,9 +58,9 @@ fn cells(codes: &[[u32; 4]], attr: u8) -> Vec<Text> {
 }
 
 /// The table in columns, its rows as they stand.
-pub(in crate::audit) fn given(codes: &[[u32; 4]], columns: &[&[u8]], rows: &[Row]) -> GivenTable {
+pub(in crate::audit) fn given(codes: &[[u32; 4]], columns: &[&[u8]], rows: &[Row]) -> ExternalTable {
     let labels: Vec<Text> = rows.iter().map(|row| Some((row.4 + 1).to_string())).collect();
-    let part = |attrs: &&[u8]| GivenPart {
+    let part = |attrs: &&[u8]| ExternalPart {
         name: format!("p{attrs:?}"),
         meaning: RowMeaning::Tuples,
         rows: codes.len(),
@@ -68,12 +68,12 @@ pub(in crate::audit) fn given(codes: &[[u32; 4]], columns: &[&[u8]], rows: &[Row
         columns: attrs.iter().map(|&attr| (Attr(attr), column(&cells(codes, attr)))).collect(),
         cells: BTreeMap::new(),
     };
-    GivenTable { name: "t".to_owned(), parts: columns.iter().map(part).collect() }
+    ExternalTable { name: "t".to_owned(), parts: columns.iter().map(part).collect() }
 }
 
-pub(in crate::audit) fn original(codes: &[[u32; 4]]) -> GivenPart {
+pub(in crate::audit) fn original(codes: &[[u32; 4]]) -> ExternalPart {
     let columns = (0..4).map(|attr| (Attr(attr), column(&cells(codes, attr)))).collect();
-    GivenPart {
+    ExternalPart {
         name: "original".to_owned(),
         meaning: RowMeaning::Tuples,
         rows: codes.len(),
@@ -83,7 +83,12 @@ pub(in crate::audit) fn original(codes: &[[u32; 4]]) -> GivenPart {
     }
 }
 
-fn judged(tables: &[GivenTable], known: &[u8], guarantee: Guarantee, dependencies: &[(AttrSet, AttrSet)]) -> Verdict {
+fn judged(
+    tables: &[ExternalTable],
+    known: &[u8],
+    guarantee: Guarantee,
+    dependencies: &[(AttrSet, AttrSet)],
+) -> EvaluationReport {
     let names: Vec<String> = ["a", "b", "c", "s"].map(str::to_owned).to_vec();
     let rule = SubmittedRule {
         pointer: "/rules/0".to_owned(),
@@ -174,7 +179,7 @@ proptest! {
         }
         prop_assert_eq!(found.is_some(), holds, "{:?}", verdict);
         prop_assert_eq!(found.is_some(), verdict.verified());
-        if let (Some(achieved), Some(Held::Guardian(..))) = (&verdict.rules[0].achieved, found) {
+        if let (Some(achieved), Some(ExternalEnforcement::Guardian(..))) = (&verdict.rules[0].achieved, found) {
             let (count, of) = achieved.worst.unwrap();
             prop_assert!((count as f64 / of as f64 - worst).abs() < 1e-9, "{count} of {of}, {worst}");
         }
@@ -190,11 +195,11 @@ fn even() -> Vec<Row> {
 const TREE: [&[u8]; 3] = [&[0, 1], &[1, 3], &[2, 3]];
 const TWO: Guarantee = Guarantee::LDiversity { l: 2 };
 
-fn table(rows: &[Row], columns: &[&[u8]]) -> GivenTable {
+fn table(rows: &[Row], columns: &[&[u8]]) -> ExternalTable {
     given(&buckets(rows).0, columns, rows)
 }
 
-fn check(verdict: &Verdict, name: CheckName) -> &Check {
+fn check(verdict: &EvaluationReport, name: CheckName) -> &Check {
     verdict.checks.iter().find(|check| check.check == name).unwrap()
 }
 
@@ -210,7 +215,7 @@ fn classes_that_break_a_rule_are_named() {
     assert_eq!((judged.held, verdict.verified()), (None, false));
     let first = &judged.breaks.first[0];
     assert_eq!(first.bucket.as_ref().unwrap().value.as_deref(), Some(&b"2"[..]));
-    let class = |found: &Break| -> Vec<(Attr, Vec<u8>)> {
+    let class = |found: &ViolatingClass| -> Vec<(Attr, Vec<u8>)> {
         found.class.iter().map(|(attr, cell)| (*attr, cell.value.clone().unwrap())).collect()
     };
     let classes: Vec<Vec<(Attr, Vec<u8>)>> = judged.breaks.first.iter().map(class).collect();
@@ -226,7 +231,7 @@ fn classes_that_break_a_rule_are_named() {
 fn what_is_not_known_of_parts_that_share_attributes_does_not_hold() {
     let rows = even();
     let set = |attrs: &[u8]| attrs.iter().map(|&attr| Attr(attr)).collect::<AttrSet>();
-    let detail = |tables: &[GivenTable], known: &[u8], guarantee, dependencies: &[(AttrSet, AttrSet)]| {
+    let detail = |tables: &[ExternalTable], known: &[u8], guarantee, dependencies: &[(AttrSet, AttrSet)]| {
         let verdict = judged(tables, known, guarantee, dependencies);
         assert!(!verdict.verified() && verdict.rules[0].held.is_none(), "{verdict:?}");
         (verdict.rules[0].detail.clone().unwrap(), check(&verdict, CheckName::Buckets).passed)
@@ -253,9 +258,9 @@ fn what_is_not_known_of_parts_that_share_attributes_does_not_hold() {
     // a circle, a table beside, a dependency
     let circle: [&[u8]; 3] = [&[0, 1, 2], &[0, 3], &[1, 3]];
     assert!(detail(&[table(&rows, &circle)], &[0, 1, 2], TWO, &[]).0.contains("in a circle"));
-    let beside = || GivenTable {
+    let beside = || ExternalTable {
         name: "u".to_owned(),
-        parts: vec![GivenPart { bucket: None, ..table(&rows, &[&[0, 2]]).parts.remove(0) }],
+        parts: vec![ExternalPart { bucket: None, ..table(&rows, &[&[0, 2]]).parts.remove(0) }],
     };
     assert!(detail(&[tree(), beside()], &[0, 1, 2], TWO, &[]).0.contains("ties their rows"));
     assert!(detail(&[tree()], &[0, 1, 2], TWO, &[(set(&[1]), set(&[2]))]).0.contains("ties their rows"));

@@ -8,70 +8,70 @@ use std::cell::RefCell;
 
 use ahash::AHashMap;
 
-use super::{NOWHERE, Uncounted, translated};
+use super::{AttackError, NOWHERE, translated};
 use crate::audit::cover::tree;
-use crate::audit::given::{GivenPart, GivenTable};
+use crate::audit::given::{ExternalPart, ExternalTable};
 use crate::audit::overlapping::telling;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes};
 
 /// The values that a row may have, rising, each with its share.
-type Shares = Vec<(u32, f64)>;
+type ValueShares = Vec<(u32, f64)>;
 
 /// The bucket of a tuple, its values that are not known, and how often it occurs.
-type Counted = (u32, Vec<u32>, u32);
+type TupleCounts = (u32, Vec<u32>, u32);
 
 /// A part of the tree.
-struct Branch {
+struct PartBranch {
     /// What it shares with the parts before it.
     shared: AttrSet,
     /// Its attributes that are known, and the others; the attribute that is asked for is among these.
     known: Vec<Attr>,
     open: Vec<Attr>,
     /// Per values of what is known: the tuples that have these, by bucket.
-    tuples: AHashMap<Vec<u32>, Vec<Counted>>,
+    tuples: AHashMap<Vec<u32>, Vec<TupleCounts>>,
     /// How many rows of each bucket have what is shared.
     agreeing: AHashMap<(u32, Vec<u32>), u32>,
 }
 
 /// The parts that tell something of an attribute, that which has it first.
-pub(super) struct Agreeing<'a> {
+pub(super) struct AgreeingParts<'a> {
     attribute: Attr,
-    branches: Vec<Branch>,
+    branches: Vec<PartBranch>,
     /// Per attribute that is known, the codes of the original.
     original: Vec<(Attr, &'a Codes)>,
-    found: RefCell<AHashMap<Vec<u32>, Shares>>,
+    found: RefCell<AHashMap<Vec<u32>, ValueShares>>,
 }
 
-impl<'a> Agreeing<'a> {
+impl<'a> AgreeingParts<'a> {
     /// Reads the parts; values are numbered as the original does.
     pub(super) fn of(
-        table: &GivenTable,
+        table: &ExternalTable,
         attribute: Attr,
         known: AttrSet,
-        original: &'a GivenPart,
+        original: &'a ExternalPart,
         control: &Control,
-    ) -> Result<Self, Uncounted> {
+    ) -> Result<Self, AttackError> {
         let known = known.without(attribute).intersection(original.attributes()).intersection(table.attributes());
-        let attributes: Vec<AttrSet> = table.parts.iter().map(GivenPart::attributes).collect();
+        let attributes: Vec<AttrSet> = table.parts.iter().map(ExternalPart::attributes).collect();
         let holds = |part: &usize| attributes[*part].contains(attribute);
         let most = |part: &usize| attributes[*part].intersection(known).len();
-        let root = (0..attributes.len()).filter(holds).max_by_key(most).ok_or(Uncounted::NotExact)?;
+        let root = (0..attributes.len()).filter(holds).max_by_key(most).ok_or(AttackError::NotExact)?;
         // the last of them is the first of the tree
         let mut used = telling(&attributes, root, known.with(attribute));
         used.retain(|part| *part != root);
         used.push(root);
         let sets: Vec<AttrSet> = used.iter().map(|&part| attributes[part]).collect();
-        let order = tree(&sets).ok_or(Uncounted::Circle)?;
+        let order = tree(&sets).ok_or(AttackError::Circle)?;
         let mut labels: AHashMap<Option<Vec<u8>>, u32> = AHashMap::new();
         let mut branches = Vec::with_capacity(order.len());
         for (at, shared) in order {
             control.check()?;
             let part = &table.parts[used[at]];
             if !part.opaque().is_empty() {
-                return Err(Uncounted::NotExact);
+                return Err(AttackError::NotExact);
             }
-            let bucket = part.bucket.as_ref().ok_or(Uncounted::NotExact)?;
+            let bucket = part.bucket.as_ref().ok_or(AttackError::NotExact)?;
             let of_code: Vec<u32> = bucket
                 .domain
                 .iter()
@@ -80,7 +80,7 @@ impl<'a> Agreeing<'a> {
                     *labels.entry(label.map(<[u8]>::to_vec)).or_insert(next)
                 })
                 .collect();
-            branches.push(Branch::of(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
+            branches.push(PartBranch::of(part, known, shared, original, |row| of_code[bucket.codes.get(row) as usize]));
         }
         let codes = original.columns.iter().filter(|(attr, _)| known.contains(*attr));
         let original = codes.map(|(attr, column)| (*attr, &column.codes)).collect();
@@ -88,7 +88,7 @@ impl<'a> Agreeing<'a> {
     }
 
     /// The values that a row of the original may have, rising, and the share of each; none where the table has no such row.
-    pub(super) fn of_row(&self, row: usize) -> Shares {
+    pub(super) fn of_row(&self, row: usize) -> ValueShares {
         let person: Vec<u32> = self.original.iter().map(|(_, codes)| codes.get(row)).collect();
         if let Some(found) = self.found.borrow().get(&person) {
             return found.clone();
@@ -98,12 +98,12 @@ impl<'a> Agreeing<'a> {
         found
     }
 
-    fn weigh(&self, person: &[u32]) -> Option<Shares> {
+    fn weigh(&self, person: &[u32]) -> Option<ValueShares> {
         let value = |attr: &Attr| {
             let at = self.original.iter().position(|(of, _)| of == attr);
             at.map_or(NOWHERE, |at| person[at])
         };
-        let mut of_branches: Vec<&[Counted]> = Vec::with_capacity(self.branches.len());
+        let mut of_branches: Vec<&[TupleCounts]> = Vec::with_capacity(self.branches.len());
         for branch in &self.branches {
             let known: Vec<u32> = branch.known.iter().map(value).collect();
             of_branches.push(branch.tuples.get(&known)?);
@@ -113,7 +113,7 @@ impl<'a> Agreeing<'a> {
         let place = self.branches[0].open.iter().position(|attr| *attr == self.attribute)?;
         for run in fewest.chunk_by(|a, b| a.0 == b.0) {
             let bucket = run[0].0;
-            let here = |tuples: &[Counted]| {
+            let here = |tuples: &[TupleCounts]| {
                 let first = tuples.partition_point(|(of, ..)| *of < bucket);
                 let all = tuples[first..].partition_point(|(of, ..)| *of == bucket);
                 (first, first + all)
@@ -154,19 +154,19 @@ impl<'a> Agreeing<'a> {
             }
         }
         let all: f64 = sums.values().sum();
-        let mut shares: Shares =
+        let mut shares: ValueShares =
             sums.into_iter().filter(|(_, sum)| *sum > 0.0).map(|(value, sum)| (value, sum / all)).collect();
         shares.sort_unstable_by_key(|(value, _)| *value);
         Some(shares)
     }
 }
 
-impl Branch {
+impl PartBranch {
     fn of(
-        part: &GivenPart,
+        part: &ExternalPart,
         known: AttrSet,
         shared: AttrSet,
-        original: &GivenPart,
+        original: &ExternalPart,
         bucket_of: impl Fn(usize) -> u32,
     ) -> Self {
         let read = |attr: &Attr| {
@@ -224,7 +224,7 @@ mod tests {
                 present.iter().copied().filter(|&attr| attr != attribute && known >> attr & 1 == 1).collect();
             let (table, original) = (given(&codes, columns, &rows), original(&codes));
             let of = known.iter().map(|&attr| Attr(attr)).collect();
-            let found = Agreeing::of(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
+            let found = AgreeingParts::of(&table, Attr(attribute), of, &original, &Control::default()).unwrap();
             for (row, person) in codes.iter().enumerate() {
                 let mut weights: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
                 for bucket in &buckets {

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 
-use super::join::{MOST_STEPS, Unjoined};
+use super::join::{JoinError, MOST_STEPS};
 use crate::control::Control;
 
 /// The rows of a release that are alike in what matters.
-pub(super) struct Rows {
+pub(super) struct ReleaseRows {
     /// Distinct labels of what is matched, and per such the distinct labels on X and Y with the number of rows.
     pub(super) keys: Vec<Vec<u32>>,
     pub(super) within: Vec<Vec<(Vec<u32>, u128)>>,
 }
 
 /// For two releases of a join, by their places, the keys of the second per key of the first.
-pub(super) type Matches = BTreeMap<(usize, usize), Vec<Vec<usize>>>;
+pub(super) type ReleaseMatches = BTreeMap<(usize, usize), Vec<Vec<usize>>>;
 
 /// A value on Y in a group.
 #[derive(Clone, Copy)]
-pub(super) struct Value {
+pub(super) struct YValue {
     /// Tuples that have it.
     pub(super) tuples: u128,
     /// So many values are counted as one, because they differ in rows alone; tuples are those of all of them.
@@ -27,25 +27,25 @@ pub(super) struct Value {
 }
 
 /// Per labels on X, per labels on Y and rows that are told apart: what there is.
-pub(super) struct Groups<'g> {
+pub(super) struct JoinGroups<'g> {
     pub(super) x: &'g [(usize, usize)],
     pub(super) y: &'g [(usize, usize)],
     pub(super) keys: &'g [usize],
     /// Per release, the wanted columns in the order of the labels within keys.
     pub(super) own: Vec<Vec<usize>>,
-    pub(super) found: AHashMap<Vec<u32>, AHashMap<Vec<u32>, Value>>,
+    pub(super) found: AHashMap<Vec<u32>, AHashMap<Vec<u32>, YValue>>,
     pub(super) steps: u64,
 }
 
-impl Groups<'_> {
+impl JoinGroups<'_> {
     /// Chooses a key of the next release, which matches those that are chosen.
     pub(super) fn walk(
         &mut self,
-        rows: &[Rows],
-        matches: &Matches,
+        rows: &[ReleaseRows],
+        matches: &ReleaseMatches,
         chosen: &mut Vec<usize>,
         control: &Control,
-    ) -> Result<(), Unjoined> {
+    ) -> Result<(), JoinError> {
         let at = chosen.len();
         if at == rows.len() {
             return self.count(rows, chosen, &mut Vec::new());
@@ -68,7 +68,7 @@ impl Groups<'_> {
     }
 
     /// Counts the tuples of keys that all match, by what is wanted of each release.
-    fn count(&mut self, rows: &[Rows], chosen: &[usize], within: &mut Vec<usize>) -> Result<(), Unjoined> {
+    fn count(&mut self, rows: &[ReleaseRows], chosen: &[usize], within: &mut Vec<usize>) -> Result<(), JoinError> {
         let at = within.len();
         if at < rows.len() {
             for choice in 0..rows[at].within[chosen[at]].len() {
@@ -80,7 +80,7 @@ impl Groups<'_> {
         }
         self.steps += 1;
         if self.steps > MOST_STEPS {
-            return Err(Unjoined::TooMany);
+            return Err(JoinError::TooMany);
         }
         let row = |release: usize| &rows[release].within[chosen[release]][within[release]];
         let label = |&(release, column): &(usize, usize)| {
@@ -91,10 +91,10 @@ impl Groups<'_> {
         let rows_told = self.keys.iter().flat_map(|&release| [chosen[release] as u32, within[release] as u32]);
         let y: Vec<u32> = self.y.iter().map(label).chain(rows_told).collect();
         let times = |product: u128, release: usize| product.checked_mul(row(release).1);
-        let tuples = (0..rows.len()).try_fold(1, times).ok_or(Unjoined::TooMany)?;
-        let alike = self.keys.iter().copied().try_fold(1, times).ok_or(Unjoined::TooMany)?;
-        let value = self.found.entry(x).or_default().entry(y).or_insert(Value { tuples: 0, alike });
-        value.tuples = value.tuples.checked_add(tuples).ok_or(Unjoined::TooMany)?;
+        let tuples = (0..rows.len()).try_fold(1, times).ok_or(JoinError::TooMany)?;
+        let alike = self.keys.iter().copied().try_fold(1, times).ok_or(JoinError::TooMany)?;
+        let value = self.found.entry(x).or_default().entry(y).or_insert(YValue { tuples: 0, alike });
+        value.tuples = value.tuples.checked_add(tuples).ok_or(JoinError::TooMany)?;
         Ok(())
     }
 }

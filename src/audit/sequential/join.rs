@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use ahash::AHashMap;
 
-use super::groups::{Groups, Matches, Rows};
-use super::meaning::{Meaning, Tree, meets, same};
+use super::groups::{JoinGroups, ReleaseMatches, ReleaseRows};
+use super::meaning::{LabelMeaning, LabelTree, meets, same};
 use super::rows::{by_itself, names_others};
-use super::shown::Shown;
+use super::shown::ObservedRelease;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttributeType, CellShape, SUPPRESSED, Span, Taxonomy, parse_set};
+use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED, Taxonomy, parse_set};
 use crate::publication::{
-    Conditions, EarlierRelease, Exclusion, Reference, Requirement, SensitiveValue, Sequence, Subsets, Told, XyMeasure,
+    Conditions, EarlierRelease, Exclusion, JoinAttribute, JoinSelection, SensitiveValue, SequentialDetails, XyMeasure,
+    XyRequirement, YElement,
 };
 
 /// Joins of so many tuples of rows, matching or not, are made row by row.
@@ -26,7 +27,7 @@ pub(super) const MOST_STEPS: u64 = 100_000_000;
 
 /// Why a join was not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unjoined {
+pub enum JoinError {
     /// It would take too many steps.
     TooMany,
     /// Something is named that is not there.
@@ -37,7 +38,7 @@ pub enum Unjoined {
     Cancelled(Cancelled),
 }
 
-impl From<Cancelled> for Unjoined {
+impl From<Cancelled> for JoinError {
     fn from(cancelled: Cancelled) -> Self {
         Self::Cancelled(cancelled)
     }
@@ -45,16 +46,16 @@ impl From<Cancelled> for Unjoined {
 
 /// What a requirement comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Joined {
+pub struct JoinMeasures {
     /// Of anonymity the number and 1, of linkability a share.
     pub achieved: (u128, u128),
     /// A group that has it: the labels of X.
-    pub known: Vec<(Reference, Option<Vec<u8>>)>,
+    pub known: Vec<(JoinAttribute, Option<Vec<u8>>)>,
     /// Of linkability the labels of Y that take that share.
-    pub told: Vec<(Reference, Option<Vec<u8>>)>,
+    pub told: Vec<(JoinAttribute, Option<Vec<u8>>)>,
 }
 
-impl Joined {
+impl JoinMeasures {
     /// Whether a measure allows it.
     #[must_use]
     pub fn is_allowed(&self, measure: &XyMeasure) -> bool {
@@ -70,32 +71,32 @@ impl Joined {
 }
 
 /// Releases to be joined; 0 is the new one.
-pub struct Join<'a> {
-    releases: Vec<&'a Shown>,
-    trees: BTreeMap<&'a str, Tree>,
+pub struct ReleaseJoin<'a> {
+    releases: Vec<&'a ObservedRelease>,
+    trees: BTreeMap<&'a str, LabelTree>,
     exclusions: &'a [Exclusion],
 }
 
-impl<'a> Join<'a> {
+impl<'a> ReleaseJoin<'a> {
     /// So many steps are taken for one requirement on one join.
     pub const MOST_STEPS: u64 = MOST_STEPS;
 
     /// The join of a release with earlier ones. `trees` are those of the new release.
     #[must_use]
     pub fn of(
-        new: &'a Shown,
+        new: &'a ObservedRelease,
         new_trees: &'a BTreeMap<String, Arc<Taxonomy>>,
-        earlier: &'a [(&'a EarlierRelease, Shown)],
+        earlier: &'a [(&'a EarlierRelease, ObservedRelease)],
         exclusions: &'a [Exclusion],
     ) -> Self {
-        let mut trees: BTreeMap<&str, Tree> = BTreeMap::new();
+        let mut trees: BTreeMap<&str, LabelTree> = BTreeMap::new();
         // values are placed by a tree where somebody publishes nodes of it
         let of_earlier = earlier.iter().flat_map(|(release, shown)| {
             let is_node = |name: &str| shown.column(name).is_some_and(|at| shown.columns[at].shape == CellShape::Node);
             release.taxonomies.iter().filter(move |(name, _)| is_node(name))
         });
         for (name, tree) in new_trees.iter().chain(of_earlier) {
-            trees.entry(name).or_insert_with(|| Tree::of(tree));
+            trees.entry(name).or_insert_with(|| LabelTree::of(tree));
         }
         Self {
             releases: std::iter::once(new).chain(earlier.iter().map(|(_, shown)| shown)).collect(),
@@ -106,18 +107,18 @@ impl<'a> Join<'a> {
 
     /// The joins on which a requirement is to hold, as sets of releases. With `other_rows` some rows of the new one may be in none of
     /// them, and it is to hold of that alone too.
-    fn wanted(&self, requirement: &Requirement, subsets: Subsets, other_rows: bool) -> Vec<Vec<usize>> {
+    fn wanted(&self, requirement: &XyRequirement, subsets: JoinSelection, other_rows: bool) -> Vec<Vec<usize>> {
         let mut named: Vec<usize> = requirement.x.iter().map(|x| x.release).collect();
         named.extend(requirement.y.iter().map(|told| match told {
-            Told::Attribute(reference) => reference.release,
-            Told::Key(release) => *release,
+            YElement::Attribute(reference) => reference.release,
+            YElement::Key(release) => *release,
         }));
         let all = 0..self.releases.len();
         let others: Vec<usize> = all.clone().filter(|release| *release != 0 && !named.contains(release)).collect();
         let mut wanted: Vec<Vec<usize>> = Vec::new();
         for set in 0_u64..1 << others.len().min(20) {
             let taken = others.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).count();
-            if subsets == Subsets::All || taken <= 1 || taken == others.len() {
+            if subsets == JoinSelection::All || taken <= 1 || taken == others.len() {
                 let is_in = |release: &usize| match others.iter().position(|other| other == release) {
                     None => true,
                     Some(at) => set >> at & 1 == 1,
@@ -133,32 +134,32 @@ impl<'a> Join<'a> {
         wanted
     }
 
-    fn meaning(&self, release: usize, column: usize, label: Option<&[u8]>) -> Option<Meaning> {
+    fn meaning(&self, release: usize, column: usize, label: Option<&[u8]>) -> Option<LabelMeaning> {
         let of = &self.releases[release].columns[column];
         self.meant(&of.name, of.shape, of.kind, label)
     }
 
-    fn meant(&self, name: &str, shape: CellShape, kind: AttributeType, label: Option<&[u8]>) -> Option<Meaning> {
+    fn meant(&self, name: &str, shape: CellShape, kind: AttributeType, label: Option<&[u8]>) -> Option<LabelMeaning> {
         let tree = self.trees.get(name);
         match shape {
-            CellShape::Node => Some(Meaning::Way(tree?.way(kind, label)?)),
+            CellShape::Node => Some(LabelMeaning::Way(tree?.way(kind, label)?)),
             CellShape::Exact => Some(match tree.and_then(|tree| tree.way(kind, label)) {
-                Some(way) => Meaning::Way(way),
-                None => Meaning::Text(label.map(<[u8]>::to_vec)),
+                Some(way) => LabelMeaning::Way(way),
+                None => LabelMeaning::Text(label.map(<[u8]>::to_vec)),
             }),
-            CellShape::Suppressed => (label == Some(SUPPRESSED.as_bytes())).then_some(Meaning::Anything),
+            CellShape::Suppressed => (label == Some(SUPPRESSED.as_bytes())).then_some(LabelMeaning::Anything),
             CellShape::Interval => Some(match label {
-                None => Meaning::Range { missing: true, values: None },
+                None => LabelMeaning::Range { missing: true, values: None },
                 Some(text) => {
-                    let span = Span::parse(text)?;
+                    let span = CellInterval::parse(text)?;
                     let from = span.from.as_deref().map(<[u8]>::to_vec);
-                    Meaning::Range { missing: from.is_none(), values: Some((from, span.to.to_vec())) }
+                    LabelMeaning::Range { missing: from.is_none(), values: Some((from, span.to.to_vec())) }
                 }
             }),
             CellShape::Set => {
                 let values = parse_set(label?).filter(|values| !values.is_empty())?;
                 let each = values.iter().map(|value| self.meant(name, CellShape::Exact, kind, value.as_deref()));
-                each.collect::<Option<Vec<Meaning>>>().map(Meaning::Among)
+                each.collect::<Option<Vec<LabelMeaning>>>().map(LabelMeaning::Among)
             }
         }
     }
@@ -185,32 +186,39 @@ impl<'a> Join<'a> {
     /// What a requirement comes to on the join of some releases; on the new one alone, what it says of that.
     ///
     /// # Errors
-    /// [`Unjoined`]
-    pub fn measure(&self, requirement: &Requirement, joined: &[usize], control: &Control) -> Result<Joined, Unjoined> {
+    /// [`JoinError`]
+    pub fn measure(
+        &self,
+        requirement: &XyRequirement,
+        joined: &[usize],
+        control: &Control,
+    ) -> Result<JoinMeasures, JoinError> {
         if joined == [0] && names_others(requirement) {
-            let alone = by_itself(requirement).ok_or(Unjoined::Unknown)?;
+            let alone = by_itself(requirement).ok_or(JoinError::Unknown)?;
             return self.measure(&alone, joined, control);
         }
-        let place = |reference: &Reference| {
+        let place = |reference: &JoinAttribute| {
             let at = self.releases.get(reference.release)?.column(&reference.attribute)?;
             joined.iter().position(|of| *of == reference.release).map(|of| (of, at))
         };
-        let x: Vec<(usize, usize)> = requirement.x.iter().map(place).collect::<Option<_>>().ok_or(Unjoined::Unknown)?;
-        let told: Vec<&Reference> = requirement
+        let x: Vec<(usize, usize)> =
+            requirement.x.iter().map(place).collect::<Option<_>>().ok_or(JoinError::Unknown)?;
+        let told: Vec<&JoinAttribute> = requirement
             .y
             .iter()
             .filter_map(|told| match told {
-                Told::Attribute(reference) => Some(reference),
-                Told::Key(_) => None,
+                YElement::Attribute(reference) => Some(reference),
+                YElement::Key(_) => None,
             })
             .collect();
-        let y: Vec<(usize, usize)> = told.iter().map(|of| place(of)).collect::<Option<_>>().ok_or(Unjoined::Unknown)?;
+        let y: Vec<(usize, usize)> =
+            told.iter().map(|of| place(of)).collect::<Option<_>>().ok_or(JoinError::Unknown)?;
         let keys: Vec<usize> = requirement
             .y
             .iter()
             .filter_map(|told| match told {
-                Told::Attribute(_) => None,
-                Told::Key(release) => joined.iter().position(|of| of == release),
+                YElement::Attribute(_) => None,
+                YElement::Key(release) => joined.iter().position(|of| of == release),
             })
             .collect();
         let tuples = joined.iter().map(|of| self.releases[*of].rows as u128).try_fold(1_u128, u128::checked_mul);
@@ -224,7 +232,7 @@ impl<'a> Join<'a> {
         let matches = self.matches(joined, &rows, control)?;
         let wanted = |at: usize| x.iter().chain(&y).filter(|of| of.0 == at).map(|of| of.1).collect();
         let own = (0..joined.len()).map(wanted).collect();
-        let mut groups = Groups { x: &x, y: &y, keys: &keys, own, found: AHashMap::new(), steps: 0 };
+        let mut groups = JoinGroups { x: &x, y: &y, keys: &keys, own, found: AHashMap::new(), steps: 0 };
         groups.walk(&rows, &matches, &mut Vec::new(), control)?;
         self.worst(requirement, &told, groups)
     }
@@ -237,11 +245,11 @@ impl<'a> Join<'a> {
         wanted: &[usize],
         literal: bool,
         control: &Control,
-    ) -> Result<Rows, Cancelled> {
+    ) -> Result<ReleaseRows, Cancelled> {
         let of = self.releases[release];
         let mut numbers: AHashMap<Vec<u32>, usize> = AHashMap::new();
         let mut within: Vec<AHashMap<Vec<u32>, u128>> = Vec::new();
-        let mut rows = Rows { keys: Vec::new(), within: Vec::new() };
+        let mut rows = ReleaseRows { keys: Vec::new(), within: Vec::new() };
         for row in 0..of.rows {
             if row.is_multiple_of(Control::STRIDE) {
                 control.check()?;
@@ -267,14 +275,14 @@ impl<'a> Join<'a> {
     }
 
     /// For each two releases, the keys of the second that each key of the first matches.
-    fn matches(&self, joined: &[usize], rows: &[Rows], control: &Control) -> Result<Matches, Unjoined> {
-        let mut matches = Matches::new();
+    fn matches(&self, joined: &[usize], rows: &[ReleaseRows], control: &Control) -> Result<ReleaseMatches, JoinError> {
+        let mut matches = ReleaseMatches::new();
         for (second, &s) in joined.iter().enumerate() {
             for (first, &f) in joined[..second].iter().enumerate() {
                 let (own, other) = (self.matched(f, joined), self.matched(s, joined));
                 let steps = rows[first].keys.len() as u64 * rows[second].keys.len() as u64;
                 if steps > MOST_STEPS {
-                    return Err(Unjoined::TooMany);
+                    return Err(JoinError::TooMany);
                 }
                 let tests = self.tests(f, s, &own, &other)?;
                 let bars = self.bars(f, s, &own, &other)?;
@@ -294,7 +302,7 @@ impl<'a> Join<'a> {
     }
 
     /// The attributes that two releases share.
-    fn tests(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<Test>, Unjoined> {
+    fn tests(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<MatchTest>, JoinError> {
         let mut tests = Vec::new();
         for (first, &a) in own.iter().enumerate() {
             let name = &self.releases[f].columns[a].name;
@@ -302,21 +310,21 @@ impl<'a> Join<'a> {
             let (a, b) = (&self.releases[f].columns[a], &self.releases[s].columns[other[second]]);
             let means = |release: usize, at: usize, labels: &[Option<Vec<u8>>]| {
                 let meant = labels.iter().map(|label| self.meaning(release, at, label.as_deref()));
-                meant.collect::<Option<Vec<Meaning>>>().ok_or(Unjoined::Unknown)
+                meant.collect::<Option<Vec<LabelMeaning>>>().ok_or(JoinError::Unknown)
             };
             let (left, right) = (means(f, own[first], &a.labels)?, means(s, other[second], &b.labels)?);
             if left.len() as u64 * right.len() as u64 > MOST_STEPS {
-                return Err(Unjoined::TooMany);
+                return Err(JoinError::TooMany);
             }
             let kind = a.kind;
             let held = left.iter().map(|a| right.iter().map(|b| meets(a, b, kind)).collect()).collect();
-            tests.push(Test { first, second, held });
+            tests.push(MatchTest { first, second, held });
         }
         Ok(tests)
     }
 
     /// What nobody is in both of two releases.
-    fn bars(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<Bar>, Unjoined> {
+    fn bars(&self, f: usize, s: usize, own: &[usize], other: &[usize]) -> Result<Vec<ExclusionBar>, JoinError> {
         let mut bars = Vec::new();
         for exclusion in self.exclusions {
             let sides = [(&exclusion.left, &exclusion.right), (&exclusion.right, &exclusion.left)];
@@ -329,33 +337,38 @@ impl<'a> Join<'a> {
                         let within = column.labels.iter().map(|label| self.within(column, label.as_deref(), stated));
                         Some((at, within.collect::<Option<Vec<bool>>>()?))
                     };
-                    side.within.iter().map(condition).collect::<Option<Vec<_>>>().ok_or(Unjoined::Unknown)
+                    side.within.iter().map(condition).collect::<Option<Vec<_>>>().ok_or(JoinError::Unknown)
                 };
-                bars.push(Bar { left: side(f, own, left)?, right: side(s, other, right)? });
+                bars.push(ExclusionBar { left: side(f, own, left)?, right: side(s, other, right)? });
             }
         }
         Ok(bars)
     }
 
     /// Whether all that a label may stand for is covered by a value or node.
-    fn within(&self, column: &super::shown::Column, label: Option<&[u8]>, stated: &Option<String>) -> Option<bool> {
+    fn within(
+        &self,
+        column: &super::shown::ObservedColumn,
+        label: Option<&[u8]>,
+        stated: &Option<String>,
+    ) -> Option<bool> {
         let stated = stated.as_ref().map(|label| label.as_bytes());
         let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
         Some(self.is_within(column, &meaning, stated))
     }
 
-    fn is_within(&self, column: &super::shown::Column, meaning: &Meaning, stated: Option<&[u8]>) -> bool {
+    fn is_within(&self, column: &super::shown::ObservedColumn, meaning: &LabelMeaning, stated: Option<&[u8]>) -> bool {
         let node = || self.node(&column.name, stated);
         match meaning {
-            Meaning::Way(way) => node().is_some_and(|node| way.contains(&node)),
-            Meaning::Text(text) => same(column.kind, text.as_deref(), stated),
-            Meaning::Range { missing, values: None } => *missing && stated.is_none(),
-            Meaning::Range { missing, values: Some((from, to)) } => {
+            LabelMeaning::Way(way) => node().is_some_and(|node| way.contains(&node)),
+            LabelMeaning::Text(text) => same(column.kind, text.as_deref(), stated),
+            LabelMeaning::Range { missing, values: None } => *missing && stated.is_none(),
+            LabelMeaning::Range { missing, values: Some((from, to)) } => {
                 !missing && same(column.kind, from.as_deref(), stated) && same(column.kind, Some(to), stated)
             }
-            Meaning::Among(each) => each.iter().all(|one| self.is_within(column, one, stated)),
+            LabelMeaning::Among(each) => each.iter().all(|one| self.is_within(column, one, stated)),
             // the root of a tree covers all
-            Meaning::Anything => node() == Some(0),
+            LabelMeaning::Anything => node() == Some(0),
         }
     }
 
@@ -367,8 +380,10 @@ impl<'a> Join<'a> {
         let value_way = || self.trees.get(name).and_then(|tree| tree.way(column.kind, value));
         match self.meant(name, column.shape, column.kind, label) {
             None => false,
-            Some(Meaning::Way(way)) => way.first().is_some_and(|node| value_way().is_some_and(|of| of.contains(node))),
-            Some(meaning) => meets(&meaning, &Meaning::Text(value.map(<[u8]>::to_vec)), column.kind),
+            Some(LabelMeaning::Way(way)) => {
+                way.first().is_some_and(|node| value_way().is_some_and(|of| of.contains(node)))
+            }
+            Some(meaning) => meets(&meaning, &LabelMeaning::Text(value.map(<[u8]>::to_vec)), column.kind),
         }
     }
 
@@ -377,29 +392,44 @@ impl<'a> Join<'a> {
     }
 
     /// Whether a label may stand for a stated value.
-    fn may_be(&self, column: &super::shown::Column, label: Option<&[u8]>, stated: Option<&str>) -> Option<bool> {
+    fn may_be(
+        &self,
+        column: &super::shown::ObservedColumn,
+        label: Option<&[u8]>,
+        stated: Option<&str>,
+    ) -> Option<bool> {
         let stated = stated.map(str::as_bytes);
         let meaning = self.meant(&column.name, column.shape, column.kind, label)?;
         Some(self.is_possible(column, &meaning, stated))
     }
 
-    fn is_possible(&self, column: &super::shown::Column, meaning: &Meaning, stated: Option<&[u8]>) -> bool {
+    fn is_possible(
+        &self,
+        column: &super::shown::ObservedColumn,
+        meaning: &LabelMeaning,
+        stated: Option<&[u8]>,
+    ) -> bool {
         match meaning {
             // a node as it was stated is met by what is below and above it
-            Meaning::Way(way) => {
+            LabelMeaning::Way(way) => {
                 let Some(tree) = self.trees.get(column.name.as_str()) else { return false };
                 let mut above =
                     std::iter::successors(self.node(&column.name, stated), |node| tree.tree.parent(*node)).peekable();
                 above.peek().is_some_and(|node| way.contains(node)) || above.any(|node| way.first() == Some(&node))
             }
-            Meaning::Among(each) => each.iter().any(|one| self.is_possible(column, one, stated)),
-            meaning => meets(meaning, &Meaning::Text(stated.map(<[u8]>::to_vec)), column.kind),
+            LabelMeaning::Among(each) => each.iter().any(|one| self.is_possible(column, one, stated)),
+            meaning => meets(meaning, &LabelMeaning::Text(stated.map(<[u8]>::to_vec)), column.kind),
         }
     }
 
     /// The group that has the worst measure, and that.
-    fn worst(&self, requirement: &Requirement, told: &[&Reference], groups: Groups<'_>) -> Result<Joined, Unjoined> {
-        let label = |reference: &Reference, code: u32| {
+    fn worst(
+        &self,
+        requirement: &XyRequirement,
+        told: &[&JoinAttribute],
+        groups: JoinGroups<'_>,
+    ) -> Result<JoinMeasures, JoinError> {
+        let label = |reference: &JoinAttribute, code: u32| {
             let of = self.releases[reference.release];
             let at = of.column(&reference.attribute).unwrap_or_default();
             (reference.clone(), of.columns[at].labels[code as usize].clone())
@@ -412,7 +442,7 @@ impl<'a> Join<'a> {
             let is = |value: &Vec<Vec<bool>>| value.iter().zip(labels).all(|(held, &label)| held[label as usize]);
             sensitive.as_ref().is_none_or(|values| values.iter().any(is))
         };
-        let mut worst: Option<Joined> = None;
+        let mut worst: Option<JoinMeasures> = None;
         let mut found: Vec<_> = groups.found.into_iter().collect();
         // of equal ones always the same
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -421,7 +451,7 @@ impl<'a> Join<'a> {
             let here = match requirement.measure {
                 XyMeasure::Anonymity { .. } => {
                     let number = values.values().map(|of| of.alike).sum();
-                    Joined { achieved: (number, 1), known: known(), told: Vec::new() }
+                    JoinMeasures { achieved: (number, 1), known: known(), told: Vec::new() }
                 }
                 XyMeasure::Linkability { .. } => {
                     let of: u128 = values.values().map(|of| of.tuples).sum();
@@ -434,7 +464,7 @@ impl<'a> Join<'a> {
                         }
                     }
                     let labels = most.1.map(|y| told.iter().zip(y).map(|(of, &code)| label(of, code)).collect());
-                    Joined { achieved: (most.0, of), known: known(), told: labels.unwrap_or_default() }
+                    JoinMeasures { achieved: (most.0, of), known: known(), told: labels.unwrap_or_default() }
                 }
             };
             let is_worse = worst.as_ref().is_none_or(|worst| {
@@ -449,13 +479,13 @@ impl<'a> Join<'a> {
                 worst = Some(here);
             }
         }
-        worst.ok_or(Unjoined::Empty)
+        worst.ok_or(JoinError::Empty)
     }
 
     /// Of each sensitive value, per attribute of Y and label, whether it may be meant.
-    fn sensitive(&self, told: &[&Reference], values: &[SensitiveValue]) -> Result<Vec<Vec<Vec<bool>>>, Unjoined> {
+    fn sensitive(&self, told: &[&JoinAttribute], values: &[SensitiveValue]) -> Result<Vec<Vec<Vec<bool>>>, JoinError> {
         let of_value = |value: &SensitiveValue| {
-            let of_attribute = |(reference, stated): (&&Reference, &Option<String>)| {
+            let of_attribute = |(reference, stated): (&&JoinAttribute, &Option<String>)| {
                 let of = self.releases[reference.release];
                 let column = &of.columns[of.column(&reference.attribute)?];
                 let meant = |label: &Option<Vec<u8>>| self.may_be(column, label.as_deref(), stated.as_deref());
@@ -463,14 +493,14 @@ impl<'a> Join<'a> {
             };
             told.iter().zip(value).map(of_attribute).collect::<Option<Vec<_>>>()
         };
-        values.iter().map(of_value).collect::<Option<Vec<_>>>().ok_or(Unjoined::Unknown)
+        values.iter().map(of_value).collect::<Option<Vec<_>>>().ok_or(JoinError::Unknown)
     }
 
     /// Whether every row of the new release matches some row of every other that `same` says to have the same rows.
     ///
     /// # Errors
-    /// [`Unjoined`]
-    pub(super) fn is_whole(&self, same: &[bool], control: &Control) -> Result<bool, Unjoined> {
+    /// [`JoinError`]
+    pub(super) fn is_whole(&self, same: &[bool], control: &Control) -> Result<bool, JoinError> {
         for other in (1..self.releases.len()).filter(|other| same[other - 1]) {
             let joined = [0, other];
             let rows = joined.map(|of| self.alike(of, &self.matched(of, &joined), &[], false, control));
@@ -486,8 +516,8 @@ impl<'a> Join<'a> {
     /// The joins and measures that a release states, held against those that are found; what does not hold, in words.
     ///
     /// # Errors
-    /// [`Unjoined`] when it cannot be told.
-    pub fn check(&self, sequence: &Sequence, control: &Control) -> Result<Option<String>, Unjoined> {
+    /// [`JoinError`] when it cannot be told.
+    pub fn check(&self, sequence: &SequentialDetails, control: &Control) -> Result<Option<String>, JoinError> {
         for (number, (requirement, on)) in sequence.requirements.iter().enumerate() {
             for wanted in self.wanted(requirement, sequence.subsets, sequence.other_rows) {
                 if on.iter().all(|stated| stated.releases != wanted) {
@@ -514,25 +544,25 @@ impl<'a> Join<'a> {
 }
 
 /// An attribute of two releases: which labels match.
-struct Test {
+struct MatchTest {
     first: usize,
     second: usize,
     held: Vec<Vec<bool>>,
 }
 
-impl Test {
+impl MatchTest {
     fn holds(&self, first: u32, second: u32) -> bool {
         self.held[first as usize][second as usize]
     }
 }
 
 /// An exclusion between two releases: places in keys, and which labels are covered.
-struct Bar {
+struct ExclusionBar {
     left: Vec<(usize, Vec<bool>)>,
     right: Vec<(usize, Vec<bool>)>,
 }
 
-impl Bar {
+impl ExclusionBar {
     fn applies(&self, left: &[u32], right: &[u32]) -> bool {
         let all = |side: &[(usize, Vec<bool>)], key: &[u32]| side.iter().all(|(at, held)| held[key[*at] as usize]);
         all(&self.left, left) && all(&self.right, right)

@@ -8,7 +8,7 @@ use ahash::AHashMap;
 use crate::microdata::{AttributeType, Taxonomy};
 
 /// What a label may stand for.
-pub(super) enum Meaning {
+pub(super) enum LabelMeaning {
     /// A node of a tree, and those above it, up to the root.
     Way(Vec<u32>),
     /// Values from the first to the last, all up to the last where there is no first, and perhaps the missing one.
@@ -16,18 +16,18 @@ pub(super) enum Meaning {
     /// Itself.
     Text(Option<Vec<u8>>),
     /// One of several.
-    Among(Vec<Meaning>),
+    Among(Vec<LabelMeaning>),
     /// Any value.
     Anything,
 }
 
 /// A taxonomy, its nodes by their labels.
-pub(super) struct Tree {
+pub(super) struct LabelTree {
     pub(super) tree: Arc<Taxonomy>,
     pub(super) by_label: AHashMap<Option<Vec<u8>>, u32>,
 }
 
-impl Tree {
+impl LabelTree {
     pub(super) fn of(tree: &Arc<Taxonomy>) -> Self {
         let label = |node: u32| tree.label(node).map(|label| label.as_bytes().to_vec());
         Self { by_label: (0..tree.len() as u32).map(|node| (label(node), node)).collect(), tree: Arc::clone(tree) }
@@ -57,17 +57,19 @@ pub(super) fn same(kind: AttributeType, a: Option<&[u8]>, b: Option<&[u8]>) -> b
 }
 
 /// Whether one value may be behind both labels.
-pub(super) fn meets(a: &Meaning, b: &Meaning, kind: AttributeType) -> bool {
+pub(super) fn meets(a: &LabelMeaning, b: &LabelMeaning, kind: AttributeType) -> bool {
     match (a, b) {
-        (Meaning::Anything, _) | (_, Meaning::Anything) => true,
-        (Meaning::Among(each), other) | (other, Meaning::Among(each)) => each.iter().any(|one| meets(one, other, kind)),
+        (LabelMeaning::Anything, _) | (_, LabelMeaning::Anything) => true,
+        (LabelMeaning::Among(each), other) | (other, LabelMeaning::Among(each)) => {
+            each.iter().any(|one| meets(one, other, kind))
+        }
         // one of two nodes is above the other, or they are one
-        (Meaning::Way(a), Meaning::Way(b)) => {
+        (LabelMeaning::Way(a), LabelMeaning::Way(b)) => {
             a.first().is_some_and(|node| b.contains(node)) || b.first().is_some_and(|node| a.contains(node))
         }
-        (Meaning::Text(a), Meaning::Text(b)) => same(kind, a.as_deref(), b.as_deref()),
-        (Meaning::Range { missing, values }, Meaning::Text(text))
-        | (Meaning::Text(text), Meaning::Range { missing, values }) => match (text, values) {
+        (LabelMeaning::Text(a), LabelMeaning::Text(b)) => same(kind, a.as_deref(), b.as_deref()),
+        (LabelMeaning::Range { missing, values }, LabelMeaning::Text(text))
+        | (LabelMeaning::Text(text), LabelMeaning::Range { missing, values }) => match (text, values) {
             (None, _) => *missing,
             (Some(_), None) => false,
             (Some(text), Some((from, to))) => {
@@ -75,7 +77,7 @@ pub(super) fn meets(a: &Meaning, b: &Meaning, kind: AttributeType) -> bool {
                     && kind.compare_by_value(text, to).is_le()
             }
         },
-        (Meaning::Range { missing: a, values: of_a }, Meaning::Range { missing: b, values: of_b }) => {
+        (LabelMeaning::Range { missing: a, values: of_a }, LabelMeaning::Range { missing: b, values: of_b }) => {
             let overlap = match (of_a, of_b) {
                 (Some((from_a, to_a)), Some((from_b, to_b))) => {
                     let before = |from: &Option<Vec<u8>>, to: &[u8]| {
@@ -87,6 +89,6 @@ pub(super) fn meets(a: &Meaning, b: &Meaning, kind: AttributeType) -> bool {
             };
             *a && *b || overlap
         }
-        (Meaning::Way(_), _) | (_, Meaning::Way(_)) => false,
+        (LabelMeaning::Way(_), _) | (_, LabelMeaning::Way(_)) => false,
     }
 }

@@ -8,48 +8,49 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub use join::{Join, Joined, Unjoined};
-use shown::Column;
-pub use shown::Shown;
+pub use join::{JoinError, JoinMeasures, ReleaseJoin};
+use shown::ObservedColumn;
+pub use shown::ObservedRelease;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ahash::AHashMap;
 
-use super::{AuditStopped, CheckName, Evidence, Findings};
+use super::{CheckLog, CheckName, Evidence, VerifierError};
 use crate::control::Control;
-use crate::microdata::{Attr, AttributeType, CellShape, SUPPRESSED, Span, Table, Taxonomy};
+use crate::microdata::{Attr, AttributeType, CellInterval, CellShape, SUPPRESSED, Table, Taxonomy};
 use crate::publication::{
-    Beside, Cells, EarlierRelease, Particulars, PublishedTable, Sequence, Standing, TableWitness,
+    CellContent, EarlierRelease, EarlierReleases, MethodDetails, PublishedTable, SequentialDetails, TableProtection,
+    TableWitness,
 };
 
 /// What a sequential release says of itself.
-pub(super) fn of<'a>(evidence: &'a Evidence<'_>) -> Option<&'a Sequence> {
+pub(super) fn of<'a>(evidence: &'a Evidence<'_>) -> Option<&'a SequentialDetails> {
     match &evidence.publication.particulars {
-        Particulars::Sequential(sequence) => Some(sequence),
+        MethodDetails::Sequential(sequence) => Some(sequence),
         _ => None,
     }
 }
 
 /// Whether the earlier releases are at hand.
-pub(super) fn is_beside(evidence: &Evidence<'_>, sequence: &Sequence) -> bool {
+pub(super) fn is_beside(evidence: &Evidence<'_>, sequence: &SequentialDetails) -> bool {
     earlier(evidence.beside, sequence).is_some()
 }
 
 /// The earlier releases in the order in which they are numbered.
-fn earlier<'a>(beside: Option<&'a Beside>, sequence: &Sequence) -> Option<Vec<&'a EarlierRelease>> {
+fn earlier<'a>(beside: Option<&'a EarlierReleases>, sequence: &SequentialDetails) -> Option<Vec<&'a EarlierRelease>> {
     let releases = beside.map_or(&[][..], |beside| &beside.releases);
     sequence.against.iter().map(|id| releases.iter().find(|release| release.release == *id)).collect()
 }
 
 /// Whether it is one unsealed table of one part, generalized as its cuts say.
-pub(super) fn claims(evidence: &Evidence<'_>, sequence: &Sequence, findings: &mut Findings) {
+pub(super) fn claims(evidence: &Evidence<'_>, sequence: &SequentialDetails, findings: &mut CheckLog) {
     let publication = evidence.publication;
     let [table] = &publication.tables[..] else {
         return findings.fail(CheckName::Seals, "a sequential release is one table");
     };
-    if table.standing != Standing::Unsealed || table.parts.len() != 1 || table.parts[0].bucketed {
+    if table.standing != TableProtection::Unsealed || table.parts.len() != 1 || table.parts[0].bucketed {
         findings.fail(CheckName::Seals, format!("table {}: it is unsealed, of one part without buckets", table.name));
     }
     if !publication.rules.is_empty() || !evidence.submitted.is_empty() {
@@ -60,7 +61,7 @@ pub(super) fn claims(evidence: &Evidence<'_>, sequence: &Sequence, findings: &mu
         let own = joined_as(sequence, 0, &column.name);
         let is_cut = sequence.cuts.iter().filter(|(name, _)| name == own).count();
         let name = evidence.name(column.attribute);
-        if is_cut != usize::from(column.cells != Cells::Exact) {
+        if is_cut != usize::from(column.cells != CellContent::Exact) {
             findings.fail(CheckName::Requirements, format!("{name} is not published as its cut says"));
         }
         let of_original = evidence.original.and_then(|original| original.names().get(column.attribute.index()));
@@ -84,7 +85,7 @@ pub(super) fn claims(evidence: &Evidence<'_>, sequence: &Sequence, findings: &mu
 }
 
 /// The attribute that a release of a sequence publishes under a name.
-fn joined_as<'a>(sequence: &'a Sequence, release: usize, published: &'a str) -> &'a str {
+fn joined_as<'a>(sequence: &'a SequentialDetails, release: usize, published: &'a str) -> &'a str {
     let others = sequence.renamed.get(&release);
     let found = others.and_then(|others| others.iter().find(|(_, name)| name.as_str() == published));
     found.map_or(published, |(attribute, _)| attribute.as_str())
@@ -99,15 +100,15 @@ fn others(names: impl Iterator<Item = (String, String)>) -> Option<BTreeMap<Stri
 /// Checks cuts, rows and requirements.
 pub(super) fn check(
     evidence: &Evidence<'_>,
-    sequence: &Sequence,
+    sequence: &SequentialDetails,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     let [table] = &evidence.publication.tables[..] else { return Ok(()) };
     let [part] = &table.parts[..] else { return Ok(()) };
     let kind = |at: usize| evidence.kind(part.columns[at].attribute).unwrap_or(AttributeType::Text);
     let bytes = evidence.parts.open(&part.file(&table.name))?;
-    let Some(mut shown) = Shown::read(part, &kind, bytes, control)? else {
+    let Some(mut shown) = ObservedRelease::read(part, &kind, bytes, control)? else {
         findings.fail(CheckName::Requirements, "the rows of the part could not be told");
         return Ok(());
     };
@@ -157,9 +158,9 @@ pub(super) fn check(
         findings.fail(CheckName::Requirements, "releases publish nodes of different taxonomies of one attribute");
         return Ok(());
     }
-    let earlier: Vec<(&EarlierRelease, Shown)> =
-        earlier.into_iter().map(|release| (release, Shown::of(release))).collect();
-    let join = Join::of(&shown, &trees, &earlier, &sequence.exclusions);
+    let earlier: Vec<(&EarlierRelease, ObservedRelease)> =
+        earlier.into_iter().map(|release| (release, ObservedRelease::of(release))).collect();
+    let join = ReleaseJoin::of(&shown, &trees, &earlier, &sequence.exclusions);
     for (number, (release, _)) in (1..).zip(&earlier) {
         if !rows::are_tied((&join, number), release, &shown, control)? {
             findings
@@ -175,16 +176,16 @@ pub(super) fn check(
     match found {
         Ok(None) => {}
         Ok(Some(detail)) => findings.fail(CheckName::Requirements, detail),
-        Err(Unjoined::Cancelled(cancelled)) => return Err(cancelled.into()),
-        Err(Unjoined::TooMany) => return Err(AuditStopped::TooDense),
-        Err(Unjoined::Unknown) => findings.fail(CheckName::Requirements, "a requirement names what is not there"),
-        Err(Unjoined::Empty) => findings.fail(CheckName::Requirements, "a join has no tuples"),
+        Err(JoinError::Cancelled(cancelled)) => return Err(cancelled.into()),
+        Err(JoinError::TooMany) => return Err(VerifierError::TooDense),
+        Err(JoinError::Unknown) => findings.fail(CheckName::Requirements, "a requirement names what is not there"),
+        Err(JoinError::Empty) => findings.fail(CheckName::Requirements, "a join has no tuples"),
     }
     Ok(())
 }
 
 /// All releases that publish nodes of an attribute go by one tree.
-fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelease], shown: &Shown) -> bool {
+fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelease], shown: &ObservedRelease) -> bool {
     let mut of_name: BTreeMap<&str, &Arc<Taxonomy>> = BTreeMap::new();
     let own = shown
         .columns
@@ -206,7 +207,12 @@ fn trees_agree(trees: &BTreeMap<String, Arc<Taxonomy>>, earlier: &[&EarlierRelea
 }
 
 /// Every cut has exactly one label on the way of every leaf, and cells have no other labels.
-fn cuts(sequence: &Sequence, shown: &Shown, trees: &BTreeMap<String, Arc<Taxonomy>>, findings: &mut Findings) {
+fn cuts(
+    sequence: &SequentialDetails,
+    shown: &ObservedRelease,
+    trees: &BTreeMap<String, Arc<Taxonomy>>,
+    findings: &mut CheckLog,
+) {
     for (name, labels) in &sequence.cuts {
         let Some(column) = shown.column(name).map(|at| &shown.columns[at]) else { continue };
         let mut fail = |detail: &str| findings.fail(CheckName::Requirements, format!("the cut of \"{name}\" {detail}"));
@@ -246,20 +252,20 @@ fn cuts(sequence: &Sequence, shown: &Shown, trees: &BTreeMap<String, Arc<Taxonom
 }
 
 /// The intervals of a cut, in their order; `None` when they are none, or not apart. The missing value comes before all others.
-type Ends = (Option<Vec<u8>>, Option<Vec<u8>>);
+type IntervalEnds = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-fn intervals(labels: &[Option<String>], kind: AttributeType) -> Option<Vec<Ends>> {
+fn intervals(labels: &[Option<String>], kind: AttributeType) -> Option<Vec<IntervalEnds>> {
     let read = |label: &Option<String>| match label {
         None => Some((None, None)),
         Some(text) => {
-            let span = Span::parse(text.as_bytes())?;
+            let span = CellInterval::parse(text.as_bytes())?;
             Some((span.from.as_deref().map(<[u8]>::to_vec), Some(span.to.to_vec())))
         }
     };
-    let mut ends: Vec<Ends> = labels.iter().map(read).collect::<Option<_>>()?;
+    let mut ends: Vec<IntervalEnds> = labels.iter().map(read).collect::<Option<_>>()?;
     ends.sort_by(|a, b| kind.compare(a.1.as_deref(), b.1.as_deref()));
-    let rises = |ends: &Ends| kind.compare(ends.0.as_deref(), ends.1.as_deref()).is_le();
-    let apart = |pair: &[Ends]| kind.compare(pair[0].1.as_deref(), pair[1].0.as_deref()).is_lt();
+    let rises = |ends: &IntervalEnds| kind.compare(ends.0.as_deref(), ends.1.as_deref()).is_le();
+    let apart = |pair: &[IntervalEnds]| kind.compare(pair[0].1.as_deref(), pair[1].0.as_deref()).is_lt();
     (ends.iter().all(rises) && ends.windows(2).all(apart)).then_some(ends)
 }
 
@@ -268,12 +274,12 @@ fn rows(
     evidence: &Evidence<'_>,
     table: &PublishedTable,
     original: &Table,
-    shown: &Shown,
-    (sequence, trees): (&Sequence, &BTreeMap<String, Arc<Taxonomy>>),
+    shown: &ObservedRelease,
+    (sequence, trees): (&SequentialDetails, &BTreeMap<String, Arc<Taxonomy>>),
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
-    let fail = |findings: &mut Findings, detail: &str| {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
+    let fail = |findings: &mut CheckLog, detail: &str| {
         findings.fail(CheckName::Content, format!("table {}: {detail}", table.name));
     };
     if shown.rows != original.rows() {
@@ -347,7 +353,7 @@ fn rows(
 /// The one label of a cut that covers a value; `None` when it is not one.
 fn applied(
     labels: &[Option<String>],
-    column: &Column,
+    column: &ObservedColumn,
     tree: Option<&Arc<Taxonomy>>,
     value: Option<&[u8]>,
 ) -> Option<Option<Vec<u8>>> {
@@ -367,7 +373,7 @@ fn applied(
         }
         (CellShape::Interval, _) => match (label, value) {
             (None, value) => value.is_none(),
-            (Some(label), value) => Span::parse(label.as_bytes()).is_some_and(|span| {
+            (Some(label), value) => CellInterval::parse(label.as_bytes()).is_some_and(|span| {
                 let kind = column.kind;
                 kind.compare(span.from.as_deref(), value).is_le() && kind.compare(value, Some(&span.to)).is_le()
             }),
@@ -399,12 +405,12 @@ fn is_tight(labels: &[Option<String>], domain: &crate::microdata::Domain, kind: 
 
 /// No row of the original is what is said that nobody is.
 fn contradicted(
-    sequence: &Sequence,
+    sequence: &SequentialDetails,
     excluded: &Table,
     trees: &BTreeMap<String, Arc<Taxonomy>>,
     control: &Control,
-    findings: &mut Findings,
-) -> Result<(), AuditStopped> {
+    findings: &mut CheckLog,
+) -> Result<(), VerifierError> {
     for exclusion in &sequence.exclusions {
         control.check()?;
         let conditions: Vec<&(String, Option<String>)> =

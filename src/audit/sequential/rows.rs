@@ -2,18 +2,20 @@
 
 use ahash::{AHashMap, AHashSet};
 
-use super::join::Join;
-use super::shown::Shown;
+use super::join::ReleaseJoin;
+use super::shown::ObservedRelease;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, CellShape, Column, Table};
-use crate::publication::{EarlierRelease, Records, Requirement, RowsOf, Told, XyMeasure};
+use crate::publication::{EarlierRelease, RecordMatches, RowCorrespondence, XyMeasure, XyRequirement, YElement};
 
 /// A requirement as far as it speaks of the new release by itself, where rows of that may match nothing.
 ///
 /// What is known and what is told is cut down to the new release. Distinct values on nothing are counted as rows, of which every group
 /// must then have enough; shares of a value that only others publish are nobody's in a row that is joined with none of them.
-pub(super) fn by_itself(requirement: &Requirement) -> Option<Requirement> {
-    let is_new = |told: &Told| matches!(told, Told::Key(0)) || matches!(told, Told::Attribute(of) if of.release == 0);
+pub(super) fn by_itself(requirement: &XyRequirement) -> Option<XyRequirement> {
+    let is_new = |told: &YElement| {
+        matches!(told, YElement::Key(0)) || matches!(told, YElement::Attribute(of) if of.release == 0)
+    };
     let mut cut = requirement.clone();
     cut.x.retain(|of| of.release == 0);
     cut.y.retain(is_new);
@@ -23,14 +25,15 @@ pub(super) fn by_itself(requirement: &Requirement) -> Option<Requirement> {
     match &mut cut.measure {
         XyMeasure::Anonymity { .. } => {
             if cut.y.is_empty() {
-                cut.y = vec![Told::Key(0)];
+                cut.y = vec![YElement::Key(0)];
             }
         }
         XyMeasure::Linkability { sensitive, .. } => {
             if cut.y.is_empty() {
                 return None;
             }
-            let labelled: Vec<&Told> = requirement.y.iter().filter(|told| matches!(told, Told::Attribute(_))).collect();
+            let labelled: Vec<&YElement> =
+                requirement.y.iter().filter(|told| matches!(told, YElement::Attribute(_))).collect();
             for value in sensitive.iter_mut().flatten() {
                 let mut at = 0;
                 value.retain(|_| {
@@ -44,10 +47,10 @@ pub(super) fn by_itself(requirement: &Requirement) -> Option<Requirement> {
 }
 
 /// Whether a requirement names another release than the new one.
-pub(super) fn names_others(requirement: &Requirement) -> bool {
-    let of_told = |told: &Told| match told {
-        Told::Attribute(of) => of.release,
-        Told::Key(release) => *release,
+pub(super) fn names_others(requirement: &XyRequirement) -> bool {
+    let of_told = |told: &YElement| match told {
+        YElement::Attribute(of) => of.release,
+        YElement::Key(release) => *release,
     };
     requirement.x.iter().map(|of| of.release).chain(requirement.y.iter().map(of_told)).any(|release| release > 0)
 }
@@ -55,12 +58,14 @@ pub(super) fn names_others(requirement: &Requirement) -> bool {
 /// Whether the rows of an earlier release are those of the new one, of which there are so many; `Err` when it is said and is not so.
 pub(super) fn are_same(release: &EarlierRelease, rows: usize, original: Option<&Table>) -> Result<bool, &'static str> {
     match &release.rows_of {
-        RowsOf::Unknown => Ok(false),
-        RowsOf::Content => match release.rows == rows && original.is_none_or(|original| is_of(release, original)) {
-            true => Ok(true),
-            false => Err("an earlier release is not of the same rows"),
-        },
-        RowsOf::Records(records) => {
+        RowCorrespondence::Unknown => Ok(false),
+        RowCorrespondence::Content => {
+            match release.rows == rows && original.is_none_or(|original| is_of(release, original)) {
+                true => Ok(true),
+                false => Err("an earlier release is not of the same rows"),
+            }
+        }
+        RowCorrespondence::Records(records) => {
             let distinct: AHashSet<u32> = records.rows.iter().copied().collect();
             let in_range = records.rows.iter().all(|row| (*row as usize) < release.rows);
             let values = &records.values;
@@ -88,12 +93,12 @@ pub(super) fn are_same(release: &EarlierRelease, rows: usize, original: Option<&
 /// Whether every row of an earlier release that a record key tells has labels above what the original has of that record, in all
 /// attributes that the new release has too: then the true tuple of it is in the join.
 pub(super) fn are_tied(
-    (join, number): (&Join<'_>, usize),
+    (join, number): (&ReleaseJoin<'_>, usize),
     release: &EarlierRelease,
-    new: &Shown,
+    new: &ObservedRelease,
     control: &Control,
 ) -> Result<bool, Cancelled> {
-    let RowsOf::Records(Records { rows, values }) = &release.rows_of else { return Ok(true) };
+    let RowCorrespondence::Records(RecordMatches { rows, values }) = &release.rows_of else { return Ok(true) };
     for column in release.columns.iter().filter(|column| new.column(&column.name).is_some()) {
         control.check()?;
         let Some(at) = values.names().iter().position(|name| *name == column.name) else { return Ok(false) };

@@ -1,6 +1,6 @@
 //! A release of one table of tuples as its readers see it: labels, and nothing else.
 
-use super::super::reading::{PartReader, ReadError};
+use super::super::reading::{PartRecords, ReadError};
 use crate::control::Control;
 use crate::microdata::{AttributeType, CellShape};
 use crate::publication::{EarlierRelease, Part};
@@ -9,16 +9,16 @@ use std::io::{self, Read};
 
 /// The rows of a release.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct ObservedRelease {
     /// How many there are.
     pub rows: usize,
     /// Its columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ObservedColumn>,
 }
 
 /// A column as it was published.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Column {
+pub struct ObservedColumn {
     /// The attribute.
     pub name: String,
     /// What its cells are.
@@ -31,11 +31,11 @@ pub struct Column {
     pub labels: Vec<Option<Vec<u8>>>,
 }
 
-impl Shown {
+impl ObservedRelease {
     /// An earlier release.
     #[must_use]
     pub fn of(release: &EarlierRelease) -> Self {
-        let column = |column: &crate::publication::EarlierColumn| Column {
+        let column = |column: &crate::publication::EarlierColumn| ObservedColumn {
             name: column.name.clone(),
             shape: if column.nodes { CellShape::Node } else { column.shape },
             kind: column.kind,
@@ -51,15 +51,15 @@ impl Shown {
         kinds: &dyn Fn(usize) -> AttributeType,
         bytes: Box<dyn Read + '_>,
         control: &Control,
-    ) -> Result<Option<Self>, super::AuditStopped> {
+    ) -> Result<Option<Self>, super::VerifierError> {
         let width = part.columns.len();
-        let mut reader = PartReader::new(bytes);
+        let mut reader = PartRecords::new(bytes);
         let mut dictionaries: Vec<AHashMap<Option<Vec<u8>>, u32>> = vec![AHashMap::new(); width];
-        let mut columns: Vec<Column> = part
+        let mut columns: Vec<ObservedColumn> = part
             .columns
             .iter()
             .enumerate()
-            .map(|(at, column)| Column {
+            .map(|(at, column)| ObservedColumn {
                 name: column.name.clone(),
                 shape: column.cells.shape(),
                 kind: kinds(at),
@@ -103,6 +103,6 @@ impl Shown {
     }
 }
 
-fn io_error(error: io::Error) -> super::AuditStopped {
+fn io_error(error: io::Error) -> super::VerifierError {
     error.into()
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::super::CheckName::{self, Columns, Content, Dictionary, Gnf, Order, Requirements, Seals};
 use super::super::fixture::{Cell, Grid, World, failed, rule, standing, table};
-use super::super::{Audit, Evidence, verify};
+use super::super::{Evidence, VerifierReport, verify};
 use super::rows::by_itself;
 use crate::control::Control;
-use crate::microdata::taxonomy::Growing;
+use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Attr, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
-    Beside, Cells, Conditions, EarlierColumn, EarlierRelease, Exclusion, HeldBy, OnJoin, Part, Particulars,
-    PublishedTable, Records, Reference, Requirement, RowMeaning, RowsOf, Sequence, Standing, StatedTaxonomy, Subsets,
-    TableName, TableWitness, Told, Witness, XyMeasure,
+    CellContent, Conditions, DeclaredTaxonomy, EarlierColumn, EarlierRelease, EarlierReleases, EnforcedBy, Exclusion,
+    JoinAttribute, JoinResult, JoinSelection, MethodDetails, Part, PublishedTable, RecordMatches, RowCorrespondence,
+    RowMeaning, SequentialDetails, TableName, TableProtection, TableWitness, Witness, XyMeasure, XyRequirement,
+    YElement,
 };
 
 const FILE: &str = "t1.rows.csv";
@@ -41,8 +42,8 @@ struct Case {
     world: World,
     /// The names of the original.
     dataset: Vec<String>,
-    sequence: Sequence,
-    beside: Beside,
+    sequence: SequentialDetails,
+    beside: EarlierReleases,
     places: Vec<u32>,
 }
 
@@ -51,7 +52,7 @@ fn texts(row: &[&str]) -> Vec<Cell> {
 }
 
 fn tree(nodes: &[(&str, &str)]) -> Arc<Taxonomy> {
-    let mut growing = Growing::from_root("ANY_Job");
+    let mut growing = TaxonomyBuilder::from_root("ANY_Job");
     for (label, above) in nodes {
         let above = growing.find(Some(above)).expect("a node");
         growing.add(above, Some(label)).expect("a new one");
@@ -70,8 +71,8 @@ fn jobs() -> Arc<Taxonomy> {
     ])
 }
 
-fn reference(release: usize, attribute: &str) -> Reference {
-    Reference { release, attribute: attribute.to_owned() }
+fn reference(release: usize, attribute: &str) -> JoinAttribute {
+    JoinAttribute { release, attribute: attribute.to_owned() }
 }
 
 fn exclusion(name: &str, disease: &str) -> Exclusion {
@@ -90,8 +91,8 @@ fn exclusion(name: &str, disease: &str) -> Exclusion {
 fn case() -> Case {
     let mut world = World::new(&["name", "job", "class"], ROWS.iter().map(|row| texts(&row[..3])).collect());
     let columns = (0..3).map(|attr| {
-        let node = Cells::Node { taxonomy: "job".into(), cut: None };
-        let cells = if attr == 1 { node } else { Cells::Exact };
+        let node = CellContent::Node { taxonomy: "job".into(), cut: None };
+        let cells = if attr == 1 { node } else { CellContent::Exact };
         crate::publication::PublishedColumn { cells, ..world.published(attr) }
     });
     let part = Part {
@@ -103,22 +104,22 @@ fn case() -> Case {
         null: None,
     };
     let name = TableName::at(0);
-    world.publication.tables = vec![PublishedTable { name, parts: vec![part], standing: Standing::Unsealed }];
+    world.publication.tables = vec![PublishedTable { name, parts: vec![part], standing: TableProtection::Unsealed }];
     let rows = CELLS.iter().map(|row| (String::new(), texts(row))).collect();
     world.files.insert(FILE.into(), Grid { header: world.names.clone(), rows });
-    world.taxonomies = vec![StatedTaxonomy { attribute: Attr(1), tree: jobs() }];
-    let requirement = Requirement {
+    world.taxonomies = vec![DeclaredTaxonomy { attribute: Attr(1), tree: jobs() }];
+    let requirement = XyRequirement {
         pointer: "/method/requirements/0".into(),
         of: 0,
         x: vec![reference(0, "job"), reference(1, "disease")],
-        y: vec![Told::Key(0)],
+        y: vec![YElement::Key(0)],
         measure: XyMeasure::Anonymity { k: 2 },
     };
     let label = |label: &str| Some(label.to_owned());
-    let sequence = Sequence {
+    let sequence = SequentialDetails {
         against: vec!["e".into()],
-        subsets: Subsets::Default,
-        requirements: vec![(requirement, vec![OnJoin { releases: vec![0, 1], achieved: (2, 1) }])],
+        subsets: JoinSelection::Default,
+        requirements: vec![(requirement, vec![JoinResult { releases: vec![0, 1], achieved: (2, 1) }])],
         exclusions: Vec::new(),
         cuts: vec![("job".into(), vec![label("Field"), label("Office")])],
         entered: Vec::new(),
@@ -143,9 +144,9 @@ fn case() -> Case {
         alone: false,
         taxonomies: BTreeMap::new(),
         entered: false,
-        rows_of: RowsOf::Content,
+        rows_of: RowCorrespondence::Content,
     };
-    let beside = Beside { releases: vec![earlier], excluded: Some(Arc::new(all)) };
+    let beside = EarlierReleases { releases: vec![earlier], excluded: Some(Arc::new(all)) };
     Case { dataset: world.names.clone(), world, sequence, beside, places: PLACES.to_vec() }
 }
 
@@ -154,12 +155,12 @@ fn renamed(attribute: &str, published: &str) -> BTreeMap<String, String> {
 }
 
 impl Case {
-    fn audit(&self, original: bool, witness: bool, beside: bool) -> Audit {
+    fn audit(&self, original: bool, witness: bool, beside: bool) -> VerifierReport {
         let of = table(&self.dataset, &self.world.original);
         let assigned = Witness { tables: vec![TableWitness::Rows(self.places.clone())] };
         let parts = self.world.bytes();
         let mut publication = self.world.publication.clone();
-        publication.particulars = Particulars::Sequential(Box::new(self.sequence.clone()));
+        publication.particulars = MethodDetails::Sequential(Box::new(self.sequence.clone()));
         let evidence = Evidence {
             publication: &publication,
             submitted: &self.world.submitted,
@@ -192,7 +193,7 @@ impl Case {
 
     /// No job is told, and so nothing but that there are five rows.
     fn suppress(&mut self) {
-        self.world.publication.tables[0].parts[0].columns[1].cells = Cells::Suppressed;
+        self.world.publication.tables[0].parts[0].columns[1].cells = CellContent::Suppressed;
         self.world.taxonomies.clear();
         self.cut(&["*"]);
         for (row, class) in ["c1", "c1", "c2", "c3", "c4"].into_iter().enumerate() {
@@ -207,7 +208,7 @@ impl Case {
     fn rename(&mut self) {
         self.world.names[1] = "work".into();
         let column = &mut self.world.publication.tables[0].parts[0].columns[1];
-        (column.name, column.cells) = ("work".into(), Cells::Node { taxonomy: "work".into(), cut: None });
+        (column.name, column.cells) = ("work".into(), CellContent::Node { taxonomy: "work".into(), cut: None });
         self.world.files.get_mut(FILE).expect("the part").header[1] = "work".into();
         self.beside.releases[0].columns[0].published = "occupation".into();
         self.sequence.renamed = [(0, renamed("job", "work")), (1, renamed("job", "occupation"))].into();
@@ -221,7 +222,7 @@ impl Case {
         let column = &mut self.beside.releases[0].columns[0];
         (column.shape, column.cells) = (CellShape::Set, cells.column(Attr(0)).clone());
         let (requirement, on) = &mut self.sequence.requirements[0];
-        (requirement.x, requirement.y) = (vec![reference(0, "job")], vec![Told::Key(1)]);
+        (requirement.x, requirement.y) = (vec![reference(0, "job")], vec![YElement::Key(1)]);
         on[0].achieved = (3, 1);
     }
 
@@ -276,7 +277,7 @@ const FAULTS: [Fault; 25] = [
     ("a share above its bound", Requirements, |case| {
         case.measure(XyMeasure::Linkability { h: "0.5".parse().expect("a ratio"), sensitive: None });
         let on = &mut case.sequence.requirements[0];
-        (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![Told::Attribute(reference(1, "disease"))]);
+        (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![YElement::Attribute(reference(1, "disease"))]);
         on.1[0].achieved = (2, 3);
     }),
     ("a join that is not looked at", Requirements, |case| case.sequence.requirements[0].1.clear()),
@@ -298,10 +299,12 @@ const FAULTS: [Fault; 25] = [
         (release.columns[0].nodes, release.columns[0].shape) = (true, CellShape::Node);
         release.taxonomies.insert("job".into(), other);
     }),
-    ("a sealed standing", Seals, |case| case.world.publication.tables[0].standing = Standing::Sealed(Vec::new())),
+    ("a sealed standing", Seals, |case| {
+        case.world.publication.tables[0].standing = TableProtection::Sealed(Vec::new())
+    }),
     ("a rule that nothing holds", Gnf, |case| {
         let rule = rule(0, &[0], 2, 2);
-        case.world.publication.rules.push(standing(&rule, HeldBy::Table(TableName::at(0))));
+        case.world.publication.rules.push(standing(&rule, EnforcedBy::Table(TableName::at(0))));
         case.world.submitted.push(rule);
     }),
 ];
@@ -325,7 +328,7 @@ fn what_is_suppressed_renamed_or_in_sets_is_checked_too() {
         ("a cut of values", Requirements, |case| case.cut(&["Banker", "Clerk", "Driver", "Engineer"])),
         ("no cut", Requirements, |case| case.sequence.cuts.clear()),
         ("cells that are said to be values", Requirements, |case| {
-            case.world.publication.tables[0].parts[0].columns[1].cells = Cells::Exact;
+            case.world.publication.tables[0].parts[0].columns[1].cells = CellContent::Exact;
         }),
         ("fewer rows in a group than it says", Requirements, |case| {
             case.sequence.requirements[0].1[0].achieved = (2, 1);
@@ -408,13 +411,13 @@ fn without_a_witness_rows_are_those_of_the_cut() {
 fn foreign() -> Case {
     let mut case = case();
     let release = &mut case.beside.releases[0];
-    (release.entered, release.rows_of, release.rows) = (true, RowsOf::Unknown, 4);
+    (release.entered, release.rows_of, release.rows) = (true, RowCorrespondence::Unknown, 4);
     for column in &mut release.columns {
         column.cells.codes = column.cells.codes.gather(&[0, 1, 2, 3]);
     }
     case.sequence.entered = vec!["e".into()];
     case.sequence.other_rows = true;
-    case.sequence.requirements[0].1.push(OnJoin { releases: vec![0], achieved: (2, 1) });
+    case.sequence.requirements[0].1.push(JoinResult { releases: vec![0], achieved: (2, 1) });
     case
 }
 
@@ -424,7 +427,8 @@ fn keyed() -> Case {
     let (release, all) = (&mut case.beside.releases[0], case.beside.excluded.as_ref().expect("all columns"));
     let values = Arc::new(table(&["job".to_owned()], &ROWS.map(|row| texts(&row[1..2]))));
     assert_eq!(all.rows(), 5);
-    (release.entered, release.rows_of) = (true, RowsOf::Records(Records { rows: vec![0, 1, 2, 3, 4], values }));
+    (release.entered, release.rows_of) =
+        (true, RowCorrespondence::Records(RecordMatches { rows: vec![0, 1, 2, 3, 4], values }));
     case.sequence.entered = vec!["e".into()];
     case
 }
@@ -432,7 +436,7 @@ fn keyed() -> Case {
 fn told(case: &mut Case, rows: &[u32], jobs: &[&str]) {
     let jobs: Vec<Vec<Cell>> = jobs.iter().map(|job| texts(&[job])).collect();
     let values = Arc::new(table(&["job".to_owned()], &jobs));
-    case.beside.releases[0].rows_of = RowsOf::Records(Records { rows: rows.to_vec(), values });
+    case.beside.releases[0].rows_of = RowCorrespondence::Records(RecordMatches { rows: rows.to_vec(), values });
 }
 
 type OfRows = (&'static str, fn() -> Case, fn(&mut Case));
@@ -496,22 +500,25 @@ fn whose_rows_a_table_from_elsewhere_has_is_found_again() {
 
 #[test]
 fn requirements_are_cut_down_to_the_release_that_stands_by_itself() {
-    let asked = |x: Vec<Reference>, y: Vec<Told>, measure: XyMeasure| {
-        let asked = Requirement { pointer: "/method/requirements/0".into(), of: 0, x, y, measure };
+    let asked = |x: Vec<JoinAttribute>, y: Vec<YElement>, measure: XyMeasure| {
+        let asked = XyRequirement { pointer: "/method/requirements/0".into(), of: 0, x, y, measure };
         by_itself(&asked).map(|cut| (cut.x, cut.y, cut.measure))
     };
     let k = XyMeasure::Anonymity { k: 2 };
     let share = |sensitive| XyMeasure::Linkability { h: "0.5".parse().expect("a ratio"), sensitive };
     let (new, old) = (reference(0, "job"), reference(1, "disease"));
-    let attribute = |of: &Reference| Told::Attribute(of.clone());
+    let attribute = |of: &JoinAttribute| YElement::Attribute(of.clone());
     let both = || vec![new.clone(), reference(1, "job")];
-    let rows = (vec![new.clone()], vec![Told::Key(0)], k.clone());
-    assert_eq!(asked(both(), vec![Told::Key(0)], k.clone()), Some(rows.clone()));
+    let rows = (vec![new.clone()], vec![YElement::Key(0)], k.clone());
+    assert_eq!(asked(both(), vec![YElement::Key(0)], k.clone()), Some(rows.clone()));
     // what others tell, and their rows, are counted as rows of this one
-    for y in [vec![Told::Key(1)], vec![attribute(&old)], vec![Told::Key(0), attribute(&old)]] {
+    for y in [vec![YElement::Key(1)], vec![attribute(&old)], vec![YElement::Key(0), attribute(&old)]] {
         assert_eq!(asked(both(), y, k.clone()), Some(rows.clone()));
     }
-    assert_eq!(asked(vec![old.clone()], vec![Told::Key(0)], k.clone()), Some((vec![], vec![Told::Key(0)], k.clone())));
+    assert_eq!(
+        asked(vec![old.clone()], vec![YElement::Key(0)], k.clone()),
+        Some((vec![], vec![YElement::Key(0)], k.clone()))
+    );
     assert_eq!(asked(vec![reference(1, "job")], vec![attribute(&old)], k), None);
     // nobody's row stands beside what only others tell
     assert_eq!(asked(both(), vec![attribute(&old)], share(None)), None);

@@ -6,35 +6,38 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::progress::Shown;
-use super::super::{End, input, interrupt};
+use super::super::progress::ProgressBarGuard;
+use super::super::{CommandOutcome, input, interrupt};
 use super::Arguments;
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, BrokenClass, Material, Verification, VerifiedRule};
-use crate::microdata::formats::Limits;
+use crate::engine::{self, BrokenClass, Verification, VerificationMaterial, VerifiedRule};
+use crate::microdata::formats::IngestLimits;
 use crate::problem::{Kind, Problem};
-use crate::spec::{self, Subject};
+use crate::spec::{self, VerificationSubject};
 use crate::telemetry;
 
 /// A request, and the files that it names beside it.
-pub(super) fn request(path: &Path, json: bool) -> Result<End, End> {
+pub(super) fn request(path: &Path, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     let document = input::document(path)?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     verify(&document, json, |file| {
         let plain = matches!(Path::new(file).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
         plain.then(|| folder.join(file)).ok_or_else(|| {
             let detail = "a file of the request is not the name of a file beside it";
-            End::Refused(Box::new(Problem::new(Kind::MalformedRequest, detail).with("file", file)))
+            CommandOutcome::Refused(Box::new(Problem::new(Kind::MalformedRequest, detail).with("file", file)))
         })
     })
 }
 
 /// A table, and what it must keep.
-pub(super) fn table(path: &Path, arguments: &Arguments) -> Result<End, End> {
+pub(super) fn table(path: &Path, arguments: &Arguments) -> Result<CommandOutcome, CommandOutcome> {
     let guarantee = arguments.guarantee.as_deref().unwrap_or_default();
     let guarantee = spec::parse_json(guarantee.as_bytes()).map_err(|problem| {
-        End::Usage(format!("--guarantee: {}; it is like '{{\"type\":\"l_diversity\",\"l\":2}}'", problem.detail))
+        CommandOutcome::Usage(format!(
+            "--guarantee: {}; it is like '{{\"type\":\"l_diversity\",\"l\":2}}'",
+            problem.detail
+        ))
     })?;
     let original = arguments.original.as_ref();
     let document = json!({
@@ -49,18 +52,22 @@ pub(super) fn table(path: &Path, arguments: &Arguments) -> Result<End, End> {
     })
 }
 
-fn verify(document: &Value, json: bool, place: impl Fn(&str) -> Result<PathBuf, End>) -> Result<End, End> {
+fn verify(
+    document: &Value,
+    json: bool,
+    place: impl Fn(&str) -> Result<PathBuf, CommandOutcome>,
+) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancels(&control);
-    let shown = Shown::begin(&control);
-    let refused = |faults| End::Refused(Box::new(Problem::of_faults(faults)));
+    let shown = ProgressBarGuard::begin(&control);
+    let refused = |faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults)));
     let subject = spec::read_verification(document).map_err(refused)?;
-    let Subject::Tables(tables, original) = &subject else {
+    let VerificationSubject::Tables(tables, original) = &subject else {
         let detail = "a release of a service is verified by the service; here, verify its folder";
-        return Err(End::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail))));
+        return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail))));
     };
-    let limits = Limits::default();
+    let limits = IngestLimits::default();
     let mut files = Vec::new();
     for stated in subject.files() {
         let path = place(&stated.file)?;
@@ -68,23 +75,24 @@ fn verify(document: &Value, json: bool, place: impl Fn(&str) -> Result<PathBuf, 
         let read = engine::read_file(reader.as_mut(), &limits, &mut |_| Ok(()));
         files.push(read.map_err(|problem| {
             let detail = format!("{}: {}", path.display(), problem.detail);
-            control
-                .check()
-                .map_or_else(|_| End::interrupted(), |()| End::Refused(Box::new(Problem { detail, ..problem })))
+            control.check().map_or_else(
+                |_| CommandOutcome::interrupted(),
+                |()| CommandOutcome::Refused(Box::new(Problem { detail, ..problem })),
+            )
         })?);
     }
-    let material = Material::of(tables, files, original.is_some()).map_err(refused)?;
+    let material = VerificationMaterial::of(tables, files, original.is_some()).map_err(refused)?;
     let asked = spec::read_asked_of(document, material.names()).map_err(refused)?;
     let found = engine::verify_tables(&material, &asked, &control)?;
     drop(shown);
     let text = if json {
-        serde_json::to_string_pretty(&found).map_err(|error| End::Internal(error.to_string()))? + "\n"
+        serde_json::to_string_pretty(&found).map_err(|error| CommandOutcome::Internal(error.to_string()))? + "\n"
     } else {
         in_words(&found)
     };
     let written = std::io::stdout().lock().write_all(text.as_bytes());
-    written.map_err(|error| End::InputOutput(format!("standard output: {error}")))?;
-    Ok(if found.verified { End::Done } else { End::NotVerified })
+    written.map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+    Ok(if found.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 
 /// What is achieved and what breaks, for people.

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::super::StoreError;
-use super::{ENOUGH, KnownBy, Overlap, PIECE, People, PeopleRecord, Peoples, Piece, Share, unpacked};
+use super::{
+    ENOUGH, FingerprintPiece, FingerprintRecord, FingerprintStore, OverlapShare, PIECE, RecordIdentity,
+    SubjectFingerprint, SubjectOverlap, unpacked,
+};
 
 /// Of a hundred people, so many in another series are too many.
 const PERCENT: u64 = 1;
@@ -16,7 +19,7 @@ const PIECES: usize = 512;
 
 /// How two sets of records stand to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::jobs) struct Counts {
+pub(in crate::jobs) struct RecordOverlap {
     /// Records of both.
     pub(in crate::jobs) common: u64,
     /// Records of the new dataset alone.
@@ -26,20 +29,24 @@ pub(in crate::jobs) struct Counts {
 }
 
 /// A dataset and what it says of its people.
-pub(in crate::jobs) type Known<'a> = (&'a PeopleRecord, &'a People);
+pub(in crate::jobs) type FingerprintedDataset<'a> = (&'a FingerprintRecord, &'a SubjectFingerprint);
 
 /// Reads pieces that are there.
-async fn read(store: &dyn Peoples, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Vec<u8>>, StoreError> {
+async fn read(
+    store: &dyn FingerprintStore,
+    tenant: &str,
+    wanted: &[(Uuid, FingerprintPiece)],
+) -> Result<Vec<Vec<u8>>, StoreError> {
     let pieces = store.people_pieces(tenant, wanted).await?;
     let pieces: Option<Vec<_>> = pieces.into_iter().collect();
     pieces.ok_or_else(|| StoreError::corrupt("a piece of hashes is missing"))
 }
 
 /// How many hashes a piece holds, of which a piece has at most `most`.
-fn held(people: &People, piece: Piece, most: usize) -> usize {
+fn held(people: &SubjectFingerprint, piece: FingerprintPiece, most: usize) -> usize {
     let held = match piece {
-        Piece::Sample => people.sampled,
-        Piece::Set(number) => people.rows.saturating_sub(u64::from(number) * most as u64),
+        FingerprintPiece::Sample => people.sampled,
+        FingerprintPiece::Set(number) => people.rows.saturating_sub(u64::from(number) * most as u64),
     };
     held.min(most as u64) as usize
 }
@@ -52,43 +59,47 @@ fn held(people: &People, piece: Piece, most: usize) -> usize {
 /// # Errors
 /// The store's.
 pub(in crate::jobs) async fn in_common(
-    store: &dyn Peoples,
+    store: &dyn FingerprintStore,
     tenant: &str,
-    new: Known<'_>,
-    others: &[Known<'_>],
+    new: FingerprintedDataset<'_>,
+    others: &[FingerprintedDataset<'_>],
 ) -> Result<Vec<u64>, StoreError> {
     in_common_by(store, tenant, new, others, (PIECE, AT_ONCE)).await
 }
 
 /// The same, with so many hashes in a piece, and at once.
 async fn in_common_by(
-    store: &dyn Peoples,
+    store: &dyn FingerprintStore,
     tenant: &str,
-    (record, people): Known<'_>,
-    others: &[Known<'_>],
+    (record, people): FingerprintedDataset<'_>,
+    others: &[FingerprintedDataset<'_>],
     (most, at_once): (usize, usize),
 ) -> Result<Vec<u64>, StoreError> {
-    let mut places: Vec<Place> = others.iter().map(|_| Place::default()).collect();
+    let mut places: Vec<WindowPosition> = others.iter().map(|_| WindowPosition::default()).collect();
     let mut next = 0;
     while next < people.pieces && !others.is_empty() {
         let first = next;
         let mut size = 0;
-        while next < people.pieces && (next == first || size + held(people, Piece::Set(next), most) <= at_once) {
-            size += held(people, Piece::Set(next), most);
+        while next < people.pieces
+            && (next == first || size + held(people, FingerprintPiece::Set(next), most) <= at_once)
+        {
+            size += held(people, FingerprintPiece::Set(next), most);
             next += 1;
         }
-        let wanted: Vec<_> = (first..next).map(|piece| (record.dataset, Piece::Set(piece))).collect();
+        let wanted: Vec<_> = (first..next).map(|piece| (record.dataset, FingerprintPiece::Set(piece))).collect();
         let window = unpacked(&read(store, tenant, &wanted).await?.concat())?;
         let is_last = next == people.pieces;
         places.iter_mut().for_each(|place| place.at = 0);
-        let is_open = |place: &Place, of: &Known<'_>| place.at < window.len() && place.piece < of.1.pieces;
+        let is_open = |place: &WindowPosition, of: &FingerprintedDataset<'_>| {
+            place.at < window.len() && place.piece < of.1.pieces
+        };
         loop {
             // each set goes on from its place: by a piece, or by all that is left where no further window comes
             let (mut wanted, mut whose, mut size) = (Vec::new(), Vec::new(), 0);
             'full: for (index, (other, place)) in others.iter().zip(&places).enumerate() {
                 let ahead = if is_last { other.1.pieces } else { place.piece + 1 };
                 let pieces = place.piece..ahead.min(other.1.pieces);
-                for piece in pieces.filter(|_| is_open(place, other)).map(Piece::Set) {
+                for piece in pieces.filter(|_| is_open(place, other)).map(FingerprintPiece::Set) {
                     size += held(other.1, piece, most);
                     if !wanted.is_empty() && (size > at_once || wanted.len() == PIECES) {
                         break 'full;
@@ -110,7 +121,7 @@ async fn in_common_by(
 
 /// How far a set was gone through beside a window of another one.
 #[derive(Default)]
-struct Place {
+struct WindowPosition {
     /// Its piece, and how many hashes of that are behind.
     piece: u32,
     offset: usize,
@@ -119,7 +130,7 @@ struct Place {
     common: u64,
 }
 
-impl Place {
+impl WindowPosition {
     /// Goes through the piece that it stands in, until that or the window ends.
     fn meet(&mut self, window: &[u128], piece: &[u8]) -> Result<(), StoreError> {
         let (hashes, rest) = piece.as_chunks::<16>();
@@ -140,25 +151,25 @@ impl Place {
 }
 
 /// What a new dataset is compared with.
-pub(in crate::jobs) struct Newcomer<'a> {
+pub(in crate::jobs) struct FingerprintComparison<'a> {
     /// Itself.
-    record: &'a PeopleRecord,
+    record: &'a FingerprintRecord,
     /// What it says of its people.
-    pub(in crate::jobs) people: &'a People,
+    pub(in crate::jobs) people: &'a SubjectFingerprint,
     /// The sample.
     sample: Vec<u128>,
     /// The first piece of its set.
     first: Vec<u128>,
 }
 
-impl<'a> Newcomer<'a> {
+impl<'a> FingerprintComparison<'a> {
     /// A dataset that is not visible yet, with its sample and the first piece of its set.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when they are none.
     pub(in crate::jobs) fn new(
-        record: &'a PeopleRecord,
-        people: &'a People,
+        record: &'a FingerprintRecord,
+        people: &'a SubjectFingerprint,
         sample: &[u8],
         first: &[u8],
     ) -> Result<Self, StoreError> {
@@ -166,20 +177,20 @@ impl<'a> Newcomer<'a> {
     }
 
     /// Whether a table is wholly the same, but for names of columns.
-    fn is_alike(&self, other: &PeopleRecord) -> bool {
+    fn is_alike(&self, other: &FingerprintRecord) -> bool {
         let same_table = other.people.as_ref().is_some_and(|people| people.table == self.people.table);
         self.record.content_hash == other.content_hash || same_table
     }
 
     /// What has to be read of another dataset: the sample where rows are compared, the first piece of the set where keys are.
-    fn pieces(&self, other: &PeopleRecord) -> Vec<Piece> {
+    fn pieces(&self, other: &FingerprintRecord) -> Vec<FingerprintPiece> {
         let (mine, Some(people)) = (self.people, &other.people) else { return Vec::new() };
         let mut pieces = Vec::new();
         if !self.is_alike(other) && mine.sampled >= ENOUGH && people.sampled >= ENOUGH {
-            pieces.push(Piece::Sample);
+            pieces.push(FingerprintPiece::Sample);
         }
-        if (mine.by, people.by) == (KnownBy::Keys, KnownBy::Keys) {
-            pieces.push(Piece::Set(0));
+        if (mine.by, people.by) == (RecordIdentity::Keys, RecordIdentity::Keys) {
+            pieces.push(FingerprintPiece::Set(0));
         }
         pieces
     }
@@ -187,12 +198,12 @@ impl<'a> Newcomer<'a> {
     /// The rows and the record keys that another dataset has too, by what was read of it.
     fn shared(
         &self,
-        other: &PeopleRecord,
+        other: &FingerprintRecord,
         sample: Option<&[u128]>,
         first: Option<&[u128]>,
-    ) -> (Option<Shared>, Option<Shared>) {
+    ) -> (Option<CommonHashes>, Option<CommonHashes>) {
         let mine = self.people;
-        let all = Shared { common: mine.rows, of: mine.rows, of_other: mine.rows };
+        let all = CommonHashes { common: mine.rows, of: mine.rows, of_other: mine.rows };
         let Some(people) = &other.people else {
             // of a time before people were remembered: only what is wholly the same is seen
             return ((self.record.content_hash == other.content_hash).then_some(all), None);
@@ -205,7 +216,7 @@ impl<'a> Newcomer<'a> {
         };
         let record_keys = first.map(|first| {
             // of a set of several pieces the first has the lowest
-            let last = |of: &People, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
+            let last = |of: &SubjectFingerprint, piece: &[u128]| piece.last().copied().filter(|_| of.pieces > 1);
             let below = [last(mine, &self.first), last(people, first)].into_iter().flatten().min();
             common(&self.first, first, below)
         });
@@ -218,12 +229,12 @@ impl<'a> Newcomer<'a> {
 /// # Errors
 /// The store's.
 pub(in crate::jobs) async fn overlaps(
-    store: &dyn Peoples,
+    store: &dyn FingerprintStore,
     tenant: &str,
-    new: &Newcomer<'_>,
-    others: &[PeopleRecord],
-) -> Result<Vec<Overlap>, StoreError> {
-    let mut found: BTreeMap<&str, Overlap> = BTreeMap::new();
+    new: &FingerprintComparison<'_>,
+    others: &[FingerprintRecord],
+) -> Result<Vec<SubjectOverlap>, StoreError> {
+    let mut found: BTreeMap<&str, SubjectOverlap> = BTreeMap::new();
     let mut others = others.iter().filter(|other| other.series != new.record.series).peekable();
     let mut compared = Vec::new();
     while others.peek().is_some() {
@@ -241,16 +252,16 @@ pub(in crate::jobs) async fn overlaps(
         for (other, pieces) in group {
             let mut of =
                 |piece| pieces.contains(&piece).then(|| unpacked(&read.next().unwrap_or_default())).transpose();
-            let (sample, first) = (of(Piece::Sample)?, of(Piece::Set(0))?);
+            let (sample, first) = (of(FingerprintPiece::Sample)?, of(FingerprintPiece::Set(0))?);
             compared.push((other, new.shared(other, sample.as_deref(), first.as_deref())));
         }
     }
     for (other, (rows, record_keys)) in compared {
-        let some = |shared: &Option<Shared>| shared.is_some_and(|shared| shared.common > 0);
+        let some = |shared: &Option<CommonHashes>| shared.is_some_and(|shared| shared.common > 0);
         if !some(&rows) && !some(&record_keys) {
             continue;
         }
-        let overlap = found.entry(&other.series).or_insert_with(|| Overlap {
+        let overlap = found.entry(&other.series).or_insert_with(|| SubjectOverlap {
             series: other.series.clone(),
             datasets: Vec::new(),
             rows: None,
@@ -260,10 +271,10 @@ pub(in crate::jobs) async fn overlaps(
         overlap.datasets.push(other.dataset);
         // of a table in which few rows differ from all others nothing is known, be it equal to another one or not
         let enough = new.people.sampled >= ENOUGH && other.people.as_ref().is_none_or(|of| of.sampled >= ENOUGH);
-        overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(Shared::decides);
+        overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(CommonHashes::decides);
         for (kept, shared) in [(&mut overlap.rows, rows), (&mut overlap.record_keys, record_keys)] {
-            let share = shared.map(|shared| Share { count: shared.common, of: shared.of });
-            let more = |share: Share| kept.is_none_or(|kept| share.count * kept.of > kept.count * share.of);
+            let share = shared.map(|shared| OverlapShare { count: shared.common, of: shared.of });
+            let more = |share: OverlapShare| kept.is_none_or(|kept| share.count * kept.of > kept.count * share.of);
             if let Some(share) = share.filter(|share| more(*share)) {
                 *kept = Some(share);
             }
@@ -274,7 +285,7 @@ pub(in crate::jobs) async fn overlaps(
 
 /// Whether it can be seen that two datasets speak of the same people. Record keys are compared with record keys; rows with rows, where
 /// there are enough that are like no other and both tables have as many columns.
-pub(in crate::jobs) fn comparable(one: &People, other: &People) -> bool {
+pub(in crate::jobs) fn comparable(one: &SubjectFingerprint, other: &SubjectFingerprint) -> bool {
     let rows = one.sampled >= ENOUGH && other.sampled >= ENOUGH && one.columns.len() == other.columns.len();
     one.by == other.by || rows
 }
@@ -298,13 +309,13 @@ pub(in crate::jobs) fn uncompared_in_words(has_key: bool, series: &BTreeSet<&str
 
 /// What two datasets have in common of what was compared.
 #[derive(Clone, Copy)]
-struct Shared {
+struct CommonHashes {
     common: u64,
     of: u64,
     of_other: u64,
 }
 
-impl Shared {
+impl CommonHashes {
     /// Of whichever has fewer: a few people in a large table are as well found as many.
     fn decides(self) -> bool {
         self.common * 100 > PERCENT * self.of.min(self.of_other)
@@ -312,7 +323,7 @@ impl Shared {
 }
 
 /// What two sorted lists have in common, up to a bound.
-fn common(one: &[u128], other: &[u128], below: Option<u128>) -> Shared {
+fn common(one: &[u128], other: &[u128], below: Option<u128>) -> CommonHashes {
     let up_to = |list: &[u128]| below.map_or(list.len(), |below| list.partition_point(|hash| *hash <= below));
     let (one, other) = (&one[..up_to(one)], &other[..up_to(other)]);
     let mut right = other.iter().peekable();
@@ -321,7 +332,7 @@ fn common(one: &[u128], other: &[u128], below: Option<u128>) -> Shared {
         while right.next_if(|found| *found < hash).is_some() {}
         common += u64::from(right.next_if_eq(&hash).is_some());
     }
-    Shared { common, of: one.len() as u64, of_other: other.len() as u64 }
+    CommonHashes { common, of: one.len() as u64, of_other: other.len() as u64 }
 }
 
 #[cfg(test)]
@@ -331,38 +342,45 @@ mod tests {
     use async_trait::async_trait;
     use proptest::prelude::*;
 
-    use super::super::{Mark, packed};
+    use super::super::{KeyedHash, packed};
     use super::*;
 
     /// Sets in pieces.
-    struct Sets(HashMap<(Uuid, Piece), Vec<u8>>);
+    struct Sets(HashMap<(Uuid, FingerprintPiece), Vec<u8>>);
 
     #[async_trait]
-    impl Peoples for Sets {
-        async fn put_people(&self, _: Uuid, _: Piece, _: &[u8]) -> Result<(), StoreError> {
+    impl FingerprintStore for Sets {
+        async fn put_people(&self, _: Uuid, _: FingerprintPiece, _: &[u8]) -> Result<(), StoreError> {
             Err(StoreError::Conflict)
         }
 
-        async fn people_pieces(&self, _: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        async fn people_pieces(
+            &self,
+            _: &str,
+            wanted: &[(Uuid, FingerprintPiece)],
+        ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
             Ok(wanted.iter().map(|piece| self.0.get(piece).cloned()).collect())
         }
 
-        async fn people(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {
+        async fn people(&self, _: &str, _: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
             Err(StoreError::Conflict)
         }
     }
 
     /// A dataset whose records have these hashes, in pieces of at most so many.
-    fn kept(sets: &mut Sets, hashes: &[u8], most: usize) -> PeopleRecord {
+    fn kept(sets: &mut Sets, hashes: &[u8], most: usize) -> FingerprintRecord {
         let mut hashes: Vec<u128> = hashes.iter().map(|&hash| u128::from(hash) << 100).collect();
         hashes.sort_unstable();
         let dataset = Uuid::from_u128(sets.0.len() as u128 + 1);
-        let pieces = hashes.chunks(most).zip(0..).map(|(piece, number)| ((dataset, Piece::Set(number)), packed(piece)));
+        let pieces = hashes
+            .chunks(most)
+            .zip(0..)
+            .map(|(piece, number)| ((dataset, FingerprintPiece::Set(number)), packed(piece)));
         let before = sets.0.len();
         sets.0.extend(pieces);
-        let nothing = Mark(0);
-        let people = People {
-            by: KnownBy::Rows,
+        let nothing = KeyedHash(0);
+        let people = SubjectFingerprint {
+            by: RecordIdentity::Rows,
             folded: false,
             key: Vec::new(),
             rows: hashes.len() as u64,
@@ -373,7 +391,7 @@ mod tests {
             sampled: 0,
             below: None,
         };
-        PeopleRecord { dataset, series: String::new(), content_hash: [0; 32], people: Some(people) }
+        FingerprintRecord { dataset, series: String::new(), content_hash: [0; 32], people: Some(people) }
     }
 
     proptest! {
@@ -386,9 +404,9 @@ mod tests {
         ) {
             let mut sets = Sets(HashMap::new());
             let new = kept(&mut sets, &own, most);
-            let records: Vec<PeopleRecord> = others.iter().map(|hashes| kept(&mut sets, hashes, most)).collect();
-            let known = |record| -> Known<'_> { (record, record.people.as_ref().unwrap()) };
-            let earlier: Vec<Known<'_>> = records.iter().map(known).collect();
+            let records: Vec<FingerprintRecord> = others.iter().map(|hashes| kept(&mut sets, hashes, most)).collect();
+            let known = |record| -> FingerprintedDataset<'_> { (record, record.people.as_ref().unwrap()) };
+            let earlier: Vec<FingerprintedDataset<'_>> = records.iter().map(known).collect();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let found = runtime.block_on(in_common_by(&sets, "", known(&new), &earlier, (most, at_once))).unwrap();
             // equal rows are one hash, as often as there are rows
@@ -412,7 +430,7 @@ mod tests {
 
     #[test]
     fn more_than_one_in_a_hundred_decides() {
-        let decides = |common, of, of_other| Shared { common, of, of_other }.decides();
+        let decides = |common, of, of_other| CommonHashes { common, of, of_other }.decides();
         assert!(!decides(10, 1000, 1000) && decides(11, 1000, 1000));
         assert!(decides(10, 100_000, 10) && !decides(0, 0, 0));
     }

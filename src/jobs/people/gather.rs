@@ -3,17 +3,17 @@
 use std::io;
 use std::path::Path;
 
-use super::sketch::{Candidates, sum};
-use super::sorter::Sorter;
+use super::sketch::{RowSample, sum};
+use super::sorter::ExternalSorter;
 use super::spelling::folded;
-use super::{ENOUGH, KnownBy, Mark, PIECE, People, Piece, cut, hashed, packed};
+use super::{ENOUGH, FingerprintPiece, KeyedHash, PIECE, RecordIdentity, SubjectFingerprint, cut, hashed, packed};
 use crate::microdata::formats::IngestError;
 use crate::microdata::{Chunk, ChunkColumn};
 use crate::problem::{Kind, Problem};
 use crate::vault::ContentHasher;
 
 /// What is known of the people of a table so far.
-pub(in crate::jobs) struct Gatherer {
+pub(in crate::jobs) struct FingerprintCollector {
     template: ContentHasher,
     names: Vec<String>,
     /// The columns of the record key, by name.
@@ -22,13 +22,13 @@ pub(in crate::jobs) struct Gatherer {
     table: u128,
     /// Per column what stands in it of whom.
     columns: Vec<u128>,
-    records: Sorter,
+    records: ExternalSorter,
     /// With a record key: the same records by one spelling of theirs.
-    spelled: Option<Sorter>,
-    candidates: Candidates,
+    spelled: Option<ExternalSorter>,
+    candidates: RowSample,
 }
 
-impl Gatherer {
+impl FingerprintCollector {
     /// Of a table with these columns. What memory cannot hold goes to a file in `spool`.
     pub(in crate::jobs) fn new(
         template: ContentHasher,
@@ -44,13 +44,13 @@ impl Gatherer {
         Self {
             template,
             names: names.to_vec(),
-            spelled: key.is_some().then(|| Sorter::new(spool)),
+            spelled: key.is_some().then(|| ExternalSorter::new(spool)),
             key,
             rows: 0,
             table: 0,
             columns: vec![0; names.len()],
-            records: Sorter::new(spool),
-            candidates: Candidates::new(names.len()),
+            records: ExternalSorter::new(spool),
+            candidates: RowSample::new(names.len()),
         }
     }
 
@@ -109,9 +109,9 @@ impl Gatherer {
         self,
         chunks: u32,
         mut chunk: impl FnMut(u32) -> Result<Chunk, Problem>,
-        mut put: impl FnMut(Piece, &[u8]) -> Result<(), Problem>,
-    ) -> Result<People, Problem> {
-        let by = if self.key.is_some() { KnownBy::Keys } else { KnownBy::Rows };
+        mut put: impl FnMut(FingerprintPiece, &[u8]) -> Result<(), Problem>,
+    ) -> Result<SubjectFingerprint, Problem> {
+        let by = if self.key.is_some() { RecordIdentity::Keys } else { RecordIdentity::Rows };
         let mut set = self.template.clone();
         set.update(b"set\0");
         let (mut piece, mut pieces) = (Vec::with_capacity(PIECE), 0);
@@ -120,23 +120,23 @@ impl Gatherer {
             let bytes = packed(piece);
             set.update(&bytes);
             piece.clear();
-            put(Piece::Set(pieces), &bytes)?;
+            put(FingerprintPiece::Set(pieces), &bytes)?;
             pieces += 1;
             Ok(())
         };
-        let mut take = |record: u128| -> Result<(), Failed> {
+        let mut take = |record: u128| -> Result<(), CollectError> {
             piece.push(record);
-            if piece.len() == PIECE { keep(&mut piece).map_err(Failed::Put) } else { Ok(()) }
+            if piece.len() == PIECE { keep(&mut piece).map_err(CollectError::Put) } else { Ok(()) }
         };
-        let sorted = self.records.finish(|record, row| -> Result<(), Failed> {
-            if by == KnownBy::Keys
+        let sorted = self.records.finish(|record, row| -> Result<(), CollectError> {
+            if by == RecordIdentity::Keys
                 && let Some((_, first)) = before.filter(|(other, _)| *other == record)
                 && twice.is_none_or(|(_, second)| row < second)
             {
                 twice = Some((first, row));
             }
             before = Some((record, row));
-            if by == KnownBy::Rows { take(record) } else { Ok(()) }
+            if by == RecordIdentity::Rows { take(record) } else { Ok(()) }
         });
         sorted.map_err(Problem::from)?;
         if let Some((first, second)) = twice {
@@ -164,16 +164,16 @@ impl Gatherer {
             }
         }
         let (sample, below) = neighbours.sample();
-        put(Piece::Sample, &packed(&sample))?;
-        let mark = |label: &[u8], sum: u128| Mark(hashed(&self.template, label, &sum.to_be_bytes()));
-        let name = |name: &String| Mark::of_name(&self.template, name);
-        Ok(People {
+        put(FingerprintPiece::Sample, &packed(&sample))?;
+        let mark = |label: &[u8], sum: u128| KeyedHash(hashed(&self.template, label, &sum.to_be_bytes()));
+        let name = |name: &String| KeyedHash::of_name(&self.template, name);
+        Ok(SubjectFingerprint {
             by,
-            folded: by == KnownBy::Keys,
+            folded: by == RecordIdentity::Keys,
             key: self.key.iter().flatten().map(|&column| name(&self.names[column])).collect(),
             rows: self.rows,
             pieces,
-            set: Mark(cut(set)),
+            set: KeyedHash(cut(set)),
             table: mark(b"table without names\0", self.table),
             columns: self
                 .names
@@ -182,27 +182,27 @@ impl Gatherer {
                 .map(|(of, sum)| (name(of), mark(b"column\0", *sum)))
                 .collect(),
             sampled: sample.len() as u64,
-            below: below.map(Mark),
+            below: below.map(KeyedHash),
         })
     }
 }
 
-enum Failed {
+enum CollectError {
     Spool(io::Error),
     Put(Problem),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for CollectError {
     fn from(error: io::Error) -> Self {
         Self::Spool(error)
     }
 }
 
-impl From<Failed> for Problem {
-    fn from(failed: Failed) -> Self {
+impl From<CollectError> for Problem {
+    fn from(failed: CollectError) -> Self {
         match failed {
-            Failed::Spool(error) => unspooled(error),
-            Failed::Put(problem) => problem,
+            CollectError::Spool(error) => unspooled(error),
+            CollectError::Put(problem) => problem,
         }
     }
 }

@@ -24,8 +24,10 @@ use uuid::Uuid;
 use super::StoreError;
 use crate::vault::ContentHasher;
 
-pub(super) use compare::{Counts, Known, Newcomer, comparable, in_common, overlaps, uncompared_in_words};
-pub(super) use gather::Gatherer;
+pub(super) use compare::{
+    FingerprintComparison, FingerprintedDataset, RecordOverlap, comparable, in_common, overlaps, uncompared_in_words,
+};
+pub(super) use gather::FingerprintCollector;
 pub(super) use records::{RECORD, records, tied};
 
 /// So many hashes are kept together.
@@ -35,28 +37,28 @@ pub(super) const ENOUGH: u64 = 1000;
 
 /// A keyed hash, cut to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark(pub(super) u128);
+pub struct KeyedHash(pub(super) u128);
 
-impl Mark {
+impl KeyedHash {
     /// The name of a column.
     pub(super) fn of_name(template: &ContentHasher, name: &str) -> Self {
         Self(hashed(template, b"name\0", name.as_bytes()))
     }
 }
 
-impl fmt::Debug for Mark {
+impl fmt::Debug for KeyedHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-impl Serialize for Mark {
+impl Serialize for KeyedHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:032x}", self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Mark {
+impl<'de> Deserialize<'de> for KeyedHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = String::deserialize(deserializer)?;
         u128::from_str_radix(&digits, 16).map(Self).map_err(serde::de::Error::custom)
@@ -66,7 +68,7 @@ impl<'de> Deserialize<'de> for Mark {
 /// What records are known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KnownBy {
+pub enum RecordIdentity {
     /// The record key: every record once.
     Keys,
     /// All their cells: equal rows are one hash, as often as there are rows.
@@ -75,33 +77,33 @@ pub enum KnownBy {
 
 /// What a dataset says of its people.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct People {
+pub struct SubjectFingerprint {
     /// What the set is of.
-    pub by: KnownBy,
+    pub by: RecordIdentity,
     /// Whether it is of record keys in one spelling; of an upload from before there was one it is of keys as they are written.
     #[serde(default)]
     pub folded: bool,
     /// The names of the columns of the record key, in order.
-    pub key: Vec<Mark>,
+    pub key: Vec<KeyedHash>,
     /// Records.
     pub rows: u64,
     /// How many pieces the set is kept in.
     pub pieces: u32,
     /// The whole set.
-    pub set: Mark,
+    pub set: KeyedHash,
     /// The whole table, without names of columns.
-    pub table: Mark,
+    pub table: KeyedHash,
     /// Each column: its name, and what stands in it of whom.
-    pub columns: Vec<(Mark, Mark)>,
+    pub columns: Vec<(KeyedHash, KeyedHash)>,
     /// How many rows the sample has.
     pub sampled: u64,
     /// The sample is of rows with a hash up to this one; of all rows where there is none.
-    pub below: Option<Mark>,
+    pub below: Option<KeyedHash>,
 }
 
 /// Whom a dataset of a tenant speaks of.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PeopleRecord {
+pub struct FingerprintRecord {
     /// The dataset.
     pub dataset: Uuid,
     /// Its series.
@@ -109,27 +111,27 @@ pub struct PeopleRecord {
     /// The keyed hash of its content.
     pub content_hash: [u8; 32],
     /// None of an upload from before people were remembered.
-    pub people: Option<People>,
+    pub people: Option<SubjectFingerprint>,
 }
 
 /// People that another series speaks of too.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Overlap {
+pub struct SubjectOverlap {
     /// The other series.
     pub series: String,
     /// Its datasets that have some of them.
     pub datasets: Vec<Uuid>,
     /// Rows of this dataset that one of them has too, of those that were compared.
-    pub rows: Option<Share>,
+    pub rows: Option<OverlapShare>,
     /// The same of record keys.
-    pub record_keys: Option<Share>,
+    pub record_keys: Option<OverlapShare>,
     /// Whether they are so many that jobs need the series named, or a statement.
     pub decides: bool,
 }
 
 /// A part of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Share {
+pub struct OverlapShare {
     /// The part.
     pub count: u64,
     /// The whole.
@@ -138,23 +140,23 @@ pub struct Share {
 
 /// What is kept of the people of a new dataset.
 #[derive(Clone, PartialEq, Debug)]
-pub struct NewPeople {
+pub struct NewFingerprint {
     /// What it says of them.
-    pub people: People,
+    pub people: SubjectFingerprint,
     /// How many uploads of the tenant it was compared with.
     pub uploads: i64,
 }
 
 /// A piece of what is kept of people.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Piece {
+pub enum FingerprintPiece {
     /// The sample.
     Sample,
     /// Of the set, counted from 0.
     Set(u32),
 }
 
-impl Piece {
+impl FingerprintPiece {
     /// How the store counts it.
     #[must_use]
     pub const fn number(self) -> i64 {
@@ -167,18 +169,22 @@ impl Piece {
 
 /// Keeps whom datasets speak of, for ever.
 #[async_trait]
-pub trait Peoples: Send + Sync {
+pub trait FingerprintStore: Send + Sync {
     /// Keeps a piece of an upload that has begun.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when it is there already, the dataset is visible, or the upload has no key.
-    async fn put_people(&self, dataset: Uuid, piece: Piece, hashes: &[u8]) -> Result<(), StoreError>;
+    async fn put_people(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError>;
 
     /// Pieces of a tenant's datasets, purged or not, each where it was asked for.
-    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
+    async fn people_pieces(
+        &self,
+        tenant: &str,
+        wanted: &[(Uuid, FingerprintPiece)],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
     /// Whom the tenant's datasets speak of, oldest first, or those of one series; and how many uploads there were.
-    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError>;
+    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError>;
 }
 
 /// A keyed hash of labelled bytes.

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use tokio::runtime::Handle;
 
-use super::super::load::{LoadError, Sources, column_of, missing};
+use super::super::load::{ColumnSources, LoadError, column_of, missing};
 use super::super::{DatasetRecord, StoreError};
 use super::hashed;
 use super::spelling::folded;
@@ -21,12 +21,12 @@ pub(in crate::jobs) const RECORD: u64 = 64;
 /// [`LoadError`]
 pub(in crate::jobs) fn records(
     handle: &Handle,
-    sources: Sources<'_>,
+    sources: ColumnSources<'_>,
     dataset: &DatasetRecord,
     key: &[usize],
     control: &Control,
 ) -> Result<Vec<u128>, LoadError> {
-    let Sources { store, vault, .. } = sources;
+    let ColumnSources { store, vault, .. } = sources;
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;
     let mut found = Vec::new();

@@ -14,14 +14,14 @@ const LEAST: usize = 1 << 11;
 const CELLS: usize = 1 << 19;
 
 /// The rows with the lowest hashes.
-pub(super) struct Candidates {
+pub(super) struct RowSample {
     room: usize,
     /// The hashes of the cells, by the hash of the row.
     rows: BTreeMap<u128, Box<[u128]>>,
     left_out: bool,
 }
 
-impl Candidates {
+impl RowSample {
     pub(super) fn new(columns: usize) -> Self {
         Self::with_room((CELLS / columns.max(1)).clamp(LEAST, MOST))
     }
@@ -47,10 +47,10 @@ impl Candidates {
     }
 
     /// Begins to hold all rows of the table against them.
-    pub(super) fn neighbours(self) -> Neighbours {
+    pub(super) fn neighbours(self) -> SampleNeighbours {
         let below = self.rows.last_key_value().map(|(highest, _)| *highest).filter(|_| self.left_out);
         let columns = self.rows.values().next().map_or(0, |cells| cells.len());
-        let mut neighbours = Neighbours {
+        let mut neighbours = SampleNeighbours {
             columns,
             below,
             hashes: Vec::with_capacity(self.rows.len()),
@@ -74,7 +74,7 @@ impl Candidates {
 }
 
 /// The candidates, and how often each was met with one column left out.
-pub(super) struct Neighbours {
+pub(super) struct SampleNeighbours {
     columns: usize,
     below: Option<u128>,
     hashes: Vec<u128>,
@@ -82,7 +82,7 @@ pub(super) struct Neighbours {
     without: HashMap<u64, u32, RandomState>,
 }
 
-impl Neighbours {
+impl SampleNeighbours {
     /// Holds a row against the candidates.
     pub(super) fn meet(&mut self, sum: u128, cells: impl Iterator<Item = u128>) {
         for (column, cell) in cells.enumerate() {
@@ -134,7 +134,7 @@ mod tests {
         ) {
             let cells: Vec<[u128; 3]> = rows.iter().map(|row| row.map(|value| mixed(value.into()))).collect();
             let hash = |cells: &[u128; 3]| mixed(sum(cells));
-            let mut candidates = Candidates::with_room(room);
+            let mut candidates = RowSample::with_room(room);
             for cells in &cells {
                 if candidates.wants(hash(cells)) {
                     candidates.push(hash(cells), Box::new(*cells));

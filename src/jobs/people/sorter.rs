@@ -14,17 +14,17 @@ const READ: usize = 1 << 15;
 const ENTRY: usize = 24;
 
 /// A hash and the row that it is of.
-type Entry = (u128, u64);
+type HashEntry = (u128, u64);
 
 /// Takes hashes in any order.
-pub(super) struct Sorter {
-    run: Vec<Entry>,
+pub(super) struct ExternalSorter {
+    run: Vec<HashEntry>,
     size: usize,
     folder: PathBuf,
     spilled: Option<(File, Vec<u64>)>,
 }
 
-impl Sorter {
+impl ExternalSorter {
     pub(super) fn new(folder: &Path) -> Self {
         Self::with_runs(folder, RUN)
     }
@@ -76,7 +76,7 @@ impl Sorter {
         let mut heads = BinaryHeap::new();
         let mut start = 0;
         for (number, end) in ends.into_iter().enumerate() {
-            let mut run = Run { at: start, end, read: Vec::new().into_iter() };
+            let mut run = SortedRun { at: start, end, read: Vec::new().into_iter() };
             heads.extend(run.next(&file)?.map(|entry| Reverse((entry, number))));
             runs.push(run);
             start = end;
@@ -90,14 +90,14 @@ impl Sorter {
 }
 
 /// A sorted run in the file.
-struct Run {
+struct SortedRun {
     at: u64,
     end: u64,
-    read: std::vec::IntoIter<Entry>,
+    read: std::vec::IntoIter<HashEntry>,
 }
 
-impl Run {
-    fn next(&mut self, file: &File) -> io::Result<Option<Entry>> {
+impl SortedRun {
+    fn next(&mut self, file: &File) -> io::Result<Option<HashEntry>> {
         if self.read.len() == 0 && self.at < self.end {
             let length = (READ / ENTRY * ENTRY).min((self.end - self.at) as usize);
             let mut bytes = vec![0; length];
@@ -124,11 +124,11 @@ mod tests {
         #[test]
         fn sorts_as_memory_does(hashes in prop::collection::vec(0..50_u128, 0..200), size in 1..70_usize) {
             let folder = tempfile::tempdir().unwrap();
-            let mut sorter = Sorter::with_runs(folder.path(), size);
+            let mut sorter = ExternalSorter::with_runs(folder.path(), size);
             for (&hash, row) in hashes.iter().zip(0..) {
                 sorter.push(hash << 99, row).unwrap();
             }
-            let mut expected: Vec<Entry> = hashes.iter().zip(0..).map(|(&hash, row)| (hash << 99, row)).collect();
+            let mut expected: Vec<HashEntry> = hashes.iter().zip(0..).map(|(&hash, row)| (hash << 99, row)).collect();
             expected.sort_unstable();
             let mut found = Vec::new();
             sorter.finish(|hash, row| { found.push((hash, row)); io::Result::Ok(()) }).unwrap();

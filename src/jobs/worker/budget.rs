@@ -12,19 +12,19 @@ const UNIT: u64 = 1 << 20;
 
 /// So much memory, or no bound. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryBudget(Option<Bound>);
+pub struct MemoryBudget(Option<BudgetState>);
 
 #[derive(Clone, Debug)]
-struct Bound {
+struct BudgetState {
     bytes: u64,
     free: Arc<Semaphore>,
 }
 
 /// Memory that is taken until this is dropped.
 #[derive(Debug)]
-pub struct Taken(#[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>);
+pub struct MemoryPermit(#[expect(dead_code, reason = "held until it is dropped")] Option<OwnedSemaphorePermit>);
 
-impl Taken {
+impl MemoryPermit {
     /// No memory.
     #[must_use]
     pub const fn nothing() -> Self {
@@ -36,7 +36,7 @@ impl MemoryBudget {
     /// So many bytes; `None` for no bound.
     #[must_use]
     pub fn new(bytes: Option<u64>) -> Self {
-        let bound = |bytes: u64| Bound { bytes, free: Arc::new(Semaphore::new(units(bytes, bytes) as usize)) };
+        let bound = |bytes: u64| BudgetState { bytes, free: Arc::new(Semaphore::new(units(bytes, bytes) as usize)) };
         Self(bytes.map(bound))
     }
 
@@ -46,7 +46,7 @@ impl MemoryBudget {
     /// `work-limit`
     pub fn judge(&self, need: u64) -> Result<(), Problem> {
         match &self.0 {
-            Some(Bound { bytes, .. }) if need > *bytes => {
+            Some(BudgetState { bytes, .. }) if need > *bytes => {
                 let detail = "the job is estimated to need more bytes of memory than jobs may take; drop attributes, above all \
                               those of many values, or let the operator raise the budget";
                 Err(Problem::new(Kind::WorkLimit, detail).with("limit", *bytes).with("found", need))
@@ -59,22 +59,22 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// As [`MemoryBudget::judge`].
-    pub async fn take(&self, need: u64) -> Result<Taken, Problem> {
+    pub async fn take(&self, need: u64) -> Result<MemoryPermit, Problem> {
         self.judge(need)?;
-        let Some(Bound { bytes, free }) = &self.0 else { return Ok(Taken(None)) };
+        let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
         // never closed
-        Ok(Taken(Arc::clone(free).acquire_many_owned(units(need, *bytes)).await.ok()))
+        Ok(MemoryPermit(Arc::clone(free).acquire_many_owned(units(need, *bytes)).await.ok()))
     }
 
     /// Takes memory that is free at once.
     ///
     /// # Errors
     /// As [`MemoryBudget::judge`], or `too-many-requests`.
-    pub fn take_now(&self, need: u64) -> Result<Taken, Problem> {
+    pub fn take_now(&self, need: u64) -> Result<MemoryPermit, Problem> {
         self.judge(need)?;
-        let Some(Bound { bytes, free }) = &self.0 else { return Ok(Taken(None)) };
+        let Some(BudgetState { bytes, free }) = &self.0 else { return Ok(MemoryPermit(None)) };
         match Arc::clone(free).try_acquire_many_owned(units(need, *bytes)) {
-            Ok(taken) => Ok(Taken(Some(taken))),
+            Ok(taken) => Ok(MemoryPermit(Some(taken))),
             Err(_none_free) => {
                 let detail = "the memory for jobs and plans is taken by those that run";
                 let problem = Problem::new(Kind::TooManyRequests, detail).with("limit", *bytes).with("found", need);

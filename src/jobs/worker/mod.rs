@@ -27,17 +27,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, ReapProblems, Signals, Store, StoreError};
+use super::{ClaimTerms, ClaimedJob, JobRecord, LeaseToken, Notifier, ReapProblems, Store, StoreError};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::meter;
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
-pub use budget::{MemoryBudget, Taken};
-use run::Run;
+pub use budget::{MemoryBudget, MemoryPermit};
+use run::JobRun;
 
 /// What a runner gets: a job that is its alone as long as the lease lasts. No `Debug`: it carries the release key.
-pub struct Assignment {
+pub struct JobAssignment {
     /// The job.
     pub job: JobRecord,
     /// The attempt, under which parts are written.
@@ -54,7 +54,7 @@ pub struct Assignment {
 
 /// How a runner ends well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completion {
+pub enum RunCompletion {
     /// It committed this release.
     Committed(Uuid),
     /// A standing release has the reuse key; the worker ends the job with it.
@@ -65,7 +65,7 @@ pub enum Completion {
 
 /// Why a runner stopped without a release.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Stop {
+pub enum RunError {
     /// The control told it to.
     Cancelled,
     /// What was asked for cannot be done: the caller's answer.
@@ -74,7 +74,7 @@ pub enum Stop {
     Failed(Problem),
 }
 
-impl From<crate::control::Cancelled> for Stop {
+impl From<crate::control::Cancelled> for RunError {
     fn from(_: crate::control::Cancelled) -> Self {
         Self::Cancelled
     }
@@ -82,13 +82,13 @@ impl From<crate::control::Cancelled> for Stop {
 
 /// Computes jobs, from the assignment to the commit.
 #[async_trait]
-pub trait Runner: Send + Sync {
+pub trait JobRunner: Send + Sync {
     /// The memory that a job needs, held until it has ended; waits until it is free.
     ///
     /// # Errors
     /// Why the job cannot run.
-    async fn room(&self, _job: &JobRecord, _store: &dyn Store) -> Result<Taken, Stop> {
-        Ok(Taken::nothing())
+    async fn room(&self, _job: &JobRecord, _store: &dyn Store) -> Result<MemoryPermit, RunError> {
+        Ok(MemoryPermit::nothing())
     }
 
     /// Called on a blocking thread; checks the control as it goes.
@@ -97,7 +97,7 @@ pub trait Runner: Send + Sync {
     ///
     /// # Errors
     /// Why there is no release.
-    fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop>;
+    fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError>;
 }
 
 /// How workers behave.
@@ -140,12 +140,12 @@ impl Default for WorkerConfig {
 const UNWINDING: Duration = Duration::from_secs(5);
 
 /// What the dispatcher, the reaper and the runs share.
-struct Shared {
+struct WorkerContext {
     store: Arc<dyn Store>,
     clock: Clock,
-    runner: Arc<dyn Runner>,
+    runner: Arc<dyn JobRunner>,
     vault: Arc<Vault>,
-    signals: Arc<Signals>,
+    signals: Arc<Notifier>,
     config: WorkerConfig,
     permits: Arc<Semaphore>,
     /// Nothing more is claimed.
@@ -165,12 +165,12 @@ impl Workers {
     pub fn start(
         store: Arc<dyn Store>,
         clock: Clock,
-        runner: Arc<dyn Runner>,
+        runner: Arc<dyn JobRunner>,
         vault: Arc<Vault>,
-        signals: Arc<Signals>,
+        signals: Arc<Notifier>,
         config: WorkerConfig,
     ) -> WorkersHandle {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WorkerContext {
             store,
             clock,
             runner,
@@ -191,7 +191,7 @@ impl Workers {
 
 /// Workers that run.
 pub struct WorkersHandle {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerContext>,
     tasks: TaskTracker,
 }
 
@@ -223,7 +223,7 @@ impl WorkersHandle {
     }
 }
 
-impl Shared {
+impl WorkerContext {
     fn lock_running(&self) -> std::sync::MutexGuard<'_, HashMap<LeaseToken, Uuid>> {
         // the map stays whole wherever a holder might panic
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
@@ -237,7 +237,7 @@ impl Shared {
     }
 }
 
-async fn dispatch(shared: Arc<Shared>, tasks: TaskTracker) {
+async fn dispatch(shared: Arc<WorkerContext>, tasks: TaskTracker) {
     loop {
         let permit = tokio::select! {
             biased;
@@ -251,7 +251,7 @@ async fn dispatch(shared: Arc<Shared>, tasks: TaskTracker) {
         woken.as_mut().enable();
         match shared.claim().await {
             Ok(Some((claimed, token))) => {
-                let run = Run::new(Arc::clone(&shared), claimed, token);
+                let run = JobRun::new(Arc::clone(&shared), claimed, token);
                 tasks.spawn(async move {
                     run.go().await;
                     drop(permit);
@@ -269,7 +269,7 @@ async fn dispatch(shared: Arc<Shared>, tasks: TaskTracker) {
     }
 }
 
-async fn reap(shared: Arc<Shared>) {
+async fn reap(shared: Arc<WorkerContext>) {
     let problems = ReapProblems {
         exhausted: Problem::new(
             Kind::AttemptsExhausted,

@@ -11,11 +11,11 @@ use crate::meter;
 /// Takes the time of a job's phases.
 pub(super) struct Phases {
     method: String,
-    current: Mutex<Option<Current>>,
+    current: Mutex<Option<CurrentPhase>>,
 }
 
 /// The phase under way; its span ends with it.
-struct Current {
+struct CurrentPhase {
     phase: Phase,
     since: Instant,
     _span: Span,
@@ -28,7 +28,7 @@ impl Phases {
         let watching = Arc::clone(&phases);
         control.watch(move |phase| {
             let span = tracing::info_span!("phase", phase = phase.name());
-            watching.turn_to(Some(Current { phase, since: Instant::now(), _span: span }));
+            watching.turn_to(Some(CurrentPhase { phase, since: Instant::now(), _span: span }));
         });
         phases
     }
@@ -38,10 +38,10 @@ impl Phases {
         self.turn_to(None);
     }
 
-    fn turn_to(&self, next: Option<Current>) {
+    fn turn_to(&self, next: Option<CurrentPhase>) {
         // what is there stays whole wherever a holder might panic
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Current { phase, since, .. }) = std::mem::replace(&mut *current, next) {
+        if let Some(CurrentPhase { phase, since, .. }) = std::mem::replace(&mut *current, next) {
             meter::phase(&self.method, phase.name(), since.elapsed());
         }
     }

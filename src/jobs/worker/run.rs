@@ -9,9 +9,9 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, Written, instance};
+use super::super::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, WriteOutcome, instance};
 use super::phases::Phases;
-use super::{Assignment, Completion, Shared, Stop, log_store_error};
+use super::{JobAssignment, RunCompletion, RunError, WorkerContext, log_store_error};
 use crate::control::{Control, Progress};
 use crate::meter;
 use crate::problem::{Kind, Problem};
@@ -25,7 +25,7 @@ pub(super) const PATIENCE: u32 = 20;
 
 /// Why a computation was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Why {
+enum StopCause {
     Cancel = 1,
     Deadline = 2,
     LeaseLost = 3,
@@ -36,7 +36,7 @@ enum Why {
 /// Whether and why a computation was stopped: the first reason counts, except that a lost lease overrides all, because after it
 /// nothing may be written.
 #[derive(Default)]
-struct Verdict {
+struct StopSignal {
     why: AtomicU8,
     control: Control,
     /// For what waits before the computation begins.
@@ -45,9 +45,9 @@ struct Verdict {
     begun: OnceLock<DateTime<Utc>>,
 }
 
-impl Verdict {
-    fn stop(&self, why: Why) {
-        if why == Why::LeaseLost {
+impl StopSignal {
+    fn stop(&self, why: StopCause) {
+        if why == StopCause::LeaseLost {
             self.why.store(why as u8, Ordering::SeqCst);
         } else {
             let _ = self.why.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
@@ -56,15 +56,15 @@ impl Verdict {
         self.stopped.cancel();
     }
 
-    fn why(&self) -> Option<Why> {
-        [Why::Cancel, Why::Deadline, Why::LeaseLost, Why::Shutdown, Why::TooLong]
+    fn why(&self) -> Option<StopCause> {
+        [StopCause::Cancel, StopCause::Deadline, StopCause::LeaseLost, StopCause::Shutdown, StopCause::TooLong]
             .into_iter()
             .find(|&why| why as u8 == self.why.load(Ordering::SeqCst))
     }
 }
 
 /// What is to be recorded of a run.
-enum Outcome {
+enum RunOutcome {
     /// The commit has recorded it.
     Committed,
     Reused(Uuid),
@@ -74,19 +74,19 @@ enum Outcome {
     Lost,
 }
 
-pub(super) struct Run {
-    shared: Arc<Shared>,
+pub(super) struct JobRun {
+    shared: Arc<WorkerContext>,
     claimed: ClaimedJob,
     token: LeaseToken,
-    verdict: Arc<Verdict>,
+    verdict: Arc<StopSignal>,
     since: Instant,
-    _working: meter::Working,
+    _working: meter::RunningJob,
 }
 
-impl Run {
-    pub(super) fn new(shared: Arc<Shared>, claimed: ClaimedJob, token: LeaseToken) -> Self {
+impl JobRun {
+    pub(super) fn new(shared: Arc<WorkerContext>, claimed: ClaimedJob, token: LeaseToken) -> Self {
         shared.lock_running().insert(token, claimed.job.id);
-        let (since, working) = (Instant::now(), meter::Working::begin());
+        let (since, working) = (Instant::now(), meter::RunningJob::begin());
         Self { shared, claimed, token, verdict: Arc::default(), since, _working: working }
     }
 
@@ -95,7 +95,7 @@ impl Run {
         let job = self.claimed.job.id;
         self.shared.signals.job_changed();
         tracing::info!(job.id = %job, job.attempt = self.claimed.job.attempt, "job started");
-        let heart = Heart {
+        let heart = HeartbeatTask {
             shared: Arc::clone(&self.shared),
             job,
             deadline_at: self.claimed.job.deadline_at,
@@ -116,7 +116,7 @@ impl Run {
         self.shared.signals.job_queued();
     }
 
-    async fn compute(&self) -> Outcome {
+    async fn compute(&self) -> RunOutcome {
         let job = &self.claimed.job;
         let release_key = match self.shared.vault.unwrap_secret(Purpose::Release, job.id, &self.claimed.wrapped_key) {
             Ok(release_key) => release_key,
@@ -127,7 +127,7 @@ impl Run {
         };
         let room = tokio::select! {
             room = self.shared.runner.room(job, self.shared.store.as_ref()) => room,
-            () = self.verdict.stopped.cancelled() => Err(Stop::Cancelled),
+            () = self.verdict.stopped.cancelled() => Err(RunError::Cancelled),
         };
         let room = match room {
             Ok(room) => room,
@@ -152,18 +152,18 @@ impl Run {
         let computed = tokio::task::spawn_blocking(computation).await;
         let why = self.verdict.why();
         match computed {
-            Ok(Ok(Completion::Committed(release))) => {
+            Ok(Ok(RunCompletion::Committed(release))) => {
                 tracing::info!(job.id = %job.id, release.id = %release, "job succeeded");
-                Outcome::Committed
+                RunOutcome::Committed
             }
-            Ok(Ok(Completion::LeaseLost)) => Outcome::Lost,
-            _ if why == Some(Why::LeaseLost) => Outcome::Lost,
-            Ok(Ok(Completion::Reused(release))) => Outcome::Reused(release),
+            Ok(Ok(RunCompletion::LeaseLost)) => RunOutcome::Lost,
+            _ if why == Some(StopCause::LeaseLost) => RunOutcome::Lost,
+            Ok(Ok(RunCompletion::Reused(release))) => RunOutcome::Reused(release),
             // no fault of the job, which can be made from the beginning at any time
-            Ok(Err(Stop::Failed(problem))) if problem.kind == Kind::Unavailable && job.attempt < PATIENCE => {
+            Ok(Err(RunError::Failed(problem))) if problem.kind == Kind::Unavailable && job.attempt < PATIENCE => {
                 tracing::warn!(job.id = %job.id, "a job goes back into the queue: the store could not answer");
                 self.pause().await;
-                Outcome::BackToQueue
+                RunOutcome::BackToQueue
             }
             Ok(Err(stop)) => self.without_release(stop),
             // a panic's payload may quote the data: it is dropped unread
@@ -174,30 +174,30 @@ impl Run {
         }
     }
 
-    fn without_release(&self, stop: Stop) -> Outcome {
+    fn without_release(&self, stop: RunError) -> RunOutcome {
         let job = self.claimed.job.id;
         match stop {
-            _ if self.verdict.why() == Some(Why::LeaseLost) => Outcome::Lost,
-            Stop::Refused(problem) => Outcome::End(JobEnd::Refused(problem.to_json(&instance(job)))),
-            Stop::Failed(problem) => failed(job, &problem),
-            Stop::Cancelled => self.stopped(),
+            _ if self.verdict.why() == Some(StopCause::LeaseLost) => RunOutcome::Lost,
+            RunError::Refused(problem) => RunOutcome::End(JobEnd::Refused(problem.to_json(&instance(job)))),
+            RunError::Failed(problem) => failed(job, &problem),
+            RunError::Cancelled => self.stopped(),
         }
     }
 
-    fn stopped(&self) -> Outcome {
+    fn stopped(&self) -> RunOutcome {
         let job = self.claimed.job.id;
         match self.verdict.why() {
-            Some(Why::Cancel) => Outcome::End(JobEnd::Cancelled),
-            Some(Why::Deadline) => {
+            Some(StopCause::Cancel) => RunOutcome::End(JobEnd::Cancelled),
+            Some(StopCause::Deadline) => {
                 failed(job, &Problem::new(Kind::Deadline, "the deadline passed before the job ended"))
             }
-            Some(Why::TooLong) => {
+            Some(StopCause::TooLong) => {
                 let limit = self.shared.config.max_job.unwrap_or_default().as_secs();
                 let detail = format!("the job ran longer than {limit} seconds, as long as a job may");
                 failed(job, &Problem::new(Kind::Deadline, detail).with("limit", limit))
             }
-            Some(Why::LeaseLost) => Outcome::Lost,
-            Some(Why::Shutdown) => Outcome::BackToQueue,
+            Some(StopCause::LeaseLost) => RunOutcome::Lost,
+            Some(StopCause::Shutdown) => RunOutcome::BackToQueue,
             None => failed(job, &Problem::new(Kind::Internal, "the computation stopped without a reason")),
         }
     }
@@ -210,8 +210,8 @@ impl Run {
         }
     }
 
-    fn assignment(&self, release_key: Secret) -> Assignment {
-        Assignment {
+    fn assignment(&self, release_key: Secret) -> JobAssignment {
+        JobAssignment {
             job: self.claimed.job.clone(),
             attempt: self.claimed.job.attempt,
             lease_token: self.token,
@@ -223,9 +223,9 @@ impl Run {
 
     /// Removes the parts of an attempt without a commit, then records the end. The store keeps the parts of a release, even if
     /// this worker did not learn that its commit went through.
-    async fn record(&self, outcome: Outcome) {
+    async fn record(&self, outcome: RunOutcome) {
         let JobRecord { id, attempt, .. } = self.claimed.job;
-        if matches!(outcome, Outcome::Committed) {
+        if matches!(outcome, RunOutcome::Committed) {
             return self.ended("succeeded");
         }
         if let Err(error) = self.shared.store.drop_attempt(id, attempt).await {
@@ -233,15 +233,15 @@ impl Run {
         }
         for _ in 0..TRIES {
             match self.try_record(&outcome).await {
-                Ok(Written::Done) => {
+                Ok(WriteOutcome::Done) => {
                     return match &outcome {
-                        Outcome::Committed | Outcome::Lost => {}
-                        Outcome::Reused(_) => self.ended("reused"),
-                        Outcome::End(end) => self.ended(end.status().name()),
-                        Outcome::BackToQueue => meter::put_back(),
+                        RunOutcome::Committed | RunOutcome::Lost => {}
+                        RunOutcome::Reused(_) => self.ended("reused"),
+                        RunOutcome::End(end) => self.ended(end.status().name()),
+                        RunOutcome::BackToQueue => meter::put_back(),
                     };
                 }
-                Ok(Written::LeaseLost) => {
+                Ok(WriteOutcome::LeaseLost) => {
                     meter::lease_lost();
                     tracing::warn!(job.id = %id, "the end of a job was not recorded: its lease was lost");
                     return;
@@ -256,36 +256,36 @@ impl Run {
         meter::ended(&self.claimed.job.method, outcome, self.since.elapsed());
     }
 
-    async fn try_record(&self, outcome: &Outcome) -> Result<Written, StoreError> {
+    async fn try_record(&self, outcome: &RunOutcome) -> Result<WriteOutcome, StoreError> {
         let (store, now) = (&self.shared.store, self.shared.clock.now());
         let id = self.claimed.job.id;
         match outcome {
-            Outcome::Committed => Ok(Written::Done),
-            Outcome::Lost => Ok(Written::LeaseLost),
-            Outcome::Reused(release) => store.succeed_with_reused(id, self.token, *release, now).await,
-            Outcome::End(end) => {
+            RunOutcome::Committed => Ok(WriteOutcome::Done),
+            RunOutcome::Lost => Ok(WriteOutcome::LeaseLost),
+            RunOutcome::Reused(release) => store.succeed_with_reused(id, self.token, *release, now).await,
+            RunOutcome::End(end) => {
                 tracing::info!(job.id = %id, job.status = end.status().name(), "job ended without a release");
                 store.finish(id, self.token, end.clone(), now).await
             }
-            Outcome::BackToQueue => store.release_lease(id, self.token, now).await,
+            RunOutcome::BackToQueue => store.release_lease(id, self.token, now).await,
         }
     }
 }
 
-fn failed(job: Uuid, problem: &Problem) -> Outcome {
-    Outcome::End(JobEnd::Failed(problem.to_json(&instance(job))))
+fn failed(job: Uuid, problem: &Problem) -> RunOutcome {
+    RunOutcome::End(JobEnd::Failed(problem.to_json(&instance(job))))
 }
 
 /// Keeps a lease alive and passes on what should stop the computation.
-struct Heart {
-    shared: Arc<Shared>,
+struct HeartbeatTask {
+    shared: Arc<WorkerContext>,
     job: Uuid,
     deadline_at: Option<DateTime<Utc>>,
     token: LeaseToken,
-    verdict: Arc<Verdict>,
+    verdict: Arc<StopSignal>,
 }
 
-impl Heart {
+impl HeartbeatTask {
     /// Every tick, or at once when someone asks to cancel a job: writes when the progress changed or a third of the lease has
     /// passed, else only reads. A store that cannot answer is asked again; should it stay away too long the lease expires and
     /// the store refuses what follows.
@@ -304,30 +304,30 @@ impl Heart {
                         written = Some((progress, now));
                     }
                     if cancel_requested {
-                        self.verdict.stop(Why::Cancel);
+                        self.verdict.stop(StopCause::Cancel);
                     }
                 }
                 Ok(Heartbeat::Lost) => {
                     // also the answer once the end is recorded, when it no longer matters
-                    self.verdict.stop(Why::LeaseLost);
+                    self.verdict.stop(StopCause::LeaseLost);
                     return std::future::pending().await;
                 }
                 Err(error) => log_store_error(&error, "a heartbeat failed"),
             }
             if self.deadline_at.is_some_and(|deadline| deadline <= self.shared.clock.now()) {
-                self.verdict.stop(Why::Deadline);
+                self.verdict.stop(StopCause::Deadline);
             }
             if let (Some(most), Some(&begun)) = (self.shared.config.max_job, self.verdict.begun.get())
                 && elapsed(begun, self.shared.clock.now()) >= most
             {
-                self.verdict.stop(Why::TooLong);
+                self.verdict.stop(StopCause::TooLong);
             }
             tokio::select! {
                 () = tokio::time::sleep(self.shared.config.tick) => {}
                 Ok(()) = cancels.changed() => {}
                 () = self.shared.closing.cancelled(), if !closing => {
                     closing = true;
-                    self.verdict.stop(Why::Shutdown);
+                    self.verdict.stop(StopCause::Shutdown);
                 }
             }
         }

@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::collect::{Collector, malformed};
-use super::{IngestError, Limits};
+use super::{IngestError, IngestLimits};
 use crate::microdata::{AttributeType, Chunk, format_date, format_timestamp};
 
 /// Between two looks at how much memory a chunk takes.
@@ -40,7 +40,7 @@ impl<S: BatchSource> Batches<S> {
         schema: &Schema,
         source: S,
         types: Vec<(String, AttributeType)>,
-        limits: &Limits,
+        limits: &IngestLimits,
     ) -> Result<Self, IngestError> {
         let mut collector = Collector::new(types, limits);
         let mut kinds = Vec::with_capacity(schema.fields().len());
@@ -157,7 +157,7 @@ fn push_values(
     collector: &mut Collector,
     column: usize,
 ) -> Result<(), IngestError> {
-    let to = Target { rows, collector, column, text: String::new() };
+    let to = TextSink { rows, collector, column, text: String::new() };
     match array.data_type() {
         DataType::Boolean => {
             let array = array.as_boolean();
@@ -223,14 +223,14 @@ fn push_values(
 }
 
 /// Where the texts of values go.
-struct Target<'a> {
+struct TextSink<'a> {
     rows: &'a mut dyn Iterator<Item = Option<usize>>,
     collector: &'a mut Collector,
     column: usize,
     text: String,
 }
 
-impl Target<'_> {
+impl TextSink<'_> {
     fn texts(self, mut write: impl FnMut(usize, &mut String) -> Result<(), &'static str>) -> Result<(), IngestError> {
         let Self { rows, collector, column, mut text } = self;
         for row in rows {

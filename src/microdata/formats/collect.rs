@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{IngestError, Limits};
+use super::{IngestError, IngestLimits};
 use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner};
 
@@ -15,7 +15,7 @@ pub(super) const CHUNK_CELLS: usize = 8 << 20;
 pub(super) struct Collector {
     names: Vec<String>,
     positions: HashMap<String, usize>,
-    columns: Vec<Building>,
+    columns: Vec<ColumnUnderConstruction>,
     /// Types by name that the caller gave, as far as no column took them.
     given: Vec<(String, AttributeType)>,
     max_columns: u64,
@@ -26,14 +26,14 @@ pub(super) struct Collector {
     values: usize,
 }
 
-struct Building {
+struct ColumnUnderConstruction {
     interner: Interner,
     codes: Vec<u16>,
     given: Option<AttributeType>,
 }
 
 impl Collector {
-    pub(super) fn new(types: Vec<(String, AttributeType)>, limits: &Limits) -> Self {
+    pub(super) fn new(types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Self {
         Self {
             names: Vec::new(),
             positions: HashMap::new(),
@@ -65,7 +65,7 @@ impl Collector {
         let given = at.map(|at| self.given.swap_remove(at).1);
         // how many columns there will be is not known yet: the later ones get smaller caches
         let interner = Interner::among(index + 1);
-        self.columns.push(Building { given, codes: vec![0; missing], interner });
+        self.columns.push(ColumnUnderConstruction { given, codes: vec![0; missing], interner });
         Ok(index)
     }
 
@@ -158,7 +158,7 @@ impl Collector {
         if rows == 0 {
             return Ok(None);
         }
-        let finish = |building: &mut Building| {
+        let finish = |building: &mut ColumnUnderConstruction| {
             let column = ChunkColumn::new(building.interner.take(), &building.codes);
             building.codes.clear();
             column

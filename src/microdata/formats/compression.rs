@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::Limits;
+use super::IngestLimits;
 
 /// So much may be decompressed before the ratio counts.
 const RATIO_GRACE: u64 = 64 << 20;
@@ -26,7 +26,7 @@ pub enum Encoding {
 /// A decompressed input exceeds a limit; found inside the [`io::Error`] that ends the reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {found}, more than {limit}")]
-pub struct LimitExceeded {
+pub struct LimitExceededError {
     /// What is too large, with its unit.
     pub what: &'static str,
     /// The most that is accepted.
@@ -38,19 +38,19 @@ pub struct LimitExceeded {
 /// The compressed stream is damaged or ends early; found inside the [`io::Error`] that ends the reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {0} stream is damaged or truncated")]
-pub struct Damaged(&'static str);
+pub struct DamagedStreamError(&'static str);
 
-/// The decompressed bytes of `reader`. Errors of `reader` itself pass through; others are [`LimitExceeded`] or
-/// [`Damaged`], wrapped.
+/// The decompressed bytes of `reader`. Errors of `reader` itself pass through; others are [`LimitExceededError`] or
+/// [`DamagedStreamError`], wrapped.
 ///
 /// # Errors
 /// When there is no memory for a decompressor.
 pub fn decoder(
     reader: impl Read + Send + 'static,
     encoding: Encoding,
-    limits: &Limits,
+    limits: &IngestLimits,
 ) -> io::Result<Box<dyn Read + Send>> {
-    let source = Arc::new(Source::default());
+    let source = Arc::new(InputState::default());
     let metered = BufReader::with_capacity(BUFFER, Metered { reader, source: Arc::clone(&source) });
     let (inner, name): (Box<dyn Read + Send>, _) = match encoding {
         Encoding::Identity => {
@@ -66,7 +66,7 @@ pub fn decoder(
         Encoding::Gzip => (Box::new(MultiGzDecoder::new(metered)), "gzip"),
         Encoding::Zstd => (Box::new(zstd::Decoder::with_buffer(metered)?), "zstd"),
     };
-    let check = Some(Check { source, ratio: limits.max_ratio, name });
+    let check = Some(IntegrityCheck { source, ratio: limits.max_ratio, name });
     Ok(Box::new(Bounded { inner, check, produced: 0, limit: limits.max_decompressed, what: "decompressed bytes" }))
 }
 
@@ -87,14 +87,14 @@ pub fn sniff<R: Read>(mut reader: R) -> io::Result<(Encoding, impl Read + use<R>
 
 /// What the compressed side has seen.
 #[derive(Default)]
-struct Source {
+struct InputState {
     bytes: AtomicU64,
     failed: AtomicBool,
 }
 
 struct Metered<R> {
     reader: R,
-    source: Arc<Source>,
+    source: Arc<InputState>,
 }
 
 impl<R: Read> Read for Metered<R> {
@@ -110,15 +110,15 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-struct Check {
-    source: Arc<Source>,
+struct IntegrityCheck {
+    source: Arc<InputState>,
     ratio: u64,
     name: &'static str,
 }
 
 struct Bounded<R> {
     inner: R,
-    check: Option<Check>,
+    check: Option<IntegrityCheck>,
     produced: u64,
     limit: u64,
     what: &'static str,
@@ -129,12 +129,16 @@ impl<R: Read> Read for Bounded<R> {
         let read = match (self.inner.read(into), &self.check) {
             (Err(error), Some(check)) if error.kind() != io::ErrorKind::Interrupted => {
                 let ours = check.source.failed.load(Ordering::Relaxed);
-                return Err(if ours { error } else { io::Error::new(io::ErrorKind::InvalidData, Damaged(check.name)) });
+                return Err(if ours {
+                    error
+                } else {
+                    io::Error::new(io::ErrorKind::InvalidData, DamagedStreamError(check.name))
+                });
             }
             (result, _) => result?,
         };
         self.produced += read as u64;
-        let exceeded = |what, limit, found| Err(io::Error::other(LimitExceeded { what, limit, found }));
+        let exceeded = |what, limit, found| Err(io::Error::other(LimitExceededError { what, limit, found }));
         if self.produced > self.limit {
             return exceeded(self.what, self.limit, self.produced);
         }
@@ -161,7 +165,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn read(bytes: Vec<u8>, encoding: Encoding, limits: &Limits) -> Result<Vec<u8>, IngestError> {
+    fn read(bytes: Vec<u8>, encoding: Encoding, limits: &IngestLimits) -> Result<Vec<u8>, IngestError> {
         let mut out = Vec::new();
         decoder(Cursor::new(bytes), encoding, limits)?.read_to_end(&mut out)?;
         Ok(out)
@@ -181,11 +185,11 @@ mod tests {
             let mut again = Vec::new();
             { whole }.read_to_end(&mut again).unwrap();
             assert_eq!(again, bytes);
-            assert_eq!(read(bytes, encoding, &Limits::default()).unwrap(), plain);
+            assert_eq!(read(bytes, encoding, &IngestLimits::default()).unwrap(), plain);
         }
         assert_eq!(sniff(&b""[..]).unwrap().0, Encoding::Identity);
         let members = [gzip(b"a\n"), gzip(b"1\n")].concat();
-        assert_eq!(read(members, Encoding::Gzip, &Limits::default()).unwrap(), b"a\n1\n");
+        assert_eq!(read(members, Encoding::Gzip, &IngestLimits::default()).unwrap(), b"a\n1\n");
     }
 
     #[test]
@@ -194,17 +198,17 @@ mod tests {
             (Encoding::Gzip, gzip(&vec![b'0'; 80 << 20])),
             (Encoding::Zstd, zstd::bulk::compress(&vec![b'0'; 80 << 20], 1).unwrap()),
         ] {
-            match read(bytes.clone(), encoding, &Limits::default()) {
+            match read(bytes.clone(), encoding, &IngestLimits::default()) {
                 Err(IngestError::TooLarge { limit: 200, found, .. }) => assert!(found > 200),
                 other => panic!("{:?}", other.map(|bytes| bytes.len())),
             }
-            let limits = Limits { max_decompressed: 1 << 20, ..Limits::default() };
+            let limits = IngestLimits { max_decompressed: 1 << 20, ..IngestLimits::default() };
             match read(bytes, encoding, &limits) {
                 Err(IngestError::TooLarge { what: "decompressed bytes", limit, .. }) => assert_eq!(limit, 1 << 20),
                 other => panic!("{:?}", other.map(|bytes| bytes.len())),
             }
         }
-        let limits = Limits { max_decompressed: 10, ..Limits::default() };
+        let limits = IngestLimits { max_decompressed: 10, ..IngestLimits::default() };
         assert!(matches!(read(vec![0; 11], Encoding::Identity, &limits), Err(IngestError::TooLarge { limit: 10, .. })));
     }
 
@@ -215,12 +219,13 @@ mod tests {
             [(Encoding::Gzip, gzip(&plain)), (Encoding::Zstd, zstd::bulk::compress(&plain, 1).unwrap())]
         {
             let half = bytes[..bytes.len() / 2].to_vec();
-            assert!(matches!(read(half, encoding, &Limits::default()), Err(IngestError::Malformed { .. })));
+            assert!(matches!(read(half, encoding, &IngestLimits::default()), Err(IngestError::Malformed { .. })));
             let garbage = [&bytes[..], b"more"].concat();
-            assert!(matches!(read(garbage, encoding, &Limits::default()), Err(IngestError::Malformed { .. })));
+            assert!(matches!(read(garbage, encoding, &IngestLimits::default()), Err(IngestError::Malformed { .. })));
             let failing = Cursor::new(bytes[..9].to_vec()).chain(Failing);
             let mut out = Vec::new();
-            let error = decoder(failing, encoding, &Limits::default()).unwrap().read_to_end(&mut out).unwrap_err();
+            let error =
+                decoder(failing, encoding, &IngestLimits::default()).unwrap().read_to_end(&mut out).unwrap_err();
             assert!(
                 matches!(IngestError::from(error), IngestError::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
             );

@@ -7,7 +7,7 @@ use super::arrow::ArrowReader;
 use super::csv::{CsvOptions, CsvReader};
 use super::ndjson::NdjsonReader;
 use super::parquet::{ParquetReader, spooled};
-use super::{IngestError, Limits};
+use super::{IngestError, IngestLimits};
 use crate::microdata::{AttributeType, Chunk};
 
 /// What a table is read from.
@@ -111,7 +111,7 @@ pub fn open(
     format: InputFormat,
     body: impl Read + Send + 'static,
     options: CsvOptions,
-    limits: &Limits,
+    limits: &IngestLimits,
     spool: &Path,
 ) -> Result<Box<dyn TableReader>, IngestError> {
     Ok(match format {

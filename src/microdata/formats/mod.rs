@@ -12,9 +12,9 @@ pub mod ndjson;
 pub mod parquet;
 mod typed;
 
-use super::limits::DictionaryFull;
-pub use super::limits::Limits;
-pub use compression::{Encoding, LimitExceeded};
+use super::limits::DictionaryError;
+pub use super::limits::IngestLimits;
+pub use compression::{Encoding, LimitExceededError};
 pub use input::{InputFormat, TableReader, open};
 pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows};
 
@@ -71,18 +71,18 @@ impl From<io::Error> for IngestError {
     /// Limits and damage that a decompressor found become what they are; everything else is an input error.
     fn from(error: io::Error) -> Self {
         let inner = error.get_ref();
-        if let Some(&LimitExceeded { what, limit, found }) = inner.and_then(|inner| inner.downcast_ref()) {
+        if let Some(&LimitExceededError { what, limit, found }) = inner.and_then(|inner| inner.downcast_ref()) {
             return Self::TooLarge { what, limit, found, row: None };
         }
-        if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<compression::Damaged>()) {
+        if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<compression::DamagedStreamError>()) {
             return Self::Malformed { row: None, column: None, byte: None, detail: damaged.to_string() };
         }
         Self::Io(error)
     }
 }
 
-impl From<DictionaryFull> for IngestError {
-    fn from(DictionaryFull { what, limit, found }: DictionaryFull) -> Self {
+impl From<DictionaryError> for IngestError {
+    fn from(DictionaryError { what, limit, found }: DictionaryError) -> Self {
         Self::TooLarge { what, limit, found, row: None }
     }
 }

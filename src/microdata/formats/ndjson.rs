@@ -13,7 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::collect::{Collector, malformed};
-use super::{IngestError, Limits, TableReader};
+use super::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{AttributeType, Chunk};
 
 const BUFFER: usize = 128 << 10;
@@ -24,7 +24,7 @@ const MAX_DIGITS: usize = 400;
 pub struct NdjsonReader<R> {
     lines: Lines<R>,
     collector: Collector,
-    seen: Vec<Seen>,
+    seen: Vec<SeenKinds>,
     /// The first chunk, which was read for the columns.
     first: Option<Chunk>,
     columns_known: bool,
@@ -33,7 +33,7 @@ pub struct NdjsonReader<R> {
 
 /// Which kinds of values a column holds.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct SeenKinds {
     numbers: bool,
     strings: bool,
     booleans: bool,
@@ -44,7 +44,7 @@ impl<R: Read + Send> NdjsonReader<R> {
     ///
     /// # Errors
     /// [`IngestError`]
-    pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &Limits) -> Result<Self, IngestError> {
+    pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
         let max = limits.max_record_bytes.min(1 << 30);
         let lines = Lines { reader: BufReader::with_capacity(BUFFER, reader), line: Vec::new(), at: 0, next: 0, max };
         let collector = Collector::new(types, limits);
@@ -83,7 +83,7 @@ impl<R: Read + Send> NdjsonReader<R> {
             |detail: &str| IngestError::Malformed { row: Some(number), column: None, byte, detail: detail.into() };
         let text = std::str::from_utf8(&self.lines.line).map_err(|_| bad("the line is not UTF-8"))?;
         let mut fault = None;
-        let taking = Taking {
+        let taking = RowVisitor {
             row,
             number,
             collector: &mut self.collector,
@@ -116,7 +116,7 @@ impl<R: Read + Send> TableReader for NdjsonReader<R> {
     }
 
     fn kinds(&self) -> Vec<Option<AttributeType>> {
-        let kind = |(column, seen): (usize, &Seen)| match self.collector.given(column) {
+        let kind = |(column, seen): (usize, &SeenKinds)| match self.collector.given(column) {
             Some(given) => Some(given),
             None if seen.booleans => Some(AttributeType::Boolean),
             None if seen.strings => Some(AttributeType::Text),
@@ -175,19 +175,19 @@ impl<R: Read> Lines<R> {
 
 /// Takes the members of one object as they come. What is wrong with the table, rather than with the JSON, is put into
 /// `fault`.
-struct Taking<'a> {
+struct RowVisitor<'a> {
     row: usize,
     number: u64,
     collector: &'a mut Collector,
-    seen: &'a mut Vec<Seen>,
+    seen: &'a mut Vec<SeenKinds>,
     columns_known: bool,
     fault: &'a mut Option<IngestError>,
 }
 
 #[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct KeyVisitor<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> Visitor<'de> for Taking<'_> {
+impl<'de> Visitor<'de> for RowVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,7 +196,7 @@ impl<'de> Visitor<'de> for Taking<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
         let mut expected = 0;
-        while let Some((Key(key), value)) = members.next_entry::<Key<'de>, &'de RawValue>()? {
+        while let Some((KeyVisitor(key), value)) = members.next_entry::<KeyVisitor<'de>, &'de RawValue>()? {
             // rows mostly have their keys in one order
             let column = match self.collector.names().get(expected) {
                 Some(name) if *name == key => Some(expected),
@@ -219,13 +219,13 @@ impl<'de> Visitor<'de> for Taking<'_> {
     }
 }
 
-impl Taking<'_> {
+impl RowVisitor<'_> {
     fn new_column(&mut self, key: &str) -> Result<usize, IngestError> {
         if self.columns_known {
             let detail = "the row has a key that no row of the first chunk has";
             return Err(malformed(Some(self.number), Some(key.to_owned()), detail));
         }
-        self.seen.push(Seen::default());
+        self.seen.push(SeenKinds::default());
         self.collector.add_column(key, self.row)
     }
 
@@ -242,7 +242,7 @@ impl Taking<'_> {
             }
             Some(b'"') => {
                 seen.strings = true;
-                let text = serde_json::from_str::<Key<'_>>(raw);
+                let text = serde_json::from_str::<KeyVisitor<'_>>(raw);
                 text.map_err(|_| self.collector.refuse(column, "the string is malformed"))?.0
             }
             Some(b't' | b'f') => {
@@ -299,7 +299,7 @@ mod tests {
     type Table = (Vec<String>, Vec<String>, Vec<Option<AttributeType>>);
 
     fn read(input: &str) -> Result<Table, IngestError> {
-        let mut reader = NdjsonReader::open(input.as_bytes(), Vec::new(), &Limits::default())?;
+        let mut reader = NdjsonReader::open(input.as_bytes(), Vec::new(), &IngestLimits::default())?;
         let mut rows = Vec::new();
         while let Some(chunk) = reader.next_chunk()? {
             for row in 0..chunk.rows as usize {
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(refused("{\"\":1}").2, "column 1 has no name");
         let late = "{\"a\":1}\n".repeat(65_535) + "{\"a\":1,\"b\":2}\n";
         assert_eq!(refused(&late), named(65_536, "b", "the row has a key that no row of the first chunk has"));
-        let limits = Limits { max_record_bytes: 9, ..Limits::default() };
+        let limits = IngestLimits { max_record_bytes: 9, ..IngestLimits::default() };
         let long = NdjsonReader::open(&b"{\"a\":123}\n{\"a\":1234}\n"[..], Vec::new(), &limits);
         assert!(matches!(long.err(), Some(IngestError::TooLarge { row: Some(2), found: 10, .. })));
     }
@@ -383,19 +383,19 @@ mod tests {
     #[test]
     fn given_types_are_held() {
         let types = vec![("a".to_owned(), AttributeType::Text)];
-        let reader = NdjsonReader::open(&b"{\"a\":1}"[..], types.clone(), &Limits::default()).unwrap();
+        let reader = NdjsonReader::open(&b"{\"a\":1}"[..], types.clone(), &IngestLimits::default()).unwrap();
         assert_eq!(reader.kinds(), [Some(AttributeType::Text)]);
-        let unknown = NdjsonReader::open(&b"{\"b\":1}"[..], types, &Limits::default());
+        let unknown = NdjsonReader::open(&b"{\"b\":1}"[..], types, &IngestLimits::default());
         assert!(matches!(unknown.err(), Some(IngestError::UnknownTypeColumn(_))));
         let types = vec![("a".to_owned(), AttributeType::Integer)];
-        let wrong = NdjsonReader::open(&b"{\"a\":\"x\"}"[..], types, &Limits::default());
+        let wrong = NdjsonReader::open(&b"{\"a\":\"x\"}"[..], types, &IngestLimits::default());
         assert!(matches!(wrong.err(), Some(IngestError::Malformed { row: Some(1), .. })));
     }
 
     proptest! {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\":,a1e-.tn\\\n\xff".to_vec()), 0..80)) {
-            if let Ok(mut reader) = NdjsonReader::open(&bytes[..], Vec::new(), &Limits::default()) {
+            if let Ok(mut reader) = NdjsonReader::open(&bytes[..], Vec::new(), &IngestLimits::default()) {
                 while let Ok(Some(_)) = reader.next_chunk() {}
             }
         }

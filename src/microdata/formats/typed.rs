@@ -11,10 +11,10 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, ListArray, RecordBatch,
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-use super::Limits;
+use super::IngestLimits;
 use super::csv::{Record, Scanner};
 use crate::microdata::{
-    AttributeType, CellShape, Domain, Interner, Span, parse_date, parse_integer, parse_set, parse_timestamp,
+    AttributeType, CellInterval, CellShape, Domain, Interner, parse_date, parse_integer, parse_set, parse_timestamp,
 };
 
 /// The most digits of a decimal that typed formats hold.
@@ -130,7 +130,7 @@ impl TypedRows {
     /// # Errors
     /// When they are not rows of these columns.
     pub fn batch(&self, csv: &[u8], header: bool) -> io::Result<RecordBatch> {
-        let mut growing: Vec<Growing> = self.columns.iter().map(Growing::of).collect();
+        let mut growing: Vec<TypedBuilder> = self.columns.iter().map(TypedBuilder::of).collect();
         each_record(csv, header, self.columns.len(), |record| {
             for ((field, quoted), column) in record.iter().zip(&mut growing) {
                 let value = (quoted || field != self.null.as_bytes()).then_some(field);
@@ -138,7 +138,7 @@ impl TypedRows {
             }
             Ok(())
         })?;
-        let arrays = growing.into_iter().map(Growing::finish).collect::<io::Result<Vec<ArrayRef>>>()?;
+        let arrays = growing.into_iter().map(TypedBuilder::finish).collect::<io::Result<Vec<ArrayRef>>>()?;
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(corrupt)
     }
 }
@@ -195,7 +195,7 @@ impl DecimalScales {
                     // labels have no digits to be held
                     CellShape::Node | CellShape::Suppressed => {}
                     CellShape::Interval => {
-                        let span = Span::parse(field).ok_or_else(|| corrupt("a cell is no interval"))?;
+                        let span = CellInterval::parse(field).ok_or_else(|| corrupt("a cell is no interval"))?;
                         span.from.iter().chain([&span.to]).for_each(|end| look(end));
                     }
                     CellShape::Set => {
@@ -229,7 +229,7 @@ fn each_record(
     width: usize,
     mut take: impl FnMut(&Record<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &Limits::of_own_parts());
+    let mut scanner = Scanner::new(csv, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
     if header {
         scanner.next_record().map_err(corrupt)?;
     }
@@ -243,7 +243,7 @@ fn each_record(
 }
 
 /// A column under construction.
-enum Growing {
+enum TypedBuilder {
     Bucket(Int32Builder),
     Integer(Int64Builder),
     Decimal(Decimal128Builder, u8, u8),
@@ -253,12 +253,12 @@ enum Growing {
     Text(Box<Interner>, Vec<Option<u32>>),
     PlainText(StringBuilder),
     /// Both ends, and whether there is an interval.
-    Interval(Box<[Growing; 2]>, Vec<bool>, Fields),
+    Interval(Box<[TypedBuilder; 2]>, Vec<bool>, Fields),
     /// The values of all sets, how many each has, and whether there is one.
-    Set(Box<Growing>, Vec<usize>, Vec<bool>, FieldRef),
+    Set(Box<TypedBuilder>, Vec<usize>, Vec<bool>, FieldRef),
 }
 
-impl Growing {
+impl TypedBuilder {
     fn of(column: &TypedColumn) -> Self {
         let nested = || Self::new(column.kind.nested());
         match column.field().data_type() {
@@ -308,7 +308,7 @@ impl Growing {
                 builder.append_option(parsed(value, |text| Some(std::str::from_utf8(text).ok()?.to_owned()))?);
             }
             Self::Interval(ends, valid, _) => {
-                let span = parsed(value, Span::parse)?;
+                let span = parsed(value, CellInterval::parse)?;
                 let (from, to) = match &span {
                     Some(span) => (span.from.as_deref(), Some(&*span.to)),
                     None => (None, None),

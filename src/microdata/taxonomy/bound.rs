@@ -14,14 +14,14 @@ pub struct BoundTaxonomy {
     /// The leaf of each code.
     leaf_of: Arc<[u32]>,
     /// The nodes that are above a value, or its leaf, parents before their children; the root first.
-    branches: Arc<[Branch]>,
+    branches: Arc<[TaxonomyNodeRef]>,
     /// The branch of each code's leaf.
     branch_of: Arc<[u32]>,
 }
 
 /// A node that is above a value of a column, or its leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Branch {
+pub struct TaxonomyNodeRef {
     /// The branch above; its own place for the root.
     pub parent: u32,
     /// The height of the node in the whole tree.
@@ -31,7 +31,7 @@ pub struct Branch {
 /// Why a taxonomy does not fit a column. Counts, no values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{missing} values are no leaf, {twice} are several")]
-pub struct Holes {
+pub struct UncoveredValues {
     /// How many distinct values of the column are no leaf.
     pub missing: u64,
     /// How many leaves are the same value as another one, such as 1.5 and 1.50 among decimals.
@@ -42,11 +42,11 @@ impl Taxonomy {
     /// The taxonomy over the values of a column. Leaves that do not occur do no harm.
     ///
     /// # Errors
-    /// [`Holes`], where a value is no leaf.
-    pub fn bind(self: &Arc<Self>, domain: &Domain) -> Result<BoundTaxonomy, Holes> {
+    /// [`UncoveredValues`], where a value is no leaf.
+    pub fn bind(self: &Arc<Self>, domain: &Domain) -> Result<BoundTaxonomy, UncoveredValues> {
         let spelled = |value: &[u8]| spelling(domain.kind(), value).into_owned();
         let mut leaves: HashMap<Option<Vec<u8>>, u32> = HashMap::with_capacity(self.leaves.len());
-        let mut holes = Holes { missing: 0, twice: 0 };
+        let mut holes = UncoveredValues { missing: 0, twice: 0 };
         for &leaf in &self.leaves {
             let before = leaves.insert(self.label(leaf).map(|label| spelled(label.as_bytes())), leaf);
             holes.twice += u64::from(before.is_some());
@@ -75,7 +75,7 @@ impl BoundTaxonomy {
         for node in (0..tree.len() as u32).filter(|node| met[*node as usize]) {
             at[node as usize] = branches.len() as u32;
             let parent = at[tree.parent(node).unwrap_or(0) as usize];
-            branches.push(Branch { parent, height: tree.height(node) as u32 });
+            branches.push(TaxonomyNodeRef { parent, height: tree.height(node) as u32 });
         }
         let branch_of: Vec<u32> = leaf_of.iter().map(|leaf| at[*leaf as usize]).collect();
         Self { tree, leaf_of: leaf_of.into(), branches: branches.into(), branch_of: branch_of.into() }
@@ -83,7 +83,7 @@ impl BoundTaxonomy {
 
     /// The nodes that are above a value, and the leaves of values, parents before their children; the root first.
     #[must_use]
-    pub fn branches(&self) -> &[Branch] {
+    pub fn branches(&self) -> &[TaxonomyNodeRef] {
         &self.branches
     }
 

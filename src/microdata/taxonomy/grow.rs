@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{MAX_DEPTH, MAX_NODES, Node, Taxonomy};
+use super::{MAX_DEPTH, MAX_NODES, Taxonomy, TaxonomyNode};
 
 /// Why a node is not added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Ungrown {
+pub enum TaxonomyError {
     /// Another node has its label.
     #[error("another node has this label")]
     Repeated,
@@ -20,26 +20,26 @@ pub enum Ungrown {
 
 /// A taxonomy in the making. Its nodes are named by the order in which they came, the root being 0.
 #[derive(Clone, Debug)]
-pub struct Growing {
-    nodes: Vec<Sprout>,
+pub struct TaxonomyBuilder {
+    nodes: Vec<BuilderNode>,
     by_label: HashMap<Option<Box<str>>, usize>,
     /// The nodes of labels that came more than once.
     repeated: HashSet<usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Sprout {
+struct BuilderNode {
     label: Option<Box<str>>,
     parent: usize,
     depth: usize,
     children: Vec<usize>,
 }
 
-impl Growing {
+impl TaxonomyBuilder {
     /// A root.
     #[must_use]
     pub fn from_root(label: &str) -> Self {
-        let root = Sprout { label: Some(label.into()), parent: 0, depth: 0, children: Vec::new() };
+        let root = BuilderNode { label: Some(label.into()), parent: 0, depth: 0, children: Vec::new() };
         Self { by_label: HashMap::from([(root.label.clone(), 0)]), nodes: vec![root], repeated: HashSet::new() }
     }
 
@@ -58,22 +58,22 @@ impl Growing {
     /// Adds a node as the last child of `parent`; `None` is the missing value.
     ///
     /// # Errors
-    /// [`Ungrown`]; a repeated label is counted too.
-    pub fn add(&mut self, parent: usize, label: Option<&str>) -> Result<usize, Ungrown> {
+    /// [`TaxonomyError`]; a repeated label is counted too.
+    pub fn add(&mut self, parent: usize, label: Option<&str>) -> Result<usize, TaxonomyError> {
         let (node, depth) = (self.nodes.len(), self.nodes[parent].depth + 1);
         if let Some(found) = self.find(label) {
             self.repeat(found);
-            return Err(Ungrown::Repeated);
+            return Err(TaxonomyError::Repeated);
         }
         if depth > MAX_DEPTH {
-            return Err(Ungrown::TooDeep);
+            return Err(TaxonomyError::TooDeep);
         }
         if node == MAX_NODES {
-            return Err(Ungrown::TooLarge);
+            return Err(TaxonomyError::TooLarge);
         }
         let label: Option<Box<str>> = label.map(Box::from);
         self.by_label.insert(label.clone(), node);
-        self.nodes.push(Sprout { label, parent, depth, children: Vec::new() });
+        self.nodes.push(BuilderNode { label, parent, depth, children: Vec::new() });
         self.nodes[parent].children.push(node);
         Ok(node)
     }
@@ -100,7 +100,7 @@ impl Growing {
         let mut waiting = vec![(0usize, 0u32)];
         while let Some((index, parent)) = waiting.pop() {
             let (number, sprout) = (laid.nodes.len() as u32, &self.nodes[index]);
-            laid.nodes.push(Node {
+            laid.nodes.push(TaxonomyNode {
                 label: sprout.label.clone(),
                 parent,
                 depth: sprout.depth as u8,
@@ -114,7 +114,7 @@ impl Growing {
             waiting.extend(sprout.children.iter().rev().map(|child| (*child, number)));
         }
         for number in (1..laid.nodes.len()).rev() {
-            let Node { parent, height, end, .. } = laid.nodes[number];
+            let TaxonomyNode { parent, height, end, .. } = laid.nodes[number];
             let above = &mut laid.nodes[parent as usize];
             above.height = above.height.max(height + 1);
             above.end = above.end.max(end);

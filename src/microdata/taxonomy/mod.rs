@@ -4,8 +4,8 @@ mod bound;
 mod grow;
 mod written;
 
-pub use bound::{BoundTaxonomy, Branch, Holes};
-pub use grow::{Growing, Ungrown};
+pub use bound::{BoundTaxonomy, TaxonomyNodeRef, UncoveredValues};
+pub use grow::{TaxonomyBuilder, TaxonomyError};
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ pub const MAX_DEPTH: usize = 32;
 /// numbers behind it, and of leaves. No two nodes have one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taxonomy {
-    nodes: Vec<Node>,
+    nodes: Vec<TaxonomyNode>,
     /// The nodes without children, in order.
     leaves: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct TaxonomyNode {
     /// `None`: the missing value, as a leaf.
     label: Option<Box<str>>,
     /// Its own for the root.
@@ -50,7 +50,7 @@ impl Taxonomy {
         self.nodes.is_empty()
     }
 
-    fn node(&self, node: u32) -> &Node {
+    fn node(&self, node: u32) -> &TaxonomyNode {
         &self.nodes[node as usize]
     }
 

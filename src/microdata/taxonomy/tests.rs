@@ -6,7 +6,7 @@ use super::*;
 use crate::microdata::{Arena, AttributeType, Axis, Domain};
 
 fn jobs() -> Taxonomy {
-    let mut growing = Growing::from_root("Any");
+    let mut growing = TaxonomyBuilder::from_root("Any");
     let office = growing.add(0, Some("Office")).unwrap();
     let field = growing.add(0, Some("Field")).unwrap();
     // leaves of one node need not come one after the other
@@ -45,28 +45,28 @@ fn nodes_are_numbered_depth_first() {
 
 #[test]
 fn no_two_nodes_have_one_label() {
-    let mut growing = Growing::from_root("Any");
+    let mut growing = TaxonomyBuilder::from_root("Any");
     let office = growing.add(0, Some("Office")).unwrap();
     growing.add(office, Some("Clerk")).unwrap();
-    assert_eq!(growing.add(0, Some("Clerk")), Err(Ungrown::Repeated));
-    assert_eq!(growing.add(office, Some("Any")), Err(Ungrown::Repeated));
-    assert_eq!(growing.add(0, Some("Clerk")), Err(Ungrown::Repeated));
+    assert_eq!(growing.add(0, Some("Clerk")), Err(TaxonomyError::Repeated));
+    assert_eq!(growing.add(office, Some("Any")), Err(TaxonomyError::Repeated));
+    assert_eq!(growing.add(0, Some("Clerk")), Err(TaxonomyError::Repeated));
     assert_eq!(growing.repeated(), 2);
     assert_eq!(growing.finish(), None);
-    assert_eq!(Growing::from_root("Any").finish(), None, "nothing is below");
+    assert_eq!(TaxonomyBuilder::from_root("Any").finish(), None, "nothing is below");
 }
 
 #[test]
 fn size_and_depth_are_bounded() {
-    let mut growing = Growing::from_root("r");
+    let mut growing = TaxonomyBuilder::from_root("r");
     let mut last = 0;
     for depth in 1..=MAX_DEPTH {
         last = growing.add(last, Some(&depth.to_string())).unwrap();
     }
-    assert_eq!(growing.add(last, Some("deeper")), Err(Ungrown::TooDeep));
+    assert_eq!(growing.add(last, Some("deeper")), Err(TaxonomyError::TooDeep));
     let nodes = (0..MAX_NODES - 1 - MAX_DEPTH).map(|node| growing.add(0, Some(&format!("n{node}"))));
     assert!(nodes.into_iter().all(|added| added.is_ok()));
-    assert_eq!(growing.add(0, Some("more")), Err(Ungrown::TooLarge));
+    assert_eq!(growing.add(0, Some("more")), Err(TaxonomyError::TooLarge));
     assert_eq!(growing.finish().unwrap().height(0), MAX_DEPTH);
 }
 
@@ -83,14 +83,14 @@ fn values_are_leaves_or_holes() {
     assert_eq!(branches, [(0, 2), (0, 1), (1, 0), (1, 0), (0, 1), (4, 0), (0, 0)]);
     assert_eq!((0..4).map(|code| bound.branch(code)).collect::<Vec<_>>(), [5, 3, 2, 6]);
     let holes = tree.bind(&domain(AttributeType::Text, true, &["Banker", "Nurse", "Office"])).unwrap_err();
-    assert_eq!(holes, Holes { missing: 2, twice: 0 }, "a node that is no leaf is no value");
-    let mut numbers = Growing::from_root("*");
+    assert_eq!(holes, UncoveredValues { missing: 2, twice: 0 }, "a node that is no leaf is no value");
+    let mut numbers = TaxonomyBuilder::from_root("*");
     for number in ["1.5", "0", "-0.0", "7"] {
         numbers.add(0, Some(number)).unwrap();
     }
     let numbers = Arc::new(numbers.finish().unwrap());
     let decimals = domain(AttributeType::Decimal, false, &["1.50", "9"]);
-    assert_eq!(numbers.bind(&decimals), Err(Holes { missing: 1, twice: 1 }));
+    assert_eq!(numbers.bind(&decimals), Err(UncoveredValues { missing: 1, twice: 1 }));
     assert!(numbers.bind(&domain(AttributeType::Integer, false, &["0", "7"])).is_ok(), "-0.0 is no integer");
 }
 
@@ -98,7 +98,7 @@ proptest! {
     /// Against definitions that walk up from nodes.
     #[test]
     fn ranges_are_what_is_below(parents in prop::collection::vec(any::<prop::sample::Index>(), 1..40)) {
-        let mut growing = Growing::from_root("0");
+        let mut growing = TaxonomyBuilder::from_root("0");
         for (node, parent) in (1usize..).zip(&parents) {
             let added = growing.add(parent.index(node), Some(&node.to_string()));
             prop_assume!(added.is_ok());

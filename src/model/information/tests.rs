@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::super::groups::tests::table;
-use super::super::{JoinTree, View};
+use super::super::{JoinTree, TableView};
 use super::*;
 use crate::microdata::{Attr, AttrSet, Table};
 
@@ -22,13 +22,13 @@ fn estimate(rows: &[(u32, u32, u32)]) -> BTreeMap<(u32, u32), f64> {
     estimate
 }
 
-fn prepared(rows: &[(u32, u32, u32)], values: u32) -> (Table, Groups, Buckets) {
+fn prepared(rows: &[(u32, u32, u32)], values: u32) -> (Table, RowGroups, BucketedColumn) {
     let cells: Vec<Vec<u32>> = rows.iter().map(|&(x, _, s)| vec![x, s]).collect();
     let table = table(&[50, values], &cells);
     let control = Control::default();
-    let groups = Groups::of(&table, AttrSet::one(Attr(0)), &control).unwrap();
+    let groups = RowGroups::of(&table, AttrSet::one(Attr(0)), &control).unwrap();
     let bucket_of = rows.iter().map(|row| row.1).collect();
-    let buckets = Buckets::new(table.column(Attr(1)), bucket_of, 9, &control).unwrap();
+    let buckets = BucketedColumn::new(table.column(Attr(1)), bucket_of, 9, &control).unwrap();
     (table, groups, buckets)
 }
 
@@ -57,7 +57,7 @@ proptest! {
         let inside: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].1 == bucket).collect();
         inside.iter().enumerate().for_each(|(i, &row)| permuted[row].2 = rows[inside[(i + 1) % inside.len()]].2);
         let (_, groups, other) = prepared(&permuted, 7);
-        let bits = |buckets: &Buckets| buckets.estimate_entropy(&groups, &control).unwrap().to_bits();
+        let bits = |buckets: &BucketedColumn| buckets.estimate_entropy(&groups, &control).unwrap().to_bits();
         prop_assert_eq!(bits(&other), bits(&buckets));
     }
 
@@ -125,13 +125,13 @@ fn the_divergence_is_that_of_the_vectors() {
             .map(|row| ["A", "B", "C", "D"].map(|a| code(&row[a])).into())
             .collect();
         let original = table(&[3; 4], &cells);
-        let entropy_of = |set: AttrSet| entropy(Groups::of(&original, set, &control).unwrap().sizes());
+        let entropy_of = |set: AttrSet| entropy(RowGroups::of(&original, set, &control).unwrap().sizes());
         let (mut views, mut figures) = (Vec::new(), Vec::new());
         for published in vector["tables"].as_array().unwrap() {
             let known: Vec<Attr> = attrs(&published["x"]);
             let set: AttrSet = known.iter().copied().collect();
             let Some(&sensitive) = attrs(&published["y"]).first() else {
-                views.push(View::plain(set));
+                views.push(TableView::plain(set));
                 figures.push(entropy_of(set));
                 continue;
             };
@@ -155,9 +155,9 @@ fn the_divergence_is_that_of_the_vectors() {
             let placed: Vec<u32> =
                 placed(&rows, &mut parts, &mut listed).unwrap().into_iter().map(|bucket| bucket as u32).collect();
             let column = original.column(sensitive);
-            let buckets = Buckets::new(column, placed, 12, &control).unwrap();
-            let groups = Groups::of(&original, set, &control).unwrap();
-            views.push(View::bucketized(set.with(sensitive), sensitive));
+            let buckets = BucketedColumn::new(column, placed, 12, &control).unwrap();
+            let groups = RowGroups::of(&original, set, &control).unwrap();
+            views.push(TableView::bucketized(set.with(sensitive), sensitive));
             figures.push(buckets.cross_entropy(&groups, &column.codes, &control).unwrap());
         }
         let tree = JoinTree::of(&views);

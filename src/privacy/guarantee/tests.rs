@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 use super::*;
-use crate::microdata::taxonomy::Growing;
+use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Arena, AttributeType, BoundTaxonomy, Domain};
-use crate::publication::Prior;
+use crate::publication::PriorDistribution;
 
 fn ratio(text: &str) -> Ratio {
     text.parse().unwrap()
@@ -33,14 +33,14 @@ fn the_worked_example_comes_out() {
             && !keeps(Guarantee::AlphaK { alpha: ratio("0.5"), k: 3 })
     );
     let close = |t, distance| keeps(Guarantee::TCloseness { t: ratio(t), distance });
-    assert!(close("1/2", Ground::Equal) && !close("0.499999999", Ground::Equal));
-    assert!(close("5/18", Ground::Ordered) && !close("0.277777777", Ground::Ordered));
+    assert!(close("1/2", ValueDistance::Equal) && !close("0.499999999", ValueDistance::Equal));
+    assert!(close("5/18", ValueDistance::Ordered) && !close("0.277777777", ValueDistance::Ordered));
     // the event {74000} goes from 1/6 to 1/2
     for mode in [RhoMode::Single, RhoMode::Exact] {
         assert!(!keeps(Guarantee::Rho { rho1: ratio("0.2"), rho2: ratio("0.4"), mode }));
         assert!(keeps(Guarantee::Rho { rho1: ratio("0.1"), rho2: ratio("0.4"), mode }));
     }
-    let delta = |distance, b| keeps(Guarantee::Delta { distance, b: ratio(b), prior: Prior::Global });
+    let delta = |distance, b| keeps(Guarantee::Delta { distance, b: ratio(b), prior: PriorDistribution::Global });
     assert!(delta(Divergence::TotalVariation, "0.5") && !delta(Divergence::TotalVariation, "0.4"));
     assert!(delta(Divergence::Max, "1/3") && !delta(Divergence::Max, "0.33"));
     assert!(!delta(Divergence::LogRatio, "1000"), "71000 is missing from the bucket");
@@ -51,7 +51,8 @@ fn the_worked_example_comes_out() {
 fn guarantees() -> impl Strategy<Value = Guarantee> {
     let small = || (1u64..12, 1u64..12).prop_map(|(a, b)| Ratio::new(a, b).unwrap());
     let share = || (1u64..12, 0u64..12).prop_map(|(a, b)| Ratio::new(a, a + b).unwrap());
-    let ground = prop_oneof![Just(Ground::Equal), Just(Ground::Ordered), Just(Ground::Hierarchical)];
+    let ground =
+        prop_oneof![Just(ValueDistance::Equal), Just(ValueDistance::Ordered), Just(ValueDistance::Hierarchical)];
     let mode = prop_oneof![Just(RhoMode::Single), Just(RhoMode::Exact), Just(RhoMode::Amplification)];
     let divergence = prop_oneof![
         Just(Divergence::TotalVariation),
@@ -68,7 +69,11 @@ fn guarantees() -> impl Strategy<Value = Guarantee> {
         (share(), 1u64..6).prop_map(|(alpha, k)| Guarantee::AlphaK { alpha, k }),
         (share(), ground).prop_map(|(t, distance)| Guarantee::TCloseness { t, distance }),
         (share(), share(), mode).prop_map(|(rho1, rho2, mode)| Guarantee::Rho { rho1, rho2, mode }),
-        (divergence, share()).prop_map(|(distance, b)| Guarantee::Delta { distance, b, prior: Prior::Global }),
+        (divergence, share()).prop_map(|(distance, b)| Guarantee::Delta {
+            distance,
+            b,
+            prior: PriorDistribution::Global
+        }),
     ]
 }
 
@@ -83,7 +88,7 @@ fn as_bucket(counts: &[u64]) -> Vec<(u32, u64)> {
 
 /// The table of all buckets, its six values two each at three depths.
 fn population(counts: Vec<u64>) -> Population {
-    Population::new(counts).on(Terrain::default().along(tree(&[0, 2, 2])))
+    Population::new(counts).on(ColumnAnnotations::default().along(tree(&[0, 2, 2])))
 }
 
 fn total(buckets: &[Vec<u64>]) -> Vec<u64> {
@@ -92,7 +97,7 @@ fn total(buckets: &[Vec<u64>]) -> Vec<u64> {
 
 /// A tree over `Any` of single leaves and of branches with more, and a column whose values are all its leaves.
 fn tree(branches: &[u32]) -> BoundTaxonomy {
-    let mut growing = Growing::from_root("Any");
+    let mut growing = TaxonomyBuilder::from_root("Any");
     let mut last = 0;
     for (index, kind) in branches.iter().enumerate() {
         let node = if kind % 3 == 0 { 0 } else { last };
@@ -172,7 +177,7 @@ proptest! {
         let values = tree.leaves().len();
         let bucket: Vec<u64> = counts[..values].iter().map(|(count, _)| *count).collect();
         let overall: Vec<u64> = counts[..values].iter().map(|(count, more)| count + more).collect();
-        let population = Population::new(overall.clone()).on(Terrain::default().along(bound.clone()));
+        let population = Population::new(overall.clone()).on(ColumnAnnotations::default().along(bound.clone()));
         let (size, rows) = (bucket.iter().sum::<u64>(), population.rows());
         prop_assume!(size > 0);
         let gaps: Vec<i128> =
@@ -181,14 +186,14 @@ proptest! {
         let least = least_cost(&gaps, |a, b| height(a, b) as i128) as u64;
         let unit = size * rows * tree.height(0) as u64;
         let close = |t: Ratio| {
-            holds(Guarantee::TCloseness { t, distance: Ground::Hierarchical }, &as_bucket(&bucket), &population)
+            holds(Guarantee::TCloseness { t, distance: ValueDistance::Hierarchical }, &as_bucket(&bucket), &population)
         };
         prop_assert!(close(Ratio::new(least, unit).unwrap()));
         prop_assert!(least == 0 || !close(Ratio::new(least - 1, unit).unwrap()));
         // without a tree nothing is close
         let bare = Population::new(overall);
         let whole = bare.as_bucket();
-        let all = Guarantee::TCloseness { t: Ratio::ONE, distance: Ground::Hierarchical };
+        let all = Guarantee::TCloseness { t: Ratio::ONE, distance: ValueDistance::Hierarchical };
         prop_assert!(!holds(all, &whole, &bare));
     }
 

@@ -6,11 +6,11 @@
 //! branch, too.
 
 use super::largest_l::lists_of_equal_values;
-use super::{Assignment, Values};
+use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
 use crate::privacy::{self, Population};
-use crate::publication::{Ground, Guarantee};
-use crate::random::Stream;
+use crate::publication::{Guarantee, ValueDistance};
+use crate::random::RandomStream;
 
 /// Deals the rows into as many buckets as a search finds to keep all of `guarantees`, at most one per `fewest` rows. Which of
 /// the rows with equal value goes where is drawn from `stream`; how many buckets there are depends on the counts of values
@@ -21,12 +21,12 @@ use crate::random::Stream;
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(super) fn deal(
-    values: &Values<'_>,
+    values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],
     fewest: u64,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     let rows = values.codes.len();
     let counts = values.counts.clone();
     let sizes: Vec<usize> = counts.iter().map(|&count| count as usize).collect();
@@ -37,7 +37,7 @@ pub(super) fn deal(
     let rows_of = |&code: &u32| &lists[ends[code as usize] - sizes[code as usize]..ends[code as usize]];
     let lists: Vec<u32> = order.iter().flat_map(rows_of).copied().collect();
     let population = Population::new(counts).on(values.terrain.clone());
-    let trial = Trial { sorted: &sorted, guarantees, population: &population, control };
+    let trial = DealTrial { sorted: &sorted, guarantees, population: &population, control };
 
     // one bucket holds; the predicate is not monotone, so that what is found is a good number rather than the best
     let (mut kept, mut broken) = (1, rows / usize::try_from(fewest.max(2)).unwrap_or(usize::MAX) + 1);
@@ -52,27 +52,27 @@ pub(super) fn deal(
             bucket_of[row as usize] = (position % kept) as u32;
         }
     }
-    Ok(Assignment { bucket_of, buckets: if rows == 0 { 0 } else { kept as u32 } })
+    Ok(BucketAssignment { bucket_of, buckets: if rows == 0 { 0 } else { kept as u32 } })
 }
 
 /// The codes in the order in which their rows are dealt.
-fn order(values: &Values<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
+fn order(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.counts.len() as u32).collect();
-    let along = |g: &Guarantee| matches!(g, Guarantee::TCloseness { distance: Ground::Hierarchical, .. });
+    let along = |g: &Guarantee| matches!(g, Guarantee::TCloseness { distance: ValueDistance::Hierarchical, .. });
     if let Some(taxonomy) = values.terrain.taxonomy().filter(|_| guarantees.iter().any(along)) {
         order.sort_by_key(|code| taxonomy.leaf(*code));
     }
     order
 }
 
-struct Trial<'a> {
+struct DealTrial<'a> {
     sorted: &'a [u32],
     guarantees: &'a [Guarantee],
     population: &'a Population,
     control: &'a Control,
 }
 
-impl Trial<'_> {
+impl DealTrial<'_> {
     /// Whether every one of so many buckets keeps the guarantees.
     fn keeps(&self, buckets: usize) -> Result<bool, Cancelled> {
         let (mut bucket, mut previous) = (Vec::new(), Vec::new());
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
     use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
-    use crate::publication::{Ground, Ratio};
-    use crate::random::{ReleaseKey, Streams};
+    use crate::publication::{Ratio, ValueDistance};
+    use crate::random::{RandomStreams, ReleaseKey};
 
     fn column(codes: &[u32]) -> Column {
         let mut arena = Arena::default();
@@ -126,9 +126,9 @@ mod tests {
             codes.extend(0..6);
             let column = column(&codes);
             let guarantees =
-                [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: Ground::Equal }];
-            let streams = Streams::Keyed(ReleaseKey::from_bytes([seed; 32]));
-            let dealt = deal(&Values::from(&column), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
+                [Guarantee::TCloseness { t: Ratio::new(t, 10).unwrap(), distance: ValueDistance::Equal }];
+            let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([seed; 32]));
+            let dealt = deal(&SensitiveCodes::from(&column), &guarantees, 2, &mut streams.stream("test"), &Control::default()).unwrap();
             let population = Population::new(column.counts());
             let mut counts = vec![vec![0u64; 6]; dealt.buckets as usize];
             for (&bucket, &code) in dealt.bucket_of.iter().zip(&codes) {

@@ -1,8 +1,8 @@
 //! Bucket labels: a secret permutation, so that a label tells nothing of the order in which buckets were made.
 
-use super::Assignment;
+use super::BucketAssignment;
 use crate::publication::BucketColumn;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// The label of each bucket of one table.
 pub struct Labels(Vec<u32>);
@@ -10,7 +10,7 @@ pub struct Labels(Vec<u32>);
 impl Labels {
     /// Draws the labels `1..=buckets` of one table. Independent between tables: each has its own stream.
     #[must_use]
-    pub fn draw(buckets: u32, stream: &mut Stream) -> Self {
+    pub fn draw(buckets: u32, stream: &mut RandomStream) -> Self {
         let mut labels: Vec<u32> = (1..=buckets).collect();
         stream.shuffle(&mut labels);
         Self(labels)
@@ -18,7 +18,7 @@ impl Labels {
 
     /// The label of each row, in place of its bucket; 0 for a row that is not published.
     #[must_use]
-    pub fn of_rows(&self, assignment: Assignment) -> Vec<u32> {
+    pub fn of_rows(&self, assignment: BucketAssignment) -> Vec<u32> {
         let mut labels = assignment.bucket_of;
         labels.iter_mut().for_each(|bucket| *bucket = self.0.get(*bucket as usize).copied().unwrap_or(0));
         labels

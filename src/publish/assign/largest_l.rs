@@ -3,13 +3,13 @@
 //! Repeatedly takes one tuple from each of the l largest lists of equal sensitive values (anatomy, section 4; Decompose,
 //! Theorem 1: no assignment makes more buckets). The order of values by list size is kept by counting, without a heap.
 
-use super::Values;
+use super::SensitiveCodes;
 use crate::control::{Cancelled, Control};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::with_codes;
 
 /// Which bucket each row goes to.
-pub struct Assignment {
+pub struct BucketAssignment {
     /// The bucket of each row, counted from 0 in the order of making: secret, see [`super::Labels`]. [`Self::NOWHERE`] for a
     /// row that is not published.
     pub bucket_of: Vec<u32>,
@@ -17,7 +17,7 @@ pub struct Assignment {
     pub buckets: u32,
 }
 
-impl Assignment {
+impl BucketAssignment {
     /// In place of the bucket of a row that is not published.
     pub const NOWHERE: u32 = u32::MAX;
 }
@@ -34,30 +34,30 @@ impl Assignment {
 /// # Panics
 /// When the values are not eligible or `l` is 0.
 pub fn largest_l<'a>(
-    values: impl Into<Values<'a>>,
+    values: impl Into<SensitiveCodes<'a>>,
     l: u64,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     largest_l_by(values, l, stream, control, |_, list| list.len() - 1)
 }
 
 /// The same, where `choose` says which of the rows that are left of a value a bucket takes, by its place: they stand in random
 /// order.
 pub(super) fn largest_l_by<'a>(
-    values: impl Into<Values<'a>>,
+    values: impl Into<SensitiveCodes<'a>>,
     l: u64,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
     mut choose: impl FnMut(u32, &[u32]) -> usize,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     let values = values.into();
     let rows = values.codes.len();
     let mut size: Vec<usize> = values.counts.iter().map(|&count| count as usize).collect();
     let most = size.iter().copied().max().unwrap_or(0);
     assert!(l > 0 && most as u128 * u128::from(l) <= rows as u128, "the values are not eligible");
     if rows == 0 {
-        return Ok(Assignment { bucket_of: Vec::new(), buckets: 0 });
+        return Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 });
     }
     let l = l as usize; // at most the number of rows, by eligibility
 
@@ -109,14 +109,14 @@ pub(super) fn largest_l_by<'a>(
     }
     place_residue(&size, &ends, &lists, &mut bucket_of, buckets, &values, stream);
     control.check()?;
-    Ok(Assignment { bucket_of, buckets })
+    Ok(BucketAssignment { bucket_of, buckets })
 }
 
 /// The rows grouped by sensitive value, in random order inside a value, and where each group ends.
 pub(super) fn lists_of_equal_values(
-    values: &Values<'_>,
+    values: &SensitiveCodes<'_>,
     size: &[usize],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
 ) -> Result<(Vec<u32>, Vec<usize>), Cancelled> {
     let mut next = Vec::with_capacity(size.len());
@@ -151,8 +151,8 @@ fn place_residue(
     lists: &[u32],
     bucket_of: &mut [u32],
     buckets: u32,
-    values: &Values<'_>,
-    stream: &mut Stream,
+    values: &SensitiveCodes<'_>,
+    stream: &mut RandomStream,
 ) {
     let mut starts = Vec::with_capacity(size.len());
     let mut start = 0;
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
     use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
-    use crate::random::{ReleaseKey, Streams};
+    use crate::random::{RandomStreams, ReleaseKey};
 
     fn column(sizes: &[usize]) -> Column {
         let mut arena = Arena::default();
@@ -198,14 +198,14 @@ mod tests {
         Column { domain, codes: Codes::collect(sizes.len(), codes.into_iter()) }
     }
 
-    fn assign(sizes: &[usize], l: u64, key: u8) -> (Column, Assignment) {
+    fn assign(sizes: &[usize], l: u64, key: u8) -> (Column, BucketAssignment) {
         let column = column(sizes);
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         let assignment = largest_l(&column, l, &mut stream, &Control::default()).expect("not cancelled");
         (column, assignment)
     }
 
-    fn bucket_values(column: &Column, assignment: &Assignment) -> Vec<Vec<u32>> {
+    fn bucket_values(column: &Column, assignment: &BucketAssignment) -> Vec<Vec<u32>> {
         let mut values = vec![Vec::new(); assignment.buckets as usize];
         for (row, &bucket) in assignment.bucket_of.iter().enumerate() {
             values[bucket as usize].push(column.codes.get(row));
@@ -265,7 +265,7 @@ mod tests {
     fn a_cancelled_assignment_stops() {
         let control = Control::default();
         control.cancel();
-        let mut stream = Streams::Identity.stream("test");
+        let mut stream = RandomStreams::Identity.stream("test");
         assert!(largest_l(&column(&[4, 4]), 2, &mut stream, &control).is_err());
     }
 

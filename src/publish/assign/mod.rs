@@ -9,15 +9,15 @@ mod tied;
 mod values;
 
 pub use labels::Labels;
-pub use largest_l::{Assignment, largest_l};
-pub use multi::{Grid, several};
+pub use largest_l::{BucketAssignment, largest_l};
+pub use multi::{SensitiveGrid, several};
 pub use tied::tied;
-pub use values::Values;
+pub use values::SensitiveCodes;
 
 use crate::control::{Cancelled, Control};
 use crate::privacy;
 use crate::publication::Guarantee;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Assigns rows to buckets that each keep all of `guarantees`: buckets of pairwise distinct values where these suffice and
 /// there are enough of them, else buckets that resemble the whole.
@@ -27,15 +27,15 @@ use crate::random::Stream;
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn assign<'a>(
-    values: impl Into<Values<'a>>,
+    values: impl Into<SensitiveCodes<'a>>,
     guarantees: &[Guarantee],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     let distinct = |l: Option<u64>, guarantee: &Guarantee| Some(l?.max(privacy::distinct_rows(*guarantee)?));
     let distinct = guarantees.iter().fold(Some(1), distinct);
     let values = values.into();
-    let dealt = |stream: &mut Stream| {
+    let dealt = |stream: &mut RandomStream| {
         let fewest = guarantees.iter().map(|&guarantee| privacy::fewest_rows(guarantee)).max().unwrap_or(1);
         deal::deal(&values, guarantees, fewest, stream, control)
     };

@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ahash::{AHashMap, AHashSet};
 
-use super::{Assignment, Values};
+use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A bucket that has not become feasible with so many rows is given up.
 const LARGEST: u64 = 64;
 
 /// Rows of each cell.
-type Group = BTreeMap<usize, u64>;
+type CellRows = BTreeMap<usize, u64>;
 
 /// The sensitive values of a table as cells and lines.
-pub struct Grid {
+pub struct SensitiveGrid {
     /// Per cell and attribute: the line through the cell.
     lines: Vec<Vec<u32>>,
     /// Per line: its cells, rising.
@@ -32,19 +32,19 @@ pub struct Grid {
     counts: Vec<u64>,
 }
 
-impl Grid {
+impl SensitiveGrid {
     /// The grid of `sensitive` attributes, each with its diversity, and the cell of each row.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
     pub fn of(table: &Table, sensitive: &[(Attr, u64)], control: &Control) -> Result<(Self, Vec<u32>), Cancelled> {
         let all: AttrSet = sensitive.iter().map(|(attr, _)| *attr).collect();
-        let cells = Values::of(table, all, control)?;
+        let cells = SensitiveCodes::of(table, all, control)?;
         let cell_of: Vec<u32> = cells.codes().iter().collect();
         let mut lines = vec![Vec::with_capacity(sensitive.len()); cells.counts().len()];
         let mut next = 0;
         for (attr, _) in sensitive {
-            let others = Values::of(table, all.without(*attr), control)?;
+            let others = SensitiveCodes::of(table, all.without(*attr), control)?;
             let mut line_of = vec![0; lines.len()];
             for (&cell, line) in cell_of.iter().zip(others.codes().iter()) {
                 line_of[cell as usize] = next + line;
@@ -100,7 +100,7 @@ impl Grid {
     }
 
     /// Rows of each line that a group meets.
-    fn sums(&self, group: &Group) -> AHashMap<u32, u64> {
+    fn sums(&self, group: &CellRows) -> AHashMap<u32, u64> {
         let mut sums = AHashMap::new();
         for (&cell, rows) in group {
             self.lines[cell].iter().for_each(|&line| *sums.entry(line).or_default() += rows);
@@ -109,7 +109,7 @@ impl Grid {
     }
 
     /// The smallest line of which some cell has too large a share; `None` when the group is feasible.
-    fn violated(&self, group: &Group, sums: &AHashMap<u32, u64>) -> Option<(usize, u32)> {
+    fn violated(&self, group: &CellRows, sums: &AHashMap<u32, u64>) -> Option<(usize, u32)> {
         let broken = group.iter().flat_map(|(&cell, &rows)| {
             let lines = self.lines[cell].iter().zip(&self.l).enumerate();
             lines.filter(move |(_, (line, l))| rows * **l > sums[*line]).map(|(axis, (&line, _))| (axis, line))
@@ -118,8 +118,8 @@ impl Grid {
     }
 
     /// A small feasible group with a row of `seed`, out of what is `left`.
-    fn grown(&self, seed: usize, left: &[u64]) -> Option<Group> {
-        let mut group = Group::from([(seed, 1)]);
+    fn grown(&self, seed: usize, left: &[u64]) -> Option<CellRows> {
+        let mut group = CellRows::from([(seed, 1)]);
         let mut rows = 1;
         loop {
             let sums = self.sums(&group);
@@ -140,10 +140,10 @@ impl Grid {
     }
 
     /// Splits a feasible group into small feasible ones.
-    fn split(&self, mut left: Vec<u64>, control: &Control) -> Result<Vec<Group>, Cancelled> {
+    fn split(&self, mut left: Vec<u64>, control: &Control) -> Result<Vec<CellRows>, Cancelled> {
         let mut seeds: Vec<usize> = (0..left.len()).filter(|&cell| left[cell] > 0).collect();
         seeds.sort_by_key(|&cell| (std::cmp::Reverse(left[cell]), cell));
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<CellRows> = Vec::new();
         for seed in seeds {
             while left[seed] > 0 {
                 if groups.len().is_multiple_of(Control::STRIDE >> 6) {
@@ -156,7 +156,8 @@ impl Grid {
         }
         let feasible = self.peeled(left.clone());
         left.iter_mut().zip(&feasible).for_each(|(left, rows)| *left -= rows);
-        let nonempty = |rows: Vec<u64>| rows.into_iter().enumerate().filter(|(_, rows)| *rows > 0).collect::<Group>();
+        let nonempty =
+            |rows: Vec<u64>| rows.into_iter().enumerate().filter(|(_, rows)| *rows > 0).collect::<CellRows>();
         groups.extend(Some(nonempty(feasible)).filter(|group| !group.is_empty()));
         // what cannot stand by itself joins the groups that share most lines, twice as many each time that was too few; at worst
         // all become one, which is feasible
@@ -189,10 +190,10 @@ impl Grid {
 pub fn several(
     table: &Table,
     sensitive: &[(Attr, u64)],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
-    let (grid, cell_of) = Grid::of(table, sensitive, control)?;
+) -> Result<BucketAssignment, Cancelled> {
+    let (grid, cell_of) = SensitiveGrid::of(table, sensitive, control)?;
     let mut rows: Vec<Vec<u32>> = grid.counts.iter().map(|&count| Vec::with_capacity(count as usize)).collect();
     for (&cell, row) in cell_of.iter().zip(0..) {
         rows[cell as usize].push(row);
@@ -202,7 +203,7 @@ pub fn several(
         stream.shuffle(list);
     }
     let groups = grid.split(grid.largest_group(), control)?;
-    let mut assignment = Assignment { bucket_of: vec![Assignment::NOWHERE; cell_of.len()], buckets: 0 };
+    let mut assignment = BucketAssignment { bucket_of: vec![BucketAssignment::NOWHERE; cell_of.len()], buckets: 0 };
     for (group, bucket) in groups.into_iter().zip(0..) {
         for (cell, count) in group {
             let from = rows[cell].len() - count as usize;
@@ -222,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    fn grid(cells: &[(Vec<u32>, u64)], l: u64) -> Grid {
+    fn grid(cells: &[(Vec<u32>, u64)], l: u64) -> SensitiveGrid {
         let axes = cells.first().map_or(0, |(cell, _)| cell.len());
         let mut numbers: AHashMap<(usize, Vec<u32>), u32> = AHashMap::new();
         let mut lines = Vec::new();
@@ -238,7 +239,7 @@ mod tests {
             });
             lines.push(of_cell.collect());
         }
-        Grid::new(lines, numbers.len(), vec![l; axes], cells.iter().map(|(_, rows)| *rows).collect())
+        SensitiveGrid::new(lines, numbers.len(), vec![l; axes], cells.iter().map(|(_, rows)| *rows).collect())
     }
 
     /// By the definition: no cell has more than 1/l of a line.

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::{Assignment, Values, largest_l};
+use super::{BucketAssignment, SensitiveCodes, largest_l};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Codes, Terrain};
+use crate::microdata::{Codes, ColumnAnnotations};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Assigns rows to buckets that hold at least `l` pairwise distinct informative values each, and of every uninformative value
 /// nearly as many as every other bucket; the larger buckets take what does not come out even. `None` when the informative values
@@ -18,12 +18,12 @@ use crate::random::Stream;
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(super) fn outside(
-    values: &Values<'_>,
+    values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],
     l: u64,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Option<Assignment>, Cancelled> {
+) -> Result<Option<BucketAssignment>, Cancelled> {
     let (codes, terrain) = (&*values.codes, &values.terrain);
     let mut informative: Vec<u32> = Vec::new();
     let mut aside: Vec<Vec<u32>> = vec![Vec::new(); terrain.uninformative().len()];
@@ -37,10 +37,10 @@ pub(super) fn outside(
         }
     }
     let left = |(&count, code): (&u64, u32)| if terrain.is_uninformative(code) { 0 } else { count };
-    let inner = Values {
+    let inner = SensitiveCodes {
         codes: Cow::Owned(codes.gather(&informative)),
         counts: values.counts.iter().zip(0..).map(left).collect(),
-        terrain: Terrain::default(),
+        terrain: ColumnAnnotations::default(),
     };
     let most = inner.counts.iter().copied().max().unwrap_or(0);
     if informative.is_empty() || u128::from(most) * u128::from(l) > informative.len() as u128 {
@@ -66,14 +66,14 @@ pub(super) fn outside(
             sizes[bucket as usize] += 1;
         }
     }
-    let assignment = Assignment { bucket_of, buckets: dealt.buckets };
+    let assignment = BucketAssignment { bucket_of, buckets: dealt.buckets };
     let population = Population::new(values.counts.clone()).on(terrain.clone());
     Ok(keeps(&assignment, codes, guarantees, &population, control)?.then_some(assignment))
 }
 
 /// Whether every bucket keeps the guarantees.
 fn keeps(
-    assignment: &Assignment,
+    assignment: &BucketAssignment,
     codes: &Codes,
     guarantees: &[Guarantee],
     population: &Population,
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::microdata::{Arena, AttributeType, Column, Domain};
     use crate::publication::Ratio;
-    use crate::random::{ReleaseKey, Streams};
+    use crate::random::{RandomStreams, ReleaseKey};
 
     fn column(sizes: &[usize]) -> Column {
         let mut arena = Arena::default();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     /// Per bucket, how often each of so many values occurs.
-    fn counts(column: &Column, assignment: &Assignment) -> Vec<Vec<u64>> {
+    fn counts(column: &Column, assignment: &BucketAssignment) -> Vec<Vec<u64>> {
         let mut counts = vec![vec![0; column.domain.len()]; assignment.buckets as usize];
         for (&bucket, code) in assignment.bucket_of.iter().zip(column.codes.iter()) {
             counts[bucket as usize][code as usize] += 1;
@@ -129,9 +129,9 @@ mod tests {
 
     fn assigned(sizes: &[usize], aside: &[u32], guarantee: Guarantee, key: u8) -> Vec<Vec<u64>> {
         let column = column(sizes);
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
-        let terrain = Terrain::without(aside.to_vec());
-        let values = Values::from(&column).on(&terrain);
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let terrain = ColumnAnnotations::without(aside.to_vec());
+        let values = SensitiveCodes::from(&column).on(&terrain);
         let assignment = assign(values, &[guarantee], &mut stream, &Control::default()).unwrap();
         counts(&column, &assignment)
     }

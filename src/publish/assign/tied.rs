@@ -7,18 +7,18 @@
 use std::cmp::Ordering;
 
 use super::largest_l::largest_l_by;
-use super::{Assignment, Values};
+use super::{BucketAssignment, SensitiveCodes};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Codes, Table};
 use crate::privacy::{self, Population};
 use crate::publication::Guarantee;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// So many rows are looked at for one with new values, and so many buckets for one that helps.
 const LOOKED_AT: usize = 32;
 
 /// How often each value of an attribute occurs in a bucket, values rising.
-type Counts = Vec<(u32, u64)>;
+type BucketCounts = Vec<(u32, u64)>;
 
 /// Assigns rows to buckets that keep, of each of the `sensitive` attributes, its guarantees. Which rows go where is drawn from
 /// `stream` and depends on the sensitive values alone: of two rows of one bucket either may have the values of the other.
@@ -30,15 +30,15 @@ type Counts = Vec<(u32, u64)>;
 pub fn tied(
     table: &Table,
     sensitive: &[(Attr, &[Guarantee])],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
-    let asked: Vec<Asked<'_>> =
-        sensitive.iter().map(|&(attr, guarantees)| Asked::of(table, attr, guarantees)).collect();
+) -> Result<BucketAssignment, Cancelled> {
+    let asked: Vec<AttributeRequirement<'_>> =
+        sensitive.iter().map(|&(attr, guarantees)| AttributeRequirement::of(table, attr, guarantees)).collect();
     // the attribute whose most frequent value is rarest makes the most buckets
     let rarest = |&at: &usize| asked[at].population.largest();
     let Some(first) = (0..asked.len()).min_by_key(rarest).filter(|_| table.rows() > 0) else {
-        return Ok(Assignment { bucket_of: Vec::new(), buckets: 0 });
+        return Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 });
     };
     let fewest = asked
         .iter()
@@ -62,26 +62,26 @@ pub fn tied(
         }
         place
     };
-    let values = Values::from(table.column(sensitive[first].0));
+    let values = SensitiveCodes::from(table.column(sensitive[first].0));
     let assignment = largest_l_by(values, l, stream, control, choose)?;
-    Merging { asked: &asked, control }.merged(assignment, stream)
+    BucketMerger { asked: &asked, control }.merged(assignment, stream)
 }
 
 /// What is asked of an attribute.
-struct Asked<'a> {
+struct AttributeRequirement<'a> {
     codes: &'a Codes,
     guarantees: &'a [Guarantee],
     population: Population,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AttributeRequirement<'a> {
     fn of(table: &'a Table, attr: Attr, guarantees: &'a [Guarantee]) -> Self {
         let column = table.column(attr);
         let population = Population::new(column.counts()).on(table.terrain(attr).clone());
         Self { codes: &column.codes, guarantees, population }
     }
 
-    fn counts(&self, rows: &[u32]) -> Counts {
+    fn counts(&self, rows: &[u32]) -> BucketCounts {
         let mut codes: Vec<u32> = rows.iter().map(|&row| self.codes.get(row as usize)).collect();
         codes.sort_unstable();
         codes.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as u64)).collect()
@@ -102,14 +102,14 @@ impl<'a> Asked<'a> {
 }
 
 /// Puts buckets together until all keep what is asked.
-struct Merging<'a> {
-    asked: &'a [Asked<'a>],
+struct BucketMerger<'a> {
+    asked: &'a [AttributeRequirement<'a>],
     control: &'a Control,
 }
 
-impl Merging<'_> {
-    fn merged(&self, assignment: Assignment, stream: &mut Stream) -> Result<Assignment, Cancelled> {
-        let Assignment { mut bucket_of, buckets } = assignment;
+impl BucketMerger<'_> {
+    fn merged(&self, assignment: BucketAssignment, stream: &mut RandomStream) -> Result<BucketAssignment, Cancelled> {
+        let BucketAssignment { mut bucket_of, buckets } = assignment;
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); buckets as usize];
         for (&bucket, row) in bucket_of.iter().zip(0..) {
             rows[bucket as usize].push(row);
@@ -148,7 +148,7 @@ impl Merging<'_> {
                 let mut taken: Vec<usize> = if taken_one_by_one < LOOKED_AT {
                     taken_one_by_one += 1;
                     let with = |&place: &usize| (sums(&counts, &self.counts(&rows[left[place]])), place);
-                    let together: Vec<(Vec<Counts>, usize)> = places.iter().take(LOOKED_AT).map(with).collect();
+                    let together: Vec<(Vec<BucketCounts>, usize)> = places.iter().take(LOOKED_AT).map(with).collect();
                     let enough = together.iter().find(|(counts, _)| self.keep(counts));
                     let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
                     enough.or_else(nearest).map(|(_, place)| *place).into_iter().collect()
@@ -172,16 +172,16 @@ impl Merging<'_> {
         for (rows, bucket) in left.iter().map(|&bucket| &rows[bucket]).zip(0..) {
             rows.iter().for_each(|&row| bucket_of[row as usize] = bucket);
         }
-        Ok(Assignment { bucket_of, buckets: left.len() as u32 })
+        Ok(BucketAssignment { bucket_of, buckets: left.len() as u32 })
     }
 
-    fn counts(&self, rows: &[u32]) -> Vec<Counts> {
+    fn counts(&self, rows: &[u32]) -> Vec<BucketCounts> {
         self.asked.iter().map(|asked| asked.counts(rows)).collect()
     }
 
     /// Which of two buckets is nearer to the whole table, over all attributes.
-    fn nearer(&self, one: &[Counts], other: &[Counts]) -> Ordering {
-        let distance = |counts: &[Counts]| {
+    fn nearer(&self, one: &[BucketCounts], other: &[BucketCounts]) -> Ordering {
+        let distance = |counts: &[BucketCounts]| {
             let size: u64 = counts.iter().take(1).flatten().map(|(_, count)| count).sum();
             let gaps: u128 = self.asked.iter().zip(counts).map(|(asked, counts)| asked.gap(counts, size)).sum();
             (gaps, u128::from(size))
@@ -190,15 +190,15 @@ impl Merging<'_> {
         (gaps * of).cmp(&(others * size))
     }
 
-    fn keep(&self, counts: &[Counts]) -> bool {
+    fn keep(&self, counts: &[BucketCounts]) -> bool {
         self.asked.iter().zip(counts).all(|(asked, counts)| asked.holds(counts))
     }
 }
 
 /// The counts of two buckets together, per attribute.
-fn sums(one: &[Counts], other: &[Counts]) -> Vec<Counts> {
-    let sum = |(one, other): (&Counts, &Counts)| {
-        let mut all: Counts = one.iter().chain(other).copied().collect();
+fn sums(one: &[BucketCounts], other: &[BucketCounts]) -> Vec<BucketCounts> {
+    let sum = |(one, other): (&BucketCounts, &BucketCounts)| {
+        let mut all: BucketCounts = one.iter().chain(other).copied().collect();
         all.sort_unstable();
         all.chunk_by(|a, b| a.0 == b.0).map(|alike| (alike[0].0, alike.iter().map(|(_, count)| count).sum())).collect()
     };
@@ -212,9 +212,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::microdata::{Arena, AttributeType, Column, Domain, Terrain};
-    use crate::publication::{Ground, Ratio};
-    use crate::random::{ReleaseKey, Streams};
+    use crate::microdata::{Arena, AttributeType, Column, ColumnAnnotations, Domain};
+    use crate::publication::{Ratio, ValueDistance};
+    use crate::random::{RandomStreams, ReleaseKey};
 
     fn table(values: usize, rows: &[Vec<u32>]) -> Table {
         let column = |at: usize| {
@@ -230,7 +230,7 @@ mod tests {
 
     /// Per bucket and attribute, how often each value occurs.
     fn assigned(table: &Table, asked: &[(Attr, &[Guarantee])], key: u8) -> Vec<Vec<Vec<u64>>> {
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         let assignment = tied(table, asked, &mut stream, &Control::default()).unwrap();
         let values = |attr: Attr| table.column(attr).domain.len();
         let empty: Vec<Vec<u64>> = asked.iter().map(|(attr, _)| vec![0; values(*attr)]).collect();
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn distances_and_values_that_are_ruled_out_are_reckoned_with() {
         let rows: Vec<Vec<u32>> = (0..240).map(|i| vec![i % 8, if i % 3 == 0 { 0 } else { i % 8 }]).collect();
-        let close = [Guarantee::TCloseness { t: Ratio::new(3, 10).unwrap(), distance: Ground::Equal }];
+        let close = [Guarantee::TCloseness { t: Ratio::new(3, 10).unwrap(), distance: ValueDistance::Equal }];
         let diverse = [Guarantee::LDiversity { l: 2 }];
-        let table = table(8, &rows).on(Attr(1), Terrain::without(vec![0]));
+        let table = table(8, &rows).on(Attr(1), ColumnAnnotations::without(vec![0]));
         let buckets = assigned(&table, &[(Attr(0), &close), (Attr(1), &diverse)], 1);
         assert!(buckets.len() > 4, "{}", buckets.len());
         for bucket in &buckets {

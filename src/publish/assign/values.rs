@@ -5,24 +5,24 @@ use std::borrow::Cow;
 use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Codes, Column, Table, Terrain};
+use crate::microdata::{AttrSet, Codes, Column, ColumnAnnotations, Table};
 
 /// Values as codes, and how often each occurs.
 #[derive(Clone, Debug)]
-pub struct Values<'a> {
+pub struct SensitiveCodes<'a> {
     pub(super) codes: Cow<'a, Codes>,
     pub(super) counts: Vec<u64>,
     /// What is stated of the values; nothing of combinations.
-    pub(super) terrain: Terrain,
+    pub(super) terrain: ColumnAnnotations,
 }
 
-impl<'a> From<&'a Column> for Values<'a> {
+impl<'a> From<&'a Column> for SensitiveCodes<'a> {
     fn from(column: &'a Column) -> Self {
-        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), terrain: Terrain::default() }
+        Self { codes: Cow::Borrowed(&column.codes), counts: column.counts(), terrain: ColumnAnnotations::default() }
     }
 }
 
-impl<'a> Values<'a> {
+impl<'a> SensitiveCodes<'a> {
     /// The values of `attributes`, at least one; of several, each combination that occurs is a value.
     ///
     /// # Errors
@@ -43,13 +43,13 @@ impl<'a> Values<'a> {
 
     /// The same, with what is stated of the values.
     #[must_use]
-    pub fn on(self, terrain: &Terrain) -> Self {
+    pub fn on(self, terrain: &ColumnAnnotations) -> Self {
         Self { terrain: terrain.clone(), ..self }
     }
 
     /// What is stated of the values.
     #[must_use]
-    pub const fn terrain(&self) -> &Terrain {
+    pub const fn terrain(&self) -> &ColumnAnnotations {
         &self.terrain
     }
 
@@ -82,7 +82,7 @@ impl<'a> Values<'a> {
         let rows: Vec<u32> = pairs().map(|pair| code[&pair]).collect();
         let codes = Cow::Owned(Codes::collect(rising.len(), rows.into_iter()));
         let counts = rising.into_iter().map(|(_, count)| count).collect();
-        Ok(Self { codes, counts, terrain: Terrain::default() })
+        Ok(Self { codes, counts, terrain: ColumnAnnotations::default() })
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             let codes = |at: usize| Codes::collect(4, rows.iter().map(move |row| row[at]));
             let columns = (0..3).map(|at| Column { domain: Arc::clone(&domain), codes: codes(at) }).collect();
             let table = Table::new((0..3).map(|i| i.to_string()).collect(), columns);
-            let joint = Values::of(&table, [Attr(0), Attr(2)].into_iter().collect(), &Control::default()).unwrap();
+            let joint = SensitiveCodes::of(&table, [Attr(0), Attr(2)].into_iter().collect(), &Control::default()).unwrap();
             let key = |row: usize| (rows[row][0], rows[row][2]);
             for a in 0..rows.len() {
                 prop_assert_eq!(joint.counts[joint.codes.get(a) as usize], (0..rows.len()).filter(|&b| key(a) == key(b)).count() as u64);

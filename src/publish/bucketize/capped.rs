@@ -3,12 +3,12 @@
 use super::MOST_WORK;
 use super::multi::fill_two;
 use super::place::place;
-use super::share::{Share, kinds};
+use super::share::{ValueThreshold, kinds};
 use super::sizes::{Pruning, two_sizes, work};
 use crate::control::{Cancelled, Control};
 use crate::publication::Guarantee;
-use crate::publish::assign::{Assignment, Values};
-use crate::random::Stream;
+use crate::publish::assign::{BucketAssignment, SensitiveCodes};
+use crate::random::RandomStream;
 
 /// The largest sizes that are searched, one after the other.
 const LARGEST: [u64; 3] = [50, 200, 800];
@@ -19,11 +19,11 @@ const LARGEST: [u64; 3] = [50, 200, 800];
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(in crate::publish) fn capped(
-    values: &Values<'_>,
+    values: &SensitiveCodes<'_>,
     guarantees: &[Guarantee],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Option<Assignment>, Cancelled> {
+) -> Result<Option<BucketAssignment>, Cancelled> {
     let Some((shares, fewest)) = bounds(values, guarantees) else { return Ok(None) };
     let counts = values.counts();
     let kinds = kinds(counts, &shares);
@@ -39,17 +39,17 @@ pub(in crate::publish) fn capped(
 }
 
 /// What each code may take of a bucket, and the fewest rows of one; `None` where that is not all there is to say.
-fn bounds(values: &Values<'_>, guarantees: &[Guarantee]) -> Option<(Vec<Share>, u64)> {
+fn bounds(values: &SensitiveCodes<'_>, guarantees: &[Guarantee]) -> Option<(Vec<ValueThreshold>, u64)> {
     let by_value = |guarantee: &Guarantee| matches!(guarantee, Guarantee::Thresholds { .. });
     if !guarantees.iter().any(by_value) || !values.terrain().uninformative().is_empty() {
         return None;
     }
-    let mut shares = vec![Share::ALL; values.counts().len()];
+    let mut shares = vec![ValueThreshold::ALL; values.counts().len()];
     let mut fewest = 1;
     for guarantee in guarantees {
         match *guarantee {
             Guarantee::LDiversity { l } => {
-                let part = Share::of((1, l.into()));
+                let part = ValueThreshold::of((1, l.into()));
                 lower(&mut shares, |_| Some(part))?;
             }
             Guarantee::AlphaK { alpha, k } => {
@@ -59,7 +59,7 @@ fn bounds(values: &Values<'_>, guarantees: &[Guarantee]) -> Option<(Vec<Share>, 
             Guarantee::KAnonymity { k } => fewest = fewest.max(k),
             Guarantee::Thresholds { stated, .. } => {
                 let limits = values.terrain().limits(stated.bytes())?;
-                lower(&mut shares, |code| limits.get(code).copied().map(Share::of))?;
+                lower(&mut shares, |code| limits.get(code).copied().map(ValueThreshold::of))?;
             }
             _ => return None,
         }
@@ -68,7 +68,7 @@ fn bounds(values: &Values<'_>, guarantees: &[Guarantee]) -> Option<(Vec<Share>, 
 }
 
 /// Lowers each share to another one where that is less; `None` where they cannot be compared.
-fn lower(shares: &mut [Share], other: impl Fn(usize) -> Option<Share>) -> Option<()> {
+fn lower(shares: &mut [ValueThreshold], other: impl Fn(usize) -> Option<ValueThreshold>) -> Option<()> {
     for (code, share) in shares.iter_mut().enumerate() {
         let other = other(code)?;
         if other.is_less(*share)? {

@@ -5,7 +5,7 @@
 //! Floats choose the way. What they lead to is believed where the flow test fills it, and the bound is proved from the prices by
 //! integers.
 
-use super::share::{Kind, rows};
+use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
 
 /// So many steps are taken at most.
@@ -19,7 +19,7 @@ const SCALE: f64 = (1_u64 << 24) as f64;
 
 /// A bucket that keeps all thresholds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Pattern {
+pub(super) struct BucketPattern {
     /// How many rows it has.
     pub size: u64,
     /// Per kind, its rows.
@@ -28,9 +28,9 @@ pub(super) struct Pattern {
 
 /// Buckets of which there may be parts.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Relaxed {
+pub(super) struct RelaxedSolution {
     /// Buckets, and how many of each; together they hold all rows. Empty where none were found.
-    pub patterns: Vec<(Pattern, f64)>,
+    pub patterns: Vec<(BucketPattern, f64)>,
     /// No buckets lose less.
     pub lower_bound: u64,
 }
@@ -39,22 +39,28 @@ pub(super) struct Relaxed {
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub(super) fn relax(kinds: &[Kind], m: u64, most: u64, control: &Control) -> Result<Option<Relaxed>, Cancelled> {
+pub(super) fn relax(
+    kinds: &[ValueClass],
+    m: u64,
+    most: u64,
+    control: &Control,
+) -> Result<Option<RelaxedSolution>, Cancelled> {
     let most = most.min(rows(kinds));
     let sizes = (most + 1).saturating_sub(m.max(1)) as usize;
     if kinds.is_empty() || kinds.len().saturating_mul(sizes.max(kinds.len())) > MOST_PAIRS {
         return Ok(None);
     }
-    let room = |size: u64| Sized {
+    let room = |size: u64| SizeColumn {
         size,
         cost: ((size - 1) * (size - 1)) as f64,
         room: kinds.iter().map(|kind| kind.share.most(size) * kind.values).collect(),
     };
-    let sizes: Vec<Sized> = (m.max(1)..=most).map(room).filter(|of| of.room.iter().sum::<u64>() >= of.size).collect();
+    let sizes: Vec<SizeColumn> =
+        (m.max(1)..=most).map(room).filter(|of| of.room.iter().sum::<u64>() >= of.size).collect();
     if sizes.is_empty() {
         return Ok(None);
     }
-    let mut program = Program::of(kinds, (most * most) as f64 * 100.0);
+    let mut program = LinearProgram::of(kinds, (most * most) as f64 * 100.0);
     let step = kinds.len() as u64 * (sizes.len() + 3 * kinds.len()) as u64;
     let mut work = 0;
     loop {
@@ -64,20 +70,20 @@ pub(super) fn relax(kinds: &[Kind], m: u64, most: u64, control: &Control) -> Res
         let better = if work > MOST_WORK { None } else { dearest(&sizes, &prices) };
         let Some((of, held)) = better else {
             let lower_bound = proved(kinds, &sizes, &prices);
-            return Ok(Some(Relaxed { patterns: program.patterns(), lower_bound }));
+            return Ok(Some(RelaxedSolution { patterns: program.patterns(), lower_bound }));
         };
-        program.enter(of.cost, Pattern { size: of.size, held });
+        program.enter(of.cost, BucketPattern { size: of.size, held });
     }
 }
 
 /// A size, what a bucket of it loses, and how many rows of each kind it may hold.
-struct Sized {
+struct SizeColumn {
     size: u64,
     cost: f64,
     room: Vec<u64>,
 }
 
-impl Sized {
+impl SizeColumn {
     /// The rows of each kind in the bucket that is worth most, where `order` has the dearest kind first.
     fn fill(&self, order: &[usize]) -> Vec<u64> {
         let (mut held, mut free) = (vec![0; self.room.len()], self.size);
@@ -93,10 +99,10 @@ impl Sized {
 }
 
 /// The bucket that gains most for each of its rows, when rows have these prices.
-fn dearest<'s>(sizes: &'s [Sized], prices: &[f64]) -> Option<(&'s Sized, Vec<u64>)> {
+fn dearest<'s>(sizes: &'s [SizeColumn], prices: &[f64]) -> Option<(&'s SizeColumn, Vec<u64>)> {
     let mut order: Vec<usize> = (0..prices.len()).collect();
     order.sort_by(|&a, &b| prices[b].total_cmp(&prices[a]));
-    let mut best: Option<(f64, &Sized, Vec<u64>)> = None;
+    let mut best: Option<(f64, &SizeColumn, Vec<u64>)> = None;
     for of in sizes {
         let held = of.fill(&order);
         let worth: f64 = held.iter().zip(prices).map(|(&rows, price)| rows as f64 * price).sum();
@@ -110,14 +116,14 @@ fn dearest<'s>(sizes: &'s [Sized], prices: &[f64]) -> Option<(&'s Sized, Vec<u64
 }
 
 /// What buckets lose at least, by prices of which any bucket is worth at most what it loses: lowered until that is so.
-fn proved(kinds: &[Kind], sizes: &[Sized], prices: &[f64]) -> u64 {
+fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
     let mut exact: Vec<i128> = prices.iter().map(|price| (price * SCALE).round() as i128).collect();
     let mut order: Vec<usize> = (0..exact.len()).collect();
     order.sort_by_key(|&kind| std::cmp::Reverse(exact[kind]));
     let worth = |held: &[u64], exact: &[i128]| -> i128 {
         held.iter().zip(exact).map(|(&rows, price)| i128::from(rows) * price).sum()
     };
-    let excess = |of: &Sized| {
+    let excess = |of: &SizeColumn| {
         let more = worth(&of.fill(&order), &exact) - i128::from((of.size - 1) * (of.size - 1)) * SCALE as i128;
         // to be taken from each of its rows
         let size = i128::from(of.size);
@@ -132,19 +138,19 @@ fn proved(kinds: &[Kind], sizes: &[Sized], prices: &[f64]) -> u64 {
 }
 
 /// The simplex method: as many buckets as there are kinds, and how many of each fill all rows.
-struct Program {
+struct LinearProgram {
     /// What each loses.
     costs: Vec<f64>,
     /// The bucket; none where rows lie about, which is dear.
-    basis: Vec<Option<Pattern>>,
+    basis: Vec<Option<BucketPattern>>,
     /// The inverse of the matrix of their rows.
     inverse: Vec<Vec<f64>>,
     /// How many there are.
     amounts: Vec<f64>,
 }
 
-impl Program {
-    fn of(kinds: &[Kind], dear: f64) -> Self {
+impl LinearProgram {
+    fn of(kinds: &[ValueClass], dear: f64) -> Self {
         let number = kinds.len();
         let unit = |at: usize| (0..number).map(|other| f64::from(u8::from(other == at))).collect();
         Self {
@@ -165,7 +171,7 @@ impl Program {
     }
 
     /// Takes as many of a bucket as there can be, and leaves out one that is used up by that.
-    fn enter(&mut self, cost: f64, pattern: Pattern) {
+    fn enter(&mut self, cost: f64, pattern: BucketPattern) {
         let held: Vec<f64> = pattern.held.iter().map(|&rows| rows as f64).collect();
         let used: Vec<f64> =
             self.inverse.iter().map(|row| row.iter().zip(&held).map(|(part, rows)| part * rows).sum()).collect();
@@ -197,7 +203,7 @@ impl Program {
     }
 
     /// The buckets, where no rows lie about.
-    fn patterns(self) -> Vec<(Pattern, f64)> {
+    fn patterns(self) -> Vec<(BucketPattern, f64)> {
         let mut patterns = Vec::new();
         for (pattern, amount) in self.basis.into_iter().zip(self.amounts) {
             match pattern {

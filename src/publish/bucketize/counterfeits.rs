@@ -5,7 +5,7 @@ use ahash::AHashMap;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Table};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A value of an attribute says something of sensitive values when it has so many rows.
 const SUPPORT: u64 = 30;
@@ -23,7 +23,7 @@ pub(super) fn draw(
     sensitive: Attr,
     (bucket_of, buckets): (&[u32], u32),
     number: u32,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
 ) -> Result<(Vec<(u32, u32)>, u64), Cancelled> {
     let column = table.column(sensitive);

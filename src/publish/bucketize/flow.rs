@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::multi::Filled;
-use super::share::{Share, kinds, rows};
-use super::sizes::Class;
+use super::multi::FilledBuckets;
+use super::share::{ValueThreshold, kinds, rows};
+use super::sizes::SizeCount;
 use crate::control::{Cancelled, Control};
 
 /// Fills the buckets of a setting, or finds that no assignment keeps the thresholds: `None`.
@@ -17,17 +17,17 @@ use crate::control::{Cancelled, Control};
 /// [`Cancelled`] when told to stop.
 pub fn fill(
     counts: &[u64],
-    shares: &[Share],
-    setting: &[Class],
+    shares: &[ValueThreshold],
+    setting: &[SizeCount],
     control: &Control,
-) -> Result<Option<Vec<Filled>>, Cancelled> {
+) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
     let kinds = kinds(counts, shares);
     let wanted: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
     if wanted != u128::from(rows(&kinds)) {
         return Ok(None);
     }
-    let room = |kind: &super::share::Kind, &(size, buckets): &Class| kind.share.most(size) * buckets;
-    let mut flow = Flow {
+    let room = |kind: &super::share::ValueClass, &(size, buckets): &SizeCount| kind.share.most(size) * buckets;
+    let mut flow = SizeFlow {
         left: kinds.iter().map(|kind| kind.count * kind.values).collect(),
         free: setting.iter().map(|(size, buckets)| size * buckets).collect(),
         // no more than all of them is needed
@@ -44,9 +44,9 @@ pub fn fill(
         return Ok(None);
     }
     // the rows of a kind, size after size, are dealt to its values in turn
-    let mut filled: Vec<Filled> =
-        setting.iter().map(|&class| Filled { class, counts: vec![0; counts.len()] }).collect();
-    let mut alike: BTreeMap<(u64, Share), Vec<usize>> = BTreeMap::new();
+    let mut filled: Vec<FilledBuckets> =
+        setting.iter().map(|&class| FilledBuckets { class, counts: vec![0; counts.len()] }).collect();
+    let mut alike: BTreeMap<(u64, ValueThreshold), Vec<usize>> = BTreeMap::new();
     for (value, of) in counts.iter().copied().zip(shares.iter().copied()).enumerate() {
         alike.entry(of).or_default().push(value);
     }
@@ -67,7 +67,7 @@ pub fn fill(
 }
 
 /// Rows on their way from kinds to sizes.
-struct Flow {
+struct SizeFlow {
     /// Per kind, rows that have no place yet.
     left: Vec<u64>,
     /// Per size, places that have no row yet.
@@ -77,7 +77,7 @@ struct Flow {
     sent: Vec<Vec<u64>>,
 }
 
-impl Flow {
+impl SizeFlow {
     /// Sends more rows along a shortest path; false where there is none.
     fn augment(&mut self) -> bool {
         let (kinds, sizes) = (self.left.len(), self.free.len());

@@ -18,24 +18,24 @@ mod tests;
 
 pub(super) use capped::capped;
 pub use flow::fill;
-pub use multi::{Filled, Multi, Order};
+pub use multi::{FilledBuckets, MoveOrder, MultiSizeSearch};
 pub use place::place;
-pub use share::{Kind as ValueKind, Share, kinds, shares, strangers};
-pub use sizes::{Class, Pairs, Pruning, Two, loss, one_size, two_are_valid, two_sizes};
+pub use share::{ValueClass as ValueKind, ValueThreshold, kinds, shares, strangers};
+pub use sizes::{Pruning, SizeCount, SizePairs, TwoSizes, loss, one_size, two_are_valid, two_sizes};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::assign::{Assignment, Values};
-use super::{Bucketized, Decision, Design, DesignedTable, Input, Method, Published, Unplanned, anatomy};
+use super::assign::{BucketAssignment, SensitiveCodes};
+use super::{Bucketized, Decision, Design, DesignedTable, Method, PlanError, PlanInput, Published, anatomy};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Table};
-use crate::privacy::Ineligible;
+use crate::privacy::IneligibilityReason;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Particulars, Protected, Thresholds};
-use crate::random::{Stream, Streams};
-use crate::spec::{BucketizeSpec, Sizes};
-use optimal::Proposal;
+use crate::publication::{MethodDetails, Protected, Thresholds};
+use crate::random::{RandomStream, RandomStreams};
+use crate::spec::{BucketSizeChoice, BucketizeSpec};
+use optimal::SolverProposal;
 
 /// So many steps the search for sizes may take.
 const MOST_WORK: u64 = 1 << 32;
@@ -51,7 +51,7 @@ pub struct PlannedBuckets {
     /// How much of a bucket each value may take.
     pub thresholds: Thresholds,
     /// What the buckets of each size hold; nothing where there are faults.
-    pub filled: Vec<Filled>,
+    pub filled: Vec<FilledBuckets>,
     /// No buckets lose less, where that was asked for and proved.
     pub lower_bound: Option<u64>,
     /// How many counterfeits each bucket gets.
@@ -67,9 +67,9 @@ pub struct PlannedBuckets {
 impl PlannedBuckets {
     /// How many buckets of each size there are, sizes rising.
     #[must_use]
-    pub fn setting(&self) -> Vec<Class> {
+    pub fn setting(&self) -> Vec<SizeCount> {
         let mut setting: BTreeMap<u64, u64> = BTreeMap::new();
-        for Filled { class: (size, buckets), .. } in &self.filled {
+        for FilledBuckets { class: (size, buckets), .. } in &self.filled {
             *setting.entry(*size).or_default() += buckets;
         }
         setting.into_iter().collect()
@@ -77,19 +77,19 @@ impl PlannedBuckets {
 
     /// What a publication says of the buckets.
     #[must_use]
-    pub fn particulars(&self) -> Particulars {
+    pub fn particulars(&self) -> MethodDetails {
         let setting = self.setting();
         let loss = loss(&setting);
-        Particulars::Bucketize { thresholds: self.thresholds.clone(), setting, loss, lower_bound: self.lower_bound }
+        MethodDetails::Bucketize { thresholds: self.thresholds.clone(), setting, loss, lower_bound: self.lower_bound }
     }
 
     /// Draws the bucket of each row.
     pub(super) fn draw(
         &self,
-        values: &Values<'_>,
-        stream: &mut Stream,
+        values: &SensitiveCodes<'_>,
+        stream: &mut RandomStream,
         control: &Control,
-    ) -> Result<Assignment, Cancelled> {
+    ) -> Result<BucketAssignment, Cancelled> {
         place(values.codes(), values.counts().len(), &self.filled, stream, control)
     }
 
@@ -99,7 +99,7 @@ impl PlannedBuckets {
         table: &Table,
         sensitive: Attr,
         (bucket_of, buckets): (&[u32], u32),
-        stream: &mut Stream,
+        stream: &mut RandomStream,
         control: &Control,
     ) -> Result<Option<Vec<(u32, u32)>>, Cancelled> {
         let Some(number) = self.counterfeits else { return Ok(None) };
@@ -112,7 +112,7 @@ impl Method for Bucketize {
     type Spec = BucketizeSpec;
     type Plan = Design;
 
-    fn plan(spec: &BucketizeSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &BucketizeSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
         let mut rule = anatomy::designed_rule(&spec.rule, input);
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
         let attributes = AttrSet::first(input.counts.attributes());
@@ -122,13 +122,13 @@ impl Method for Bucketize {
                 let column = rows.table.column(rule.rule.sensitive);
                 let counts = column.counts();
                 let shares = share::shares(&spec.thresholds, &column.domain, &counts);
-                let mut planned = Planner { spec, counts: &counts, control }.plan(shares)?;
+                let mut planned = SizePlanner { spec, counts: &counts, control }.plan(shares)?;
                 planned.strangers = share::strangers(&spec.thresholds, &column.domain);
                 if let Some(number) = planned.counterfeits.filter(|_| planned.faults.is_empty()) {
                     // the very ones that come out
                     let attr = rule.rule.sensitive;
                     let mut stream = rows.streams.stream(&bucketized.label());
-                    let dealt = planned.draw(&Values::from(column), &mut stream, control)?;
+                    let dealt = planned.draw(&SensitiveCodes::from(column), &mut stream, control)?;
                     let mut stream = rows.streams.stream(&counterfeits_label(attr));
                     let buckets = (&dealt.bucket_of[..], dealt.buckets);
                     let drawn = counterfeits::draw(rows.table, attr, buckets, number, &mut stream, control)?;
@@ -141,7 +141,7 @@ impl Method for Bucketize {
         if let Some(planned) = planned {
             let largest_l = rule.largest_l;
             if planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible) {
-                rule.ineligible.get_or_insert(Ineligible { requested: rule.rule.guarantee, largest_l });
+                rule.ineligible.get_or_insert(IneligibilityReason { requested: rule.rule.guarantee, largest_l });
             }
             bucketized.planned = Some(Arc::new(planned));
         }
@@ -154,9 +154,9 @@ impl Method for Bucketize {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         plan.execute(input, true, table, streams, control)
@@ -164,17 +164,17 @@ impl Method for Bucketize {
 }
 
 /// Buckets, and what any lose at least, where that was asked for; or why there are none.
-type Found = Result<(Vec<Filled>, Option<u64>), Fault>;
+type SizingResult = Result<(Vec<FilledBuckets>, Option<u64>), Fault>;
 
 /// Decides the buckets for values that occur so often.
-struct Planner<'a> {
+struct SizePlanner<'a> {
     spec: &'a BucketizeSpec,
     counts: &'a [u64],
     control: &'a Control,
 }
 
-impl Planner<'_> {
-    fn plan(&self, shares: Result<Vec<Share>, u64>) -> Result<PlannedBuckets, Cancelled> {
+impl SizePlanner<'_> {
+    fn plan(&self, shares: Result<Vec<ValueThreshold>, u64>) -> Result<PlannedBuckets, Cancelled> {
         let mut planned = PlannedBuckets {
             thresholds: self.spec.thresholds.clone(),
             filled: Vec::new(),
@@ -199,7 +199,7 @@ impl Planner<'_> {
     }
 
     /// The buckets, and a bound on what any lose, where one is asked for.
-    fn buckets(&self, shares: &[Share]) -> Result<Found, Cancelled> {
+    fn buckets(&self, shares: &[ValueThreshold]) -> Result<SizingResult, Cancelled> {
         let (spec, counts, control) = (self.spec, self.counts, self.control);
         let kinds = kinds(counts, shares);
         if !kinds.is_empty() && kinds.iter().all(|kind| kind.share.is_all()) {
@@ -230,27 +230,27 @@ impl Planner<'_> {
             let detail = "the sizes and the values are too many to be searched; allow fewer sizes, or list them";
             Ok(Err(Fault::new(pointer, Kind::WorkLimit, detail).with("limit", limit).with("found", found)))
         };
-        if work > MOST_WORK && !matches!(spec.sizes, Sizes::Listed(_)) {
+        if work > MOST_WORK && !matches!(spec.sizes, BucketSizeChoice::Listed(_)) {
             return too_much("/method/max_size", MOST_WORK, work);
         }
-        let multi = Multi { shares, m, most, order: Order::Falling, control };
+        let multi = MultiSizeSearch { shares, m, most, order: MoveOrder::Falling, control };
         Ok(match &spec.sizes {
-            Sizes::One => {
+            BucketSizeChoice::One => {
                 one_size(&kinds, m, most).map_or_else(too_large, |one| Ok((multi::fill_two(counts, shares, one), None)))
             }
-            Sizes::Two => two_sizes(&kinds, m, most, Pruning::Full, control)?
+            BucketSizeChoice::Two => two_sizes(&kinds, m, most, Pruning::Full, control)?
                 .map_or_else(too_large, |two| Ok((multi::fill_two(counts, shares, two), None))),
-            Sizes::Multi => multi.best(counts)?.0.map_or_else(too_large, |filled| Ok((filled, None))),
-            Sizes::Optimal => {
+            BucketSizeChoice::Multi => multi.best(counts)?.0.map_or_else(too_large, |filled| Ok((filled, None))),
+            BucketSizeChoice::Optimal => {
                 let variables = optimal::variables(&kinds, m, most);
                 if variables > optimal::MOST_VARIABLES {
                     return too_much("/method/sizes", optimal::MOST_VARIABLES, variables);
                 }
                 let (many, proved) = multi.best(counts)?;
-                let known: Option<Vec<Class>> =
+                let known: Option<Vec<SizeCount>> =
                     many.as_ref().map(|many| many.iter().map(|filled| filled.class).collect());
-                let proposal = if many.as_ref().map(|many| Filled::loss(many)) == proved && proved.is_some() {
-                    Proposal::default()
+                let proposal = if many.as_ref().map(|many| FilledBuckets::loss(many)) == proved && proved.is_some() {
+                    SolverProposal::default()
                 } else {
                     optimal::propose(&kinds, (m, most), known.as_deref(), control)?
                 };
@@ -259,13 +259,13 @@ impl Planner<'_> {
                     Some(setting) => fill(counts, shares, setting, control)?,
                     None => None,
                 };
-                let best = many.into_iter().chain(proposed).min_by_key(|filled| Filled::loss(filled));
+                let best = many.into_iter().chain(proposed).min_by_key(|filled| FilledBuckets::loss(filled));
                 best.map_or_else(too_large, |filled| {
-                    let bound = proposal.lower_bound.max(proved).map(|bound| bound.min(Filled::loss(&filled)));
+                    let bound = proposal.lower_bound.max(proved).map(|bound| bound.min(FilledBuckets::loss(&filled)));
                     Ok((filled, bound))
                 })
             }
-            Sizes::Listed(setting) => {
+            BucketSizeChoice::Listed(setting) => {
                 let pairs = (kinds.len() * setting.len()) as u64;
                 if pairs > MOST_FILLED {
                     return too_much("/method/sizes", MOST_FILLED, pairs);
@@ -284,10 +284,10 @@ impl Planner<'_> {
     }
 
     /// Whether each bucket lacks enough values to take its counterfeits.
-    fn room_for_counterfeits(&self, (filled, bound): (Vec<Filled>, Option<u64>)) -> Found {
+    fn room_for_counterfeits(&self, (filled, bound): (Vec<FilledBuckets>, Option<u64>)) -> SizingResult {
         let Some(number) = self.spec.counterfeits else { return Ok((filled, bound)) };
         let values = self.counts.iter().filter(|count| **count > 0).count() as u64;
-        let in_bucket = |filled: &Filled| {
+        let in_bucket = |filled: &FilledBuckets| {
             let occurring = filled.counts.iter().filter(|count| **count > 0).count() as u64;
             occurring.min(filled.class.0)
         };

@@ -4,22 +4,22 @@
 use std::collections::BTreeMap;
 
 use super::MOST_FILLED;
-use super::columns::{Relaxed, relax};
+use super::columns::{RelaxedSolution, relax};
 use super::flow::fill;
-use super::share::{Kind, Share, kinds};
-use super::sizes::{Class, Pruning, Two, loss, two_sizes, work};
+use super::share::{ValueClass, ValueThreshold, kinds};
+use super::sizes::{Pruning, SizeCount, TwoSizes, loss, two_sizes, work};
 use crate::control::{Cancelled, Control};
 
 /// Buckets of one size, and how often each value stands in them together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Filled {
+pub struct FilledBuckets {
     /// The size and the number of buckets.
-    pub class: Class,
+    pub class: SizeCount,
     /// Per code, its rows in these buckets.
     pub counts: Vec<u64>,
 }
 
-impl Filled {
+impl FilledBuckets {
     /// What buckets lose together.
     #[must_use]
     pub fn loss(all: &[Self]) -> u64 {
@@ -35,8 +35,13 @@ const MOST_MENDED: u64 = 1 << 21;
 /// Divides the values, each so often as it occurs, among the buckets of two sizes that are valid for them; takes values in the given
 /// order where some have to move.
 #[must_use]
-pub(super) fn divide(counts: &[u64], shares: &[Share], two: Two, order: &[usize]) -> (Vec<u64>, Vec<u64>) {
-    let Two { first: (s1, b1), second: (s2, b2) } = two;
+pub(super) fn divide(
+    counts: &[u64],
+    shares: &[ValueThreshold],
+    two: TwoSizes,
+    order: &[usize],
+) -> (Vec<u64>, Vec<u64>) {
+    let TwoSizes { first: (s1, b1), second: (s2, b2) } = two;
     let mut smaller: Vec<u64> =
         counts.iter().zip(shares).map(|(&count, share)| count.min(share.most(s1) * b1)).collect();
     let mut larger: Vec<u64> = counts.iter().zip(&smaller).map(|(all, first)| all - first).collect();
@@ -56,14 +61,14 @@ pub(super) fn divide(counts: &[u64], shares: &[Share], two: Two, order: &[usize]
 
 /// In what order values move where it is free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum MoveOrder {
     /// The most frequent first.
     Falling,
     /// As they are numbered.
     Index,
 }
 
-impl Order {
+impl MoveOrder {
     /// The values in this order.
     #[must_use]
     pub fn of(self, counts: &[u64]) -> Vec<usize> {
@@ -77,42 +82,43 @@ impl Order {
 
 /// Fills buckets of two sizes.
 #[must_use]
-pub(super) fn fill_two(counts: &[u64], shares: &[Share], two: Two) -> Vec<Filled> {
-    let (smaller, larger) = divide(counts, shares, two, &Order::Falling.of(counts));
-    let filled = [Filled { class: two.first, counts: smaller }, Filled { class: two.second, counts: larger }];
+pub(super) fn fill_two(counts: &[u64], shares: &[ValueThreshold], two: TwoSizes) -> Vec<FilledBuckets> {
+    let (smaller, larger) = divide(counts, shares, two, &MoveOrder::Falling.of(counts));
+    let filled =
+        [FilledBuckets { class: two.first, counts: smaller }, FilledBuckets { class: two.second, counts: larger }];
     filled.into_iter().filter(|filled| filled.class.1 > 0).collect()
 }
 
 /// The search for many sizes.
-pub struct Multi<'a> {
+pub struct MultiSizeSearch<'a> {
     /// The threshold of each code.
-    pub shares: &'a [Share],
+    pub shares: &'a [ValueThreshold],
     /// The smallest size.
     pub m: u64,
     /// The largest size.
     pub most: u64,
     /// How values move.
-    pub order: Order,
+    pub order: MoveOrder,
     /// Told to stop.
     pub control: &'a Control,
 }
 
-impl Multi<'_> {
+impl MultiSizeSearch<'_> {
     /// Buckets of sizes from `m` to `most` with a loss that cannot be made less by dividing those of one size among two. `None`
     /// where there are none of at most two sizes.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn search(&self, counts: Vec<u64>) -> Result<Option<Vec<Filled>>, Cancelled> {
+    pub fn search(&self, counts: Vec<u64>) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
         let mut done = Vec::new();
         // what is to be divided, with the buckets it fills now; the last one next
-        let mut open: Vec<(Vec<u64>, Option<Class>)> = vec![(counts, None)];
+        let mut open: Vec<(Vec<u64>, Option<SizeCount>)> = vec![(counts, None)];
         while let Some((counts, current)) = open.pop() {
             let found = two_sizes(&kinds(&counts, self.shares), self.m, self.most, Pruning::Full, self.control)?;
             let better = found.filter(|two| current.is_none_or(|class| loss(&two.setting()) < loss(&[class])));
             match (better, current) {
                 (None, None) => return Ok(None),
-                (None, Some(class)) => done.push(Filled { class, counts }),
+                (None, Some(class)) => done.push(FilledBuckets { class, counts }),
                 (Some(two), _) => match two.setting()[..] {
                     [only] => open.push((counts, Some(only))),
                     _ => {
@@ -126,12 +132,12 @@ impl Multi<'_> {
         Ok(Some(done))
     }
 
-    /// Buckets of sizes from `m` to `most`: of those of [`Multi::search`] and of a linear program the ones that lose less, mended
+    /// Buckets of sizes from `m` to `most`: of those of [`MultiSizeSearch::search`] and of a linear program the ones that lose less, mended
     /// where that is more than a hundredth above what any lose at least. And that bound, where the program gives one.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn best(&self, counts: &[u64]) -> Result<(Option<Vec<Filled>>, Option<u64>), Cancelled> {
+    pub fn best(&self, counts: &[u64]) -> Result<(Option<Vec<FilledBuckets>>, Option<u64>), Cancelled> {
         let halves = self.search(counts.to_vec())?;
         let kinds = kinds(counts, self.shares);
         let relaxed = relax(&kinds, self.m, self.most, self.control)?;
@@ -140,9 +146,9 @@ impl Multi<'_> {
             Some(relaxed) => self.whole(counts, &kinds, relaxed)?,
             None => None,
         };
-        let best = halves.into_iter().chain(whole).min_by_key(|filled| Filled::loss(filled));
-        let near = |best: &Vec<Filled>| {
-            bound.is_some_and(|bound| 100 * u128::from(Filled::loss(best)) <= 101 * u128::from(bound))
+        let best = halves.into_iter().chain(whole).min_by_key(|filled| FilledBuckets::loss(filled));
+        let near = |best: &Vec<FilledBuckets>| {
+            bound.is_some_and(|bound| 100 * u128::from(FilledBuckets::loss(best)) <= 101 * u128::from(bound))
         };
         Ok(match best {
             Some(best) if !near(&best) => (Some(self.mended(best)?), bound),
@@ -151,7 +157,12 @@ impl Multi<'_> {
     }
 
     /// Whole buckets of a solution with parts of some: what is left of them is searched by itself. Believed where all can be filled.
-    fn whole(&self, counts: &[u64], kinds: &[Kind], relaxed: &Relaxed) -> Result<Option<Vec<Filled>>, Cancelled> {
+    fn whole(
+        &self,
+        counts: &[u64],
+        kinds: &[ValueClass],
+        relaxed: &RelaxedSolution,
+    ) -> Result<Option<Vec<FilledBuckets>>, Cancelled> {
         if relaxed.patterns.is_empty() {
             return Ok(None);
         }
@@ -168,19 +179,19 @@ impl Multi<'_> {
                 *setting.entry(pattern.size).or_default() += number;
             }
             // each value of a kind gets as much of what is left
-            let of_kind = |(&Kind { values, share, .. }, left): (&Kind, u64)| {
+            let of_kind = |(&ValueClass { values, share, .. }, left): (&ValueClass, u64)| {
                 (0..values).map(move |value| (left / values + u64::from(value < left % values), share))
             };
-            let (left, shares): (Vec<u64>, Vec<Share>) = kinds.iter().zip(left).flat_map(of_kind).unzip();
+            let (left, shares): (Vec<u64>, Vec<ValueThreshold>) = kinds.iter().zip(left).flat_map(of_kind).unzip();
             if left.iter().any(|left| *left > 0) {
-                let Some(rest) = (Multi { shares: &shares, ..*self }).search(left)? else { continue };
+                let Some(rest) = (MultiSizeSearch { shares: &shares, ..*self }).search(left)? else { continue };
                 rest.iter().for_each(|filled| *setting.entry(filled.class.0).or_default() += filled.class.1);
             }
             setting.retain(|_, buckets| *buckets > 0);
             if (kinds.len() * setting.len()) as u64 > MOST_FILLED {
                 return Ok(None);
             }
-            let setting: Vec<Class> = setting.into_iter().collect();
+            let setting: Vec<SizeCount> = setting.into_iter().collect();
             if let Some(filled) = fill(counts, self.shares, &setting, self.control)? {
                 return Ok(Some(filled));
             }
@@ -189,7 +200,7 @@ impl Multi<'_> {
     }
 
     /// The same with any buckets of two sizes divided anew that lose less then.
-    fn mended(&self, mut filled: Vec<Filled>) -> Result<Vec<Filled>, Cancelled> {
+    fn mended(&self, mut filled: Vec<FilledBuckets>) -> Result<Vec<FilledBuckets>, Cancelled> {
         let mut steps = 0;
         'again: loop {
             for second in 1..filled.len() {
@@ -200,7 +211,7 @@ impl Multi<'_> {
                     if steps > MOST_MENDED {
                         return Ok(filled);
                     }
-                    let anew = self.search(both)?.filter(|anew| Filled::loss(anew) < Filled::loss(&pair));
+                    let anew = self.search(both)?.filter(|anew| FilledBuckets::loss(anew) < FilledBuckets::loss(&pair));
                     if let Some(anew) = anew {
                         filled.remove(second);
                         filled.remove(first);

@@ -8,8 +8,8 @@ use microlp::{
     ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, SolveOutcome, TerminationReason, Variable,
 };
 
-use super::share::{Kind, rows};
-use super::sizes::{Class, loss};
+use super::share::{ValueClass, rows};
+use super::sizes::{SizeCount, loss};
 use crate::control::{Cancelled, Control};
 
 /// So many variables of the program are solved for at most.
@@ -21,16 +21,16 @@ const ROUNDING: f64 = 1e-6;
 
 /// What the solver says.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Proposal {
+pub(super) struct SolverProposal {
     /// The sizes that have buckets, where it found some.
-    pub setting: Option<Vec<Class>>,
+    pub setting: Option<Vec<SizeCount>>,
     /// No setting loses less.
     pub lower_bound: Option<u64>,
 }
 
 /// How many variables the program has.
 #[must_use]
-pub(super) fn variables(kinds: &[Kind], m: u64, most: u64) -> u64 {
+pub(super) fn variables(kinds: &[ValueClass], m: u64, most: u64) -> u64 {
     (most + 1).saturating_sub(m).saturating_mul(kinds.len() as u64 + 1)
 }
 
@@ -40,11 +40,11 @@ pub(super) fn variables(kinds: &[Kind], m: u64, most: u64) -> u64 {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub(super) fn propose(
-    kinds: &[Kind],
+    kinds: &[ValueClass],
     (m, most): (u64, u64),
-    known: Option<&[Class]>,
+    known: Option<&[SizeCount]>,
     control: &Control,
-) -> Result<Proposal, Cancelled> {
+) -> Result<SolverProposal, Cancelled> {
     let rows = rows(kinds);
     let mut problem = Problem::new(OptimizationDirection::Minimize);
     let sizes: Vec<u64> = (m.max(1)..=most.min(rows)).collect();
@@ -78,13 +78,14 @@ pub(super) fn propose(
         problem.add_constraint(held, ComparisonOp::Eq, 0.0);
     }
     let number_of = |size: &u64| {
-        let of = |known: &[Class]| known.iter().filter(|(other, _)| other == size).map(|(_, buckets)| *buckets).sum();
+        let of =
+            |known: &[SizeCount]| known.iter().filter(|(other, _)| other == size).map(|(_, buckets)| *buckets).sum();
         known.map_or(0_u64, of) as f64
     };
     let mut options = SolveOptions::default();
     options.warm_start =
         known.map(|_| sizes.iter().zip(&numbers).map(|(size, number)| (*number, number_of(size))).collect());
-    let Some(outcome) = searched(&problem, options, control)? else { return Ok(Proposal::default()) };
+    let Some(outcome) = searched(&problem, options, control)? else { return Ok(SolverProposal::default()) };
     let bound = outcome.stats().best_bound.filter(|bound| bound.is_finite());
     let lower_bound = bound.map(|bound| (bound * (1.0 - ROUNDING) - ROUNDING).ceil().max(0.0) as u64);
     let setting = outcome.solution().map(|solution| {
@@ -92,13 +93,13 @@ pub(super) fn propose(
         sizes.iter().zip(&numbers).map(number).filter(|(_, buckets)| *buckets > 0).collect::<Vec<_>>()
     });
     // what does not make up the rows was rounded away
-    let whole = |setting: &Vec<Class>| setting.iter().map(|(size, buckets)| size * buckets).sum::<u64>() == rows;
+    let whole = |setting: &Vec<SizeCount>| setting.iter().map(|(size, buckets)| size * buckets).sum::<u64>() == rows;
     let setting = setting.filter(whole);
     let lower_bound = match (&setting, lower_bound) {
         (Some(setting), Some(bound)) => Some(bound.min(loss(setting))),
         (_, bound) => bound,
     };
-    Ok(Proposal { setting, lower_bound })
+    Ok(SolverProposal { setting, lower_bound })
 }
 
 /// Solves one node after the other, so that the search, which goes on where it was, is stopped between them.

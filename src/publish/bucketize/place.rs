@@ -1,10 +1,10 @@
 //! Rows into buckets, once it is decided how many of each value go to buckets of each size.
 
-use super::multi::Filled;
+use super::multi::FilledBuckets;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
-use crate::publish::assign::Assignment;
-use crate::random::Stream;
+use crate::publish::assign::BucketAssignment;
+use crate::random::RandomStream;
 
 /// Deals the rows: which rows of a value go to which size is drawn, and inside a size they go round robin, values in a drawn order.
 ///
@@ -13,10 +13,10 @@ use crate::random::Stream;
 pub fn place(
     codes: &Codes,
     values: usize,
-    filled: &[Filled],
-    stream: &mut Stream,
+    filled: &[FilledBuckets],
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     let mut rows_of: Vec<Vec<u32>> = vec![Vec::new(); values];
     for (row, code) in (0..).zip(codes.iter()) {
         if (row as usize).is_multiple_of(Control::STRIDE) {
@@ -31,7 +31,7 @@ pub fn place(
     let mut bucket_of = vec![0; codes.len()];
     let (mut before, mut done) = (0_u64, 0);
     let mut order: Vec<usize> = (0..values).collect();
-    for Filled { class: (_, buckets), counts } in filled {
+    for FilledBuckets { class: (_, buckets), counts } in filled {
         stream.shuffle(&mut order);
         let mut turn = 0;
         for &value in &order {
@@ -47,5 +47,5 @@ pub fn place(
         }
         before += buckets;
     }
-    Ok(Assignment { bucket_of, buckets: before as u32 })
+    Ok(BucketAssignment { bucket_of, buckets: before as u32 })
 }

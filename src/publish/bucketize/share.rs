@@ -1,25 +1,25 @@
 //! Thresholds as exact fractions, with the counts of the values they are for.
 
-use crate::microdata::{Domain, Fraction};
+use crate::microdata::{Domain, ExactFraction};
 use crate::publication::{Ratio, Thresholds};
 
 /// How much of a bucket a value may take at most: a fraction above 0 and at most 1. Numerator and denominator are below 2^93, so
 /// that products with counts of rows stay below 2^128.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Share {
+pub struct ValueThreshold {
     numerator: u128,
     denominator: u128,
 }
 
-impl From<Ratio> for Share {
+impl From<Ratio> for ValueThreshold {
     fn from(ratio: Ratio) -> Self {
         Self { numerator: ratio.numerator().into(), denominator: ratio.denominator().into() }
     }
 }
 
-impl Share {
+impl ValueThreshold {
     /// A fraction of at most 1.
-    pub(super) fn of((numerator, denominator): Fraction) -> Self {
+    pub(super) fn of((numerator, denominator): ExactFraction) -> Self {
         if numerator >= denominator { Self::ALL } else { Self { numerator, denominator } }
     }
 
@@ -50,7 +50,7 @@ impl Share {
 
     /// Its numerator and denominator.
     #[must_use]
-    pub const fn fraction(self) -> Fraction {
+    pub const fn fraction(self) -> ExactFraction {
         (self.numerator, self.denominator)
     }
 
@@ -79,14 +79,14 @@ impl Share {
 ///
 /// # Errors
 /// How many values that occur have no threshold.
-pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Result<Vec<Share>, u64> {
+pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Result<Vec<ValueThreshold>, u64> {
     let rows = counts.iter().sum();
-    let mut shares: Vec<Option<Share>> = counts
+    let mut shares: Vec<Option<ValueThreshold>> = counts
         .iter()
         .map(|&count| match *thresholds {
-            Thresholds::Uniform { l } => Ratio::new(1, l).ok().map(Share::from),
-            Thresholds::Linear { theta, c, .. } => Some(Share::linear(theta, c, count, rows)),
-            Thresholds::Explicit { otherwise, .. } => otherwise.map(Share::from),
+            Thresholds::Uniform { l } => Ratio::new(1, l).ok().map(ValueThreshold::from),
+            Thresholds::Linear { theta, c, .. } => Some(ValueThreshold::linear(theta, c, count, rows)),
+            Thresholds::Explicit { otherwise, .. } => otherwise.map(ValueThreshold::from),
         })
         .collect();
     let stated = thresholds.of_values();
@@ -101,7 +101,7 @@ pub fn shares(thresholds: &Thresholds, domain: &Domain, counts: &[u64]) -> Resul
         return Err(missing as u64);
     }
     // what does not occur stands in no bucket
-    Ok(shares.into_iter().map(|share| share.unwrap_or(Share::ALL)).collect())
+    Ok(shares.into_iter().map(|share| share.unwrap_or(ValueThreshold::ALL)).collect())
 }
 
 /// How many of the stated values do not occur.
@@ -114,35 +114,39 @@ pub fn strangers(thresholds: &Thresholds, domain: &Domain) -> usize {
 
 /// Values that are alike: they occur equally often and have the same threshold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Kind {
+pub struct ValueClass {
     /// How often each of them occurs.
     pub count: u64,
     /// What each of them may take of a bucket.
-    pub share: Share,
+    pub share: ValueThreshold,
     /// How many they are.
     pub values: u64,
 }
 
 /// The kinds of values that occur. What holds for a kind is decided once.
 #[must_use]
-pub fn kinds(counts: &[u64], shares: &[Share]) -> Vec<Kind> {
-    let mut all: Vec<(u64, Share)> =
+pub fn kinds(counts: &[u64], shares: &[ValueThreshold]) -> Vec<ValueClass> {
+    let mut all: Vec<(u64, ValueThreshold)> =
         counts.iter().copied().zip(shares.iter().copied()).filter(|(count, _)| *count > 0).collect();
     all.sort_unstable();
-    let kind = |alike: &[(u64, Share)]| Kind { count: alike[0].0, share: alike[0].1, values: alike.len() as u64 };
+    let kind = |alike: &[(u64, ValueThreshold)]| ValueClass {
+        count: alike[0].0,
+        share: alike[0].1,
+        values: alike.len() as u64,
+    };
     all.chunk_by(|a, b| a == b).map(kind).collect()
 }
 
 /// How many values occur more often in the whole table than their thresholds allow: then no buckets keep them.
 #[must_use]
-pub(super) fn too_frequent(kinds: &[Kind]) -> u64 {
+pub(super) fn too_frequent(kinds: &[ValueClass]) -> u64 {
     let rows = rows(kinds);
     kinds.iter().filter(|kind| kind.count > kind.share.most(rows)).map(|kind| kind.values).sum()
 }
 
 /// How many rows there are.
 #[must_use]
-pub(super) fn rows(kinds: &[Kind]) -> u64 {
+pub(super) fn rows(kinds: &[ValueClass]) -> u64 {
     kinds.iter().map(|kind| kind.count * kind.values).sum()
 }
 
@@ -156,22 +160,23 @@ mod tests {
 
     #[test]
     fn what_a_bucket_may_hold_is_exact() {
-        assert_eq!(Share::from(ratio("1/3")).most(3), 1);
-        assert_eq!(Share::from(ratio("0.333333333")).most(3), 0);
-        assert_eq!(Share::from(ratio("0.02")).smallest_bucket(), 50);
+        assert_eq!(ValueThreshold::from(ratio("1/3")).most(3), 1);
+        assert_eq!(ValueThreshold::from(ratio("0.333333333")).most(3), 0);
+        assert_eq!(ValueThreshold::from(ratio("0.02")).smallest_bucket(), 50);
         // theta 8, c 0.02: 8 * 3/1000 + 0.02 = 0.044
-        let linear = Share::linear(ratio("8"), ratio("0.02"), 3, 1000);
+        let linear = ValueThreshold::linear(ratio("8"), ratio("0.02"), 3, 1000);
         assert_eq!((linear.most(22), linear.most(23)), (0, 1));
-        assert_eq!(linear, Share::from(ratio("0.044")));
-        assert!(Share::linear(ratio("8"), ratio("0.02"), 200, 1000).is_all());
+        assert_eq!(linear, ValueThreshold::from(ratio("0.044")));
+        assert!(ValueThreshold::linear(ratio("8"), ratio("0.02"), 200, 1000).is_all());
         // the largest that can be stated
-        let large = Share::linear(ratio("0.999999999"), ratio("1/999999999"), u32::MAX.into(), u32::MAX.into());
+        let large =
+            ValueThreshold::linear(ratio("0.999999999"), ratio("1/999999999"), u32::MAX.into(), u32::MAX.into());
         assert!(large.most(u32::MAX.into()) <= u32::MAX.into());
     }
 
     #[test]
     fn only_values_that_occur_count() {
-        let (half, third) = (Share::from(ratio("1/2")), Share::from(ratio("1/3")));
+        let (half, third) = (ValueThreshold::from(ratio("1/2")), ValueThreshold::from(ratio("1/3")));
         let kinds = kinds(&[4, 0, 2, 4, 2], &[half, third, third, half, third]);
         assert_eq!(kinds.len(), 2);
         assert_eq!((rows(&kinds), too_frequent(&kinds)), (12, 0));

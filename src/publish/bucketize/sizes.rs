@@ -1,31 +1,31 @@
 //! Buckets of one size, and of two: which numbers of buckets are valid, and the best of them (the paper's Lemma 4.13 and Theorem
 //! 4.17).
 
-use super::share::{Kind, rows};
+use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
 
 /// So many buckets of a size.
-pub type Class = (u64, u64);
+pub type SizeCount = (u64, u64);
 
 /// The sum over buckets of (size - 1)^2.
 #[must_use]
-pub fn loss(setting: &[Class]) -> u64 {
+pub fn loss(setting: &[SizeCount]) -> u64 {
     setting.iter().map(|&(size, buckets)| buckets * (size - 1) * (size - 1)).sum()
 }
 
 /// Two sizes with their numbers of buckets, the smaller size first; one number may be 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Two {
+pub struct TwoSizes {
     /// The smaller buckets.
-    pub first: Class,
+    pub first: SizeCount,
     /// The larger buckets.
-    pub second: Class,
+    pub second: SizeCount,
 }
 
-impl Two {
+impl TwoSizes {
     /// The sizes of which there are buckets.
     #[must_use]
-    pub fn setting(self) -> Vec<Class> {
+    pub fn setting(self) -> Vec<SizeCount> {
         [self.first, self.second].into_iter().filter(|(_, buckets)| *buckets > 0).collect()
     }
 }
@@ -43,20 +43,20 @@ pub enum Pruning {
 
 /// Whether the values fill `buckets` buckets of `size` rows (Lemma 4.13).
 #[must_use]
-pub(super) fn one_is_valid(kinds: &[Kind], (size, buckets): Class) -> bool {
+pub(super) fn one_is_valid(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
     u128::from(size) * u128::from(buckets) == u128::from(rows(kinds))
         && kinds.iter().all(|kind| kind.count <= kind.share.most(size) * buckets)
 }
 
 /// Whether the values fill buckets of two sizes (Theorem 4.17).
 #[must_use]
-pub fn two_are_valid(kinds: &[Kind], (s1, b1): Class, (s2, b2): Class) -> bool {
-    let fits = |kind: &Kind| kind.share.most(s1) * b1 + kind.share.most(s2) * b2 >= kind.count;
+pub fn two_are_valid(kinds: &[ValueClass], (s1, b1): SizeCount, (s2, b2): SizeCount) -> bool {
+    let fits = |kind: &ValueClass| kind.share.most(s1) * b1 + kind.share.most(s2) * b2 >= kind.count;
     s1 * b1 + s2 * b2 == rows(kinds) && kinds.iter().all(fits) && fills(kinds, (s1, b1)) && fills(kinds, (s2, b2))
 }
 
 /// Whether the buckets of a size can be filled at all.
-fn fills(kinds: &[Kind], (size, buckets): Class) -> bool {
+fn fills(kinds: &[ValueClass], (size, buckets): SizeCount) -> bool {
     let held: u64 = kinds.iter().map(|kind| (kind.share.most(size) * buckets).min(kind.count) * kind.values).sum();
     held >= size * buckets
 }
@@ -64,14 +64,14 @@ fn fills(kinds: &[Kind], (size, buckets): Class) -> bool {
 /// All ways to make up a number of rows of two sizes: position p has `b1 - p * d1` buckets of the first size and `b2 + p * d2` of
 /// the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pairs {
+pub struct SizePairs {
     sizes: (i128, i128),
     b: (i128, i128),
     d: (i128, i128),
     last: i128,
 }
 
-impl Pairs {
+impl SizePairs {
     /// The ways for two sizes, the smaller first; `None` where there are none.
     #[must_use]
     pub fn of(rows: u64, s1: u64, s2: u64) -> Option<Self> {
@@ -127,7 +127,7 @@ impl Pairs {
 
     /// The first and the last valid position up to `last`: the valid ones are an interval.
     #[must_use]
-    pub fn valid(&self, kinds: &[Kind], last: i128) -> Option<(i128, i128)> {
+    pub fn valid(&self, kinds: &[ValueClass], last: i128) -> Option<(i128, i128)> {
         let (s1, s2) = (self.sizes.0 as u64, self.sizes.1 as u64);
         let (mut low, mut high) = (0, last);
         for kind in kinds {
@@ -182,12 +182,12 @@ pub(super) const fn work(kinds: usize, m: u64, most: u64) -> u64 {
 
 /// The buckets of one size from `m` to `most` that lose least.
 #[must_use]
-pub fn one_size(kinds: &[Kind], m: u64, most: u64) -> Option<Two> {
+pub fn one_size(kinds: &[ValueClass], m: u64, most: u64) -> Option<TwoSizes> {
     let rows = rows(kinds);
     // the loss rises with the size
     let size = (m.max(1)..=most.min(rows))
         .find(|&size| rows.is_multiple_of(size) && one_is_valid(kinds, (size, rows / size)))?;
-    Some(Two { first: (size, rows / size), second: (size + 1, 0) })
+    Some(TwoSizes { first: (size, rows / size), second: (size + 1, 0) })
 }
 
 /// The buckets of at most two sizes from `m` to `most` that lose least; of equal ones the first.
@@ -195,12 +195,12 @@ pub fn one_size(kinds: &[Kind], m: u64, most: u64) -> Option<Two> {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn two_sizes(
-    kinds: &[Kind],
+    kinds: &[ValueClass],
     m: u64,
     most: u64,
     pruning: Pruning,
     control: &Control,
-) -> Result<Option<Two>, Cancelled> {
+) -> Result<Option<TwoSizes>, Cancelled> {
     let rows = rows(kinds);
     let mut best = one_size(kinds, m, most);
     let mut least = best.map(|two| loss(&two.setting()));
@@ -208,7 +208,7 @@ pub fn two_sizes(
     for s1 in m.max(1)..most.min(rows.max(1)) {
         for s2 in s1 + 1..=most {
             control.check()?;
-            let Some(pairs) = Pairs::of(rows, s1, s2) else { continue };
+            let Some(pairs) = SizePairs::of(rows, s1, s2) else { continue };
             let last = if pruning == Pruning::None { pairs.last() } else { pairs.last_below(least) };
             let found = match pruning {
                 Pruning::Full if last < 0 => None,
@@ -230,7 +230,7 @@ pub fn two_sizes(
             if let Some(position) = found.filter(|&position| least.is_none_or(|least| pairs.loss_at(position) < least))
             {
                 let (b1, b2) = pairs.at(position);
-                best = Some(Two { first: (s1, b1), second: (s2, b2) });
+                best = Some(TwoSizes { first: (s1, b1), second: (s2, b2) });
                 least = Some(pairs.loss_at(position));
             }
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::sizes::one_is_valid;
 use super::*;
-use crate::microdata::{Arena, AttributeType, Column, Domain, Terrain};
+use crate::microdata::{Arena, AttributeType, Column, ColumnAnnotations, Domain};
 use crate::publication::{Guarantee, Ratio};
 use crate::random::ReleaseKey;
 
@@ -13,18 +13,18 @@ fn numbers(list: &Value) -> Vec<u64> {
     list.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-fn share(text: &str) -> Share {
+fn share(text: &str) -> ValueThreshold {
     text.parse::<Ratio>().unwrap().into()
 }
 
-fn classes(list: &Value) -> Vec<Class> {
+fn classes(list: &Value) -> Vec<SizeCount> {
     list.as_array().unwrap().iter().map(|class| (class[0].as_u64().unwrap(), class[1].as_u64().unwrap())).collect()
 }
 
 /// The rest of a way to fill buckets: every bucket's counts, by round robin over the codes in their order.
-fn dealt(filled: &[Filled]) -> Vec<Vec<u64>> {
+fn dealt(filled: &[FilledBuckets]) -> Vec<Vec<u64>> {
     let mut all = Vec::new();
-    for Filled { class: (_, buckets), counts } in filled {
+    for FilledBuckets { class: (_, buckets), counts } in filled {
         let mut of = vec![vec![0; counts.len()]; *buckets as usize];
         let mut turn = 0;
         for (code, &count) in counts.iter().enumerate() {
@@ -39,7 +39,7 @@ fn dealt(filled: &[Filled]) -> Vec<Vec<u64>> {
 }
 
 /// Every bucket keeps every threshold, and all rows are somewhere.
-fn assert_kept(filled: &[Filled], counts: &[u64], shares: &[Share]) {
+fn assert_kept(filled: &[FilledBuckets], counts: &[u64], shares: &[ValueThreshold]) {
     for bucket in dealt(filled) {
         let size: u64 = bucket.iter().sum();
         assert!(filled.iter().any(|filled| filled.class.0 == size));
@@ -57,14 +57,14 @@ fn settings_are_those_of_the_reference() {
     let (mut feasible, mut divided, mut least) = (0, 0, 0);
     for (number, case) in vectors.as_array().unwrap().iter().enumerate() {
         let counts = numbers(&case["o"]);
-        let shares: Vec<Share> =
+        let shares: Vec<ValueThreshold> =
             case["fprime"].as_array().unwrap().iter().map(|text| share(text.as_str().unwrap())).collect();
         let kinds = kinds(&counts, &shares);
         let (m, most) = (case["min_size"].as_u64().unwrap(), case["max_size"].as_u64().unwrap());
 
         let gamma = &case["gamma"];
-        let pairs = Pairs::of(share::rows(&kinds), gamma["S1"].as_u64().unwrap(), gamma["S2"].as_u64().unwrap());
-        let listed: Vec<Class> = pairs.into_iter().flat_map(|p| (0..=p.last()).map(move |at| p.at(at))).collect();
+        let pairs = SizePairs::of(share::rows(&kinds), gamma["S1"].as_u64().unwrap(), gamma["S2"].as_u64().unwrap());
+        let listed: Vec<SizeCount> = pairs.into_iter().flat_map(|p| (0..=p.last()).map(move |at| p.at(at))).collect();
         assert_eq!(listed, classes(&gamma["pairs"]), "case {number}");
         let valid = pairs.and_then(|pairs| pairs.valid(&kinds, pairs.last()));
         let expected =
@@ -81,31 +81,35 @@ fn settings_are_those_of_the_reference() {
         assert_eq!(Some(loss(&two.setting())), case["two_size"]["loss"].as_u64(), "case {number}");
         if case["partition"].is_object() {
             divided += 1;
-            let (smaller, larger) = multi::divide(&counts, &shares, two, &Order::Index.of(&counts));
+            let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.of(&counts));
             assert_eq!(smaller, numbers(&case["partition"]["t1"]), "case {number}");
             assert_eq!(larger, numbers(&case["partition"]["t2"]), "case {number}");
         }
-        let search = |order| Multi { shares: &shares, m, most, order, control: &control }.search(counts.clone());
-        let multi = search(Order::Index).unwrap().unwrap();
+        let search =
+            |order| MultiSizeSearch { shares: &shares, m, most, order, control: &control }.search(counts.clone());
+        let multi = search(MoveOrder::Index).unwrap().unwrap();
         let reference = case["multi_size_index_order"]["setting"].as_array().unwrap();
-        let reference: Vec<Filled> = reference
+        let reference: Vec<FilledBuckets> = reference
             .iter()
-            .map(|of| Filled { class: (of[0].as_u64().unwrap(), of[1].as_u64().unwrap()), counts: numbers(&of[2]) })
+            .map(|of| FilledBuckets {
+                class: (of[0].as_u64().unwrap(), of[1].as_u64().unwrap()),
+                counts: numbers(&of[2]),
+            })
             .collect();
         assert_eq!(multi, reference, "case {number}");
         let optimal = case["optimal_loss"].as_u64().unwrap();
-        let falling = Multi { shares: &shares, m, most, order: Order::Falling, control: &control };
+        let falling = MultiSizeSearch { shares: &shares, m, most, order: MoveOrder::Falling, control: &control };
         let (best, bound) = falling.best(&counts).unwrap();
         let best = best.unwrap();
         assert!(bound.unwrap() <= optimal, "case {number}: {bound:?} is no bound on {optimal}");
         assert!(
-            Filled::loss(&best) <= Filled::loss(&falling.search(counts.clone()).unwrap().unwrap()),
+            FilledBuckets::loss(&best) <= FilledBuckets::loss(&falling.search(counts.clone()).unwrap().unwrap()),
             "case {number}"
         );
-        least += u32::from(Filled::loss(&best) == optimal);
+        least += u32::from(FilledBuckets::loss(&best) == optimal);
         for filled in [multi::fill_two(&counts, &shares, two), best, multi] {
             assert_kept(&filled, &counts, &shares);
-            assert!(Filled::loss(&filled) >= optimal, "case {number}");
+            assert!(FilledBuckets::loss(&filled) >= optimal, "case {number}");
         }
         let proposal = optimal::propose(&kinds, (m, most), None, &control).unwrap();
         assert!(proposal.lower_bound.unwrap() <= optimal, "case {number}: {proposal:?}");
@@ -122,10 +126,10 @@ fn settings_are_those_of_the_reference() {
 #[test]
 fn fifty_records_come_in_eight_buckets() {
     let counts = [7, 7, 7, 7, 7, 7, 3, 3, 2];
-    let shares: Vec<Share> = ["1/6"; 6].iter().chain(&["1/3", "1/3", "1/7"]).map(|text| share(text)).collect();
-    let two = Two { first: (6, 6), second: (7, 2) };
+    let shares: Vec<ValueThreshold> = ["1/6"; 6].iter().chain(&["1/3", "1/3", "1/7"]).map(|text| share(text)).collect();
+    let two = TwoSizes { first: (6, 6), second: (7, 2) };
     assert!(two_are_valid(&kinds(&counts, &shares), two.first, two.second));
-    let (smaller, larger) = multi::divide(&counts, &shares, two, &Order::Index.of(&counts));
+    let (smaller, larger) = multi::divide(&counts, &shares, two, &MoveOrder::Index.of(&counts));
     assert_eq!(smaller, [5, 5, 5, 5, 5, 5, 3, 3, 0]);
     assert_eq!(larger, [2, 2, 2, 2, 2, 2, 0, 0, 2]);
     assert_kept(&multi::fill_two(&counts, &shares, two), &counts, &shares);
@@ -136,7 +140,7 @@ fn fifty_records_come_in_eight_buckets() {
 fn conditions_for_two_sizes_do_not_carry_over_to_three() {
     let mut counts = vec![5; 10];
     counts.push(60);
-    let shares: Vec<Share> = ["1/6"; 10].iter().chain(&["1"]).map(|text| share(text)).collect();
+    let shares: Vec<ValueThreshold> = ["1/6"; 10].iter().chain(&["1"]).map(|text| share(text)).collect();
     let control = Control::default();
     assert_eq!(fill(&counts, &shares, &[(4, 10), (5, 8), (30, 1)], &control).unwrap(), None);
     assert!(fill(&counts, &shares, &[(11, 10)], &control).unwrap().is_some());
@@ -155,11 +159,11 @@ fn a_threshold_is_kept_to_the_last_row() {
 }
 
 /// Whether buckets of these sizes can be filled: every way to fill the first, and the rest of the others.
-fn by_trying(left: &[u64], shares: &[Share], sizes: &[u64]) -> bool {
+fn by_trying(left: &[u64], shares: &[ValueThreshold], sizes: &[u64]) -> bool {
     let Some((&size, rest)) = sizes.split_first() else { return left.iter().all(|count| *count == 0) };
     fn into(
         left: &[u64],
-        shares: &[Share],
+        shares: &[ValueThreshold],
         size: u64,
         room: u64,
         at: usize,
@@ -180,11 +184,11 @@ fn by_trying(left: &[u64], shares: &[Share], sizes: &[u64]) -> bool {
     into(left, shares, size, size, 0, &mut Vec::new(), rest)
 }
 
-fn instance() -> impl Strategy<Value = (Vec<u64>, Vec<Share>)> {
+fn instance() -> impl Strategy<Value = (Vec<u64>, Vec<ValueThreshold>)> {
     let value = (1u64..5, 1u64..6, 1u64..8);
     prop::collection::vec(value, 1..5).prop_map(|values| {
         let counts = values.iter().map(|(count, ..)| *count).collect();
-        let part = |&(_, a, b): &(u64, u64, u64)| Share::from(Ratio::new(a.min(b), b).unwrap());
+        let part = |&(_, a, b): &(u64, u64, u64)| ValueThreshold::from(Ratio::new(a.min(b), b).unwrap());
         (counts, values.iter().map(part).collect())
     })
 }
@@ -202,7 +206,7 @@ proptest! {
             }
         }
         prop_assume!(left == 0);
-        let setting: Vec<Class> = listed.into_iter().collect();
+        let setting: Vec<SizeCount> = listed.into_iter().collect();
         let each: Vec<u64> = setting.iter().flat_map(|&(size, buckets)| vec![size; buckets as usize]).collect();
         let tried = by_trying(&counts, &shares, &each);
         let filled = fill(&counts, &shares, &setting, &Control::default()).unwrap();
@@ -221,11 +225,11 @@ proptest! {
     #[test]
     fn rows_are_dealt_as_it_was_decided((counts, shares) in instance(), key: u8) {
         let control = Control::default();
-        let Some(filled) = (Multi { shares: &shares, m: 1, most: 12, order: Order::Falling, control: &control })
+        let Some(filled) = (MultiSizeSearch { shares: &shares, m: 1, most: 12, order: MoveOrder::Falling, control: &control })
             .search(counts.clone()).unwrap() else { return Ok(()) };
         let rows: Vec<u32> = (0..).zip(&counts).flat_map(|(code, &count)| vec![code; count as usize]).collect();
         let codes = Codes::collect(counts.len(), rows.clone().into_iter());
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         let placed = place(&codes, counts.len(), &filled, &mut stream, &control).unwrap();
         let mut buckets = vec![vec![0_u64; counts.len()]; placed.buckets as usize];
         for (&bucket, &code) in placed.bucket_of.iter().zip(&rows) {
@@ -262,7 +266,7 @@ fn counterfeits_are_values_that_nothing_speaks_against() {
     // buckets of two rows with the same first value
     let bucket_of: Vec<u32> = (0..rows).map(|row| row / 4 * 2 + row % 2).collect();
     let draw = |number: u32, key: u8| {
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test");
         counterfeits::draw(&table, Attr(1), (&bucket_of, rows / 2), number, &mut stream, &Control::default()).unwrap()
     };
     let (drawn, seen_through) = draw(2, 1);
@@ -286,7 +290,7 @@ fn counterfeits_are_values_that_nothing_speaks_against() {
 const OCCUPATIONS: [u64; 14] = [6020, 6008, 5984, 5540, 5408, 4808, 2970, 2316, 2046, 1480, 1420, 976, 232, 14];
 
 /// Thresholds of `theta` times a value's share, and 0.02.
-fn by_frequency(theta: &str, counts: &[u64]) -> Vec<Share> {
+fn by_frequency(theta: &str, counts: &[u64]) -> Vec<ValueThreshold> {
     let mut arena = Arena::default();
     (0..counts.len()).for_each(|value| arena.push(format!("v{value:02}").as_bytes()));
     let domain = Domain::from_sorted(AttributeType::Text, false, arena);
@@ -309,13 +313,13 @@ fn occupations_lose_little_more_than_any_buckets_must() {
         let shares = by_frequency(theta, &OCCUPATIONS);
         let kinds = kinds(&OCCUPATIONS, &shares);
         let m = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap();
-        let multi = Multi { shares: &shares, m, most: 50, order: Order::Falling, control: &control };
+        let multi = MultiSizeSearch { shares: &shares, m, most: 50, order: MoveOrder::Falling, control: &control };
         let (best, bound) = multi.best(&OCCUPATIONS).unwrap();
         let best = best.unwrap();
         assert_kept(&best, &OCCUPATIONS, &shares);
         let found = two_sizes(&kinds, m, 50, Pruning::Full, &control).unwrap().unwrap().setting();
         assert_eq!((loss(&found), bound.unwrap()), (two, least), "theta {theta}");
-        assert!(Filled::loss(&best) <= many, "theta {theta}: {}", Filled::loss(&best));
+        assert!(FilledBuckets::loss(&best) <= many, "theta {theta}: {}", FilledBuckets::loss(&best));
         assert!(100 * many <= 105 * least);
         assert_eq!(cheaper_two(&OCCUPATIONS, &shares, two), None, "theta {theta}");
         assert_eq!(cheaper_two(&OCCUPATIONS, &shares, two + 1).map(|setting| loss(&setting)), Some(two));
@@ -324,10 +328,11 @@ fn occupations_lose_little_more_than_any_buckets_must() {
 
 /// Buckets of two sizes up to 50 that lose less, by trying all numbers of buckets: those of each size, and of both, have values enough
 /// (Hall).
-fn cheaper_two(counts: &[u64], shares: &[Share], than: u64) -> Option<[Class; 2]> {
+fn cheaper_two(counts: &[u64], shares: &[ValueThreshold], than: u64) -> Option<[SizeCount; 2]> {
     let rows: u64 = counts.iter().sum();
-    let enough = |classes: &[Class]| {
-        let room = |share: &Share| classes.iter().map(|&(size, buckets)| share.most(size) * buckets).sum::<u64>();
+    let enough = |classes: &[SizeCount]| {
+        let room =
+            |share: &ValueThreshold| classes.iter().map(|&(size, buckets)| share.most(size) * buckets).sum::<u64>();
         let held: u64 = counts.iter().zip(shares).map(|(count, share)| room(share).min(*count)).sum();
         held >= classes.iter().map(|(size, buckets)| size * buckets).sum::<u64>()
     };
@@ -349,8 +354,9 @@ fn optimal_buckets_are_found_from_known_ones() {
     let control = Control::default();
     let shares = by_frequency("2", &OCCUPATIONS);
     let kinds = kinds(&OCCUPATIONS, &shares);
-    let multi = Multi { shares: &shares, m: 4, most: 50, order: Order::Falling, control: &control };
-    let known: Vec<Class> = multi.best(&OCCUPATIONS).unwrap().0.unwrap().iter().map(|filled| filled.class).collect();
+    let multi = MultiSizeSearch { shares: &shares, m: 4, most: 50, order: MoveOrder::Falling, control: &control };
+    let known: Vec<SizeCount> =
+        multi.best(&OCCUPATIONS).unwrap().0.unwrap().iter().map(|filled| filled.class).collect();
     let proposal = optimal::propose(&kinds, (4, 50), Some(&known), &control).unwrap();
     let setting = proposal.setting.unwrap();
     assert_kept(&fill(&OCCUPATIONS, &shares, &setting, &control).unwrap().unwrap(), &OCCUPATIONS, &shares);
@@ -363,7 +369,7 @@ fn a_search_that_is_told_to_stop_stops() {
     let kinds = kinds(&OCCUPATIONS, &shares);
     let control = Control::default();
     control.cancel();
-    let multi = Multi { shares: &shares, m: 1, most: 50, order: Order::Falling, control: &control };
+    let multi = MultiSizeSearch { shares: &shares, m: 1, most: 50, order: MoveOrder::Falling, control: &control };
     assert!(multi.best(&OCCUPATIONS).is_err());
     assert!(columns::relax(&kinds, 1, 50, &control).is_err());
     assert!(optimal::propose(&kinds, (1, 50), None, &control).is_err());
@@ -379,10 +385,10 @@ fn sizes_that_are_too_much_work_are_left_out() {
         let column = Column { domain, codes: Codes::collect(values as usize, 0..values) };
         let limits = (0..values).map(|value| (u128::from(4_000_000 + value), 1_000_000_000)).collect();
         let name = Thresholds::Uniform { l: 250 }.name();
-        let values = Values::from(&column).on(&Terrain::default().limited(*name.bytes(), limits));
+        let values = SensitiveCodes::from(&column).on(&ColumnAnnotations::default().limited(*name.bytes(), limits));
         let threshold = "1/250".parse().unwrap();
         let stated = Guarantee::Thresholds { stated: name, least: threshold, most: threshold };
-        let mut stream = Streams::Keyed(ReleaseKey::from_bytes([1; 32])).stream("test");
+        let mut stream = RandomStreams::Keyed(ReleaseKey::from_bytes([1; 32])).stream("test");
         capped(&values, &[stated], &mut stream, &Control::default()).unwrap().map(|assigned| assigned.buckets)
     };
     assert_eq!(draw(15_000), None);

@@ -7,25 +7,25 @@
 //! equal values: one node stands for all of them.
 //!
 //! Where a publication tells that all values of a set are some row's, worlds in which none has one are ruled out, too, group by group
-//! ([`Candidates::covering`]): not all that follows from groups together, but what a reader of one finds.
+//! ([`PossibleTuples::covering`]): not all that follows from groups together, but what a reader of one finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cover::{MOST_COVERED, covered, steps};
-use super::{Groups, Sensitive, Sets};
+use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
 /// What is possible at every place.
 #[derive(Debug)]
-pub struct Candidates {
+pub struct PossibleTuples {
     /// Per group and primary value.
-    places: Vec<BTreeMap<u32, Place>>,
+    places: Vec<BTreeMap<u32, GroupSlot>>,
 }
 
 /// The places of a group that have the same primary value.
 #[derive(Debug, Default)]
-struct Place {
+struct GroupSlot {
     /// How many there are.
     count: usize,
     /// Per other attribute the values that are possible at each of them.
@@ -37,7 +37,7 @@ pub const MOST_PAIRS: u64 = 1 << 26;
 
 /// How many pairs of a group and a kind of row of one primary value there are.
 #[must_use]
-pub fn pairs(sensitive: &Sensitive, groups: &Groups) -> u64 {
+pub fn pairs(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> u64 {
     let mut of_primary: BTreeMap<u32, (u64, BTreeSet<Vec<u32>>)> = BTreeMap::new();
     for group in groups {
         let values: BTreeSet<u32> = group.iter().map(|&row| sensitive.primary[row as usize]).collect();
@@ -50,12 +50,17 @@ pub fn pairs(sensitive: &Sensitive, groups: &Groups) -> u64 {
     of_primary.values().fold(0, |all, (groups, kinds)| all.saturating_add(groups * kinds.len() as u64))
 }
 
-impl Candidates {
+impl PossibleTuples {
     /// What all worlds leave possible.
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn of(sensitive: &Sensitive, groups: &Groups, sets: &Sets, control: &Control) -> Result<Self, Cancelled> {
+    pub fn of(
+        sensitive: &SensitiveCodesByRow,
+        groups: &RowsByGroup,
+        sets: &PublishedSets,
+        control: &Control,
+    ) -> Result<Self, Cancelled> {
         Self::without(sensitive, groups, sets, &BTreeSet::new(), control)
     }
 
@@ -64,9 +69,9 @@ impl Candidates {
     /// # Errors
     /// [`Cancelled`]
     pub fn without(
-        sensitive: &Sensitive,
-        groups: &Groups,
-        sets: &Sets,
+        sensitive: &SensitiveCodesByRow,
+        groups: &RowsByGroup,
+        sets: &PublishedSets,
         left_out: &BTreeSet<u32>,
         control: &Control,
     ) -> Result<Self, Cancelled> {
@@ -75,7 +80,7 @@ impl Candidates {
         let mut kinds = Vec::new();
         let mut examples = Vec::new();
         let mut there: BTreeMap<u32, BTreeMap<usize, BTreeSet<usize>>> = BTreeMap::new();
-        let mut places: Vec<BTreeMap<u32, Place>> = Vec::new();
+        let mut places: Vec<BTreeMap<u32, GroupSlot>> = Vec::new();
         places.resize_with(groups.len(), BTreeMap::new);
         for (at, group) in groups.iter().enumerate() {
             control.check()?;
@@ -138,7 +143,7 @@ impl Candidates {
     ///
     /// # Errors
     /// [`Cancelled`]
-    pub fn covering(mut self, sets: &Sets, exact: &[bool], control: &Control) -> Result<Self, Cancelled> {
+    pub fn covering(mut self, sets: &PublishedSets, exact: &[bool], control: &Control) -> Result<Self, Cancelled> {
         for (places, sets) in self.places.iter_mut().zip(sets) {
             control.check()?;
             for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| exact[*attribute]) {
@@ -173,7 +178,7 @@ impl Candidates {
 }
 
 /// The values of an attribute that are possible at some places.
-fn union<'a>(places: impl Iterator<Item = &'a Place>, attribute: usize) -> BTreeSet<u32> {
+fn union<'a>(places: impl Iterator<Item = &'a GroupSlot>, attribute: usize) -> BTreeSet<u32> {
     places.flat_map(|place| &place.values[attribute]).copied().collect()
 }
 
@@ -226,7 +231,11 @@ fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
 /// Published values of each group that no row of the sensitive table with one of its primary values has: group, other attribute,
 /// value (linkage, as the authors have it).
 #[must_use]
-pub fn unlinked(sensitive: &Sensitive, groups: &Groups, sets: &Sets) -> Vec<(usize, usize, u32)> {
+pub fn unlinked(
+    sensitive: &SensitiveCodesByRow,
+    groups: &RowsByGroup,
+    sets: &PublishedSets,
+) -> Vec<(usize, usize, u32)> {
     let mut found = Vec::new();
     for (attribute, codes) in sensitive.others.iter().enumerate() {
         let linked: BTreeSet<(u32, u32)> = sensitive.primary.iter().copied().zip(codes.iter().copied()).collect();
@@ -241,7 +250,7 @@ pub fn unlinked(sensitive: &Sensitive, groups: &Groups, sets: &Sets) -> Vec<(usi
 
 /// Published values that no world has in the group: group, other attribute, value.
 #[must_use]
-pub fn excludable(candidates: &Candidates, sets: &Sets) -> Vec<(usize, usize, u32)> {
+pub fn excludable(candidates: &PossibleTuples, sets: &PublishedSets) -> Vec<(usize, usize, u32)> {
     let mut found = Vec::new();
     for (group, sets) in sets.iter().enumerate() {
         for (attribute, set) in sets.iter().enumerate() {
@@ -254,7 +263,7 @@ pub fn excludable(candidates: &Candidates, sets: &Sets) -> Vec<(usize, usize, u3
 
 /// A value of another attribute that can be concluded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Breach {
+pub struct InferredBreach {
     /// How.
     pub kind: BreachKind,
     /// The group.
@@ -268,12 +277,12 @@ pub struct Breach {
 /// Every conclusion that leaves fewer than `fewest` values of an attribute, and every value that more of a group's places than 1/l
 /// have in all worlds; `l` is that of each other attribute.
 #[must_use]
-pub fn breaches(candidates: &Candidates, l: &[u64], fewest: usize) -> Vec<Breach> {
+pub fn breaches(candidates: &PossibleTuples, l: &[u64], fewest: usize) -> Vec<InferredBreach> {
     let mut found = Vec::new();
     for (group, places) in candidates.places.iter().enumerate() {
         let rows: usize = places.values().map(|place| place.count).sum();
         for (attribute, &l) in l.iter().enumerate() {
-            let mut breach = |kind, primary| found.push(Breach { kind, group, attribute, primary });
+            let mut breach = |kind, primary| found.push(InferredBreach { kind, group, attribute, primary });
             let mut forced: BTreeMap<u32, usize> = BTreeMap::new();
             for (&primary, place) in places {
                 let values = &place.values[attribute];

@@ -16,7 +16,7 @@ pub(super) const fn steps(values: usize, places: usize) -> u64 {
 /// find places.
 pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]) -> Option<Vec<BTreeSet<u32>>> {
     let values: Vec<u32> = values.iter().copied().collect();
-    let mut seats = Seats {
+    let mut seats = ValuePlacement {
         free: places.iter().map(|(count, _)| *count).collect(),
         fits: values
             .iter()
@@ -40,7 +40,7 @@ pub(super) fn covered(values: &BTreeSet<u32>, places: &[(usize, &BTreeSet<u32>)]
 }
 
 /// Values at places.
-struct Seats {
+struct ValuePlacement {
     /// Per kind of place, how many are free.
     free: Vec<usize>,
     /// Per value, the places where it is possible.
@@ -51,7 +51,7 @@ struct Seats {
     held: Vec<Vec<usize>>,
 }
 
-impl Seats {
+impl ValuePlacement {
     /// Finds a place for a value, moving others on; false where there is none.
     fn seat(&mut self, value: usize) -> bool {
         // who would come to a place

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Groups, Sensitive};
+use super::{RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// So many rows of equal primary value are looked at for a place.
 const CANDIDATES: usize = 32;
@@ -16,7 +16,7 @@ const SWEEPS: usize = 5;
 
 /// How many rows of a group repeat a value, over all other attributes.
 #[must_use]
-pub fn repeats(sensitive: &Sensitive, group: &[u32]) -> usize {
+pub fn repeats(sensitive: &SensitiveCodesByRow, group: &[u32]) -> usize {
     let distinct = |codes: &Vec<u32>| {
         let mut values: Vec<u32> = group.iter().map(|&row| codes[row as usize]).collect();
         values.sort_unstable();
@@ -31,11 +31,11 @@ pub fn repeats(sensitive: &Sensitive, group: &[u32]) -> usize {
 /// # Errors
 /// [`Cancelled`]
 pub fn fresh_pick(
-    sensitive: &Sensitive,
-    groups: &Groups,
-    stream: &mut Stream,
+    sensitive: &SensitiveCodesByRow,
+    groups: &RowsByGroup,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Groups, Cancelled> {
+) -> Result<RowsByGroup, Cancelled> {
     let mut lists: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &row in groups.iter().flatten() {
         lists.entry(sensitive.primary[row as usize]).or_default().push(row);
@@ -45,7 +45,7 @@ pub fn fresh_pick(
         list.sort_unstable();
         stream.shuffle(list);
     }
-    let mut picked: Groups = Vec::with_capacity(groups.len());
+    let mut picked: RowsByGroup = Vec::with_capacity(groups.len());
     for group in groups {
         control.check()?;
         let mut values: Vec<u32> = group.iter().map(|&row| sensitive.primary[row as usize]).collect();
@@ -73,7 +73,11 @@ pub fn fresh_pick(
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn fresh_swap(sensitive: &Sensitive, groups: Groups, control: &Control) -> Result<Groups, Cancelled> {
+pub fn fresh_swap(
+    sensitive: &SensitiveCodesByRow,
+    groups: RowsByGroup,
+    control: &Control,
+) -> Result<RowsByGroup, Cancelled> {
     let mut groups = groups;
     // which groups have a primary value: exchanges do not change it
     let mut holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -102,7 +106,12 @@ pub fn fresh_swap(sensitive: &Sensitive, groups: Groups, control: &Control) -> R
 }
 
 /// Exchanges rows of a group with those of one that shares most primary values with it, when fewer values repeat for it.
-fn improved(sensitive: &Sensitive, groups: &mut Groups, at: usize, holders: &BTreeMap<u32, Vec<usize>>) -> bool {
+fn improved(
+    sensitive: &SensitiveCodesByRow,
+    groups: &mut RowsByGroup,
+    at: usize,
+    holders: &BTreeMap<u32, Vec<usize>>,
+) -> bool {
     let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
     for &row in &groups[at] {
         // of a value that very many groups have, the nearest behind this one

@@ -1,28 +1,28 @@
 //! Making decomposed tables.
 
-use super::designed::{Decomposed, Role};
+use super::designed::{DecomposedTable, DecompositionRole};
 use crate::control::Cancelled;
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
-use crate::publication::{Part, PartContents, RowMeaning, Standing, TableName, TableWitness};
-use crate::publish::arrange::{self, Groups};
+use crate::publication::{Part, PartContents, RowMeaning, TableName, TableProtection, TableWitness};
+use crate::publish::arrange::{self, BucketRows};
 use crate::publish::assign::Labels;
-use crate::publish::make::{MadeTable, Maker};
-use crate::random::Streams;
+use crate::publish::make::{MadeTable, TableMaker};
+use crate::random::RandomStreams;
 
-impl Maker<'_> {
+impl TableMaker<'_> {
     /// One of the two tables of a decomposition that was drawn.
     pub(in crate::publish) fn decomposed(
         &self,
         attributes: AttrSet,
-        decomposed: &Decomposed,
+        decomposed: &DecomposedTable,
         name: &TableName,
-        streams: &Streams,
+        streams: &RandomStreams,
     ) -> Result<MadeTable, Cancelled> {
         // the plan has refused what could not be drawn; the audit lets no empty table through
         let Some(drawn) = &decomposed.drawn else {
-            return Ok((Vec::new(), Standing::Unsealed, TableWitness::Plain));
+            return Ok((Vec::new(), TableProtection::Unsealed, TableWitness::Plain));
         };
-        if decomposed.role == Role::Joint {
+        if decomposed.role == DecompositionRole::Joint {
             let attrs: Vec<Attr> = attributes.iter().collect();
             let primary = &self.table.column(decomposed.primary).codes;
             let kept: Vec<u32> = (0..self.table.rows() as u32)
@@ -36,13 +36,17 @@ impl Maker<'_> {
             let kept = Table::new(names, columns.collect());
             let all: Vec<Attr> = kept.attributes().iter().collect();
             let columns = arrange::arranged(&kept, &all, None, self.control)?;
-            return Ok((vec![self.part("rows", &attrs, columns, None)], Standing::Unsealed, TableWitness::Plain));
+            return Ok((
+                vec![self.part("rows", &attrs, columns, None)],
+                TableProtection::Unsealed,
+                TableWitness::Plain,
+            ));
         }
         let buckets = drawn.groups.len() as u32;
         let labels = Labels::draw(buckets, &mut streams.stream(&format!("{name}/labels")));
         let of_groups = drawn.labels(&labels);
         let of_rows = labels.of_rows(drawn.assignment(self.table.rows()));
-        let groups = Groups::new(&of_rows, buckets);
+        let groups = BucketRows::new(&of_rows, buckets);
         let tuples = |name: &str, attributes: AttrSet| {
             let attrs: Vec<Attr> = attributes.iter().collect();
             let columns = arrange::arranged(self.table, &attrs, Some(&groups), self.control)?;
@@ -57,7 +61,7 @@ impl Maker<'_> {
             let sets = drawn.sets.iter().map(|sets| &sets[at]);
             parts.push(self.values(&format!("values{}", at + 1), attr, (&of_groups, buckets), sets)?);
         }
-        Ok((parts, Standing::Unsealed, TableWitness::Buckets(of_rows)))
+        Ok((parts, TableProtection::Unsealed, TableWitness::Buckets(of_rows)))
     }
 
     /// A part of distinct values of each bucket.
@@ -76,7 +80,7 @@ impl Maker<'_> {
         }
         let codes = Codes::collect(domain.len(), codes.into_iter());
         let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain, codes }]);
-        let groups = Groups::new(&of_values, buckets);
+        let groups = BucketRows::new(&of_values, buckets);
         let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
         let (mut part, contents) = self.part(name, &[attr], columns, Some(Labels::column(groups.sizes())));
         part.rows = RowMeaning::Values;

@@ -7,19 +7,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::designed::{Decomposed, Drawn, Role};
+use super::designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 use super::{
-    Breach, Candidates, Groups, MOST_PAIRS, NoNoise, Sensitive, breaches, fresh_pick, fresh_swap, groups_of, pairs,
-    sets_of, swap_noise,
+    InferredBreach, MOST_PAIRS, NoiseError, PossibleTuples, RowsByGroup, SensitiveCodesByRow, breaches, fresh_pick,
+    fresh_swap, groups_of, pairs, sets_of, swap_noise,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::privacy::{self, Demand, Dependency, Status};
+use crate::privacy::{self, Dependency, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
-use crate::publication::{BreachKind, Particulars, SubmittedRule};
+use crate::publication::{BreachKind, MethodDetails, SubmittedRule};
 use crate::publish::assign::{Labels, largest_l};
-use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Rows, Unplanned};
-use crate::random::Streams;
+use crate::publish::{
+    Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, PlanRows, Published,
+};
+use crate::random::RandomStreams;
 use crate::spec::DecomposeSpec;
 
 /// The method `decompose`.
@@ -32,7 +34,7 @@ impl Method for Decompose {
     type Spec = DecomposeSpec;
     type Plan = Design;
 
-    fn plan(spec: &DecomposeSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
         let attributes = AttrSet::first(input.counts.attributes());
         let sensitive = spec.sensitive();
         // further published attributes stand on the side of the quasi-identifiers, where the buckets protect beside them too
@@ -40,19 +42,24 @@ impl Method for Decompose {
         let designed = |rule: &SubmittedRule| {
             let mut designed = DesignedRule::submitted(rule, input);
             designed.impossible = tells(&designed, known, sensitive, input);
-            designed.status = Status::Guardian { table: 0, known: rule.known };
+            designed.status = RuleStatus::Guardian { table: 0, known: rule.known };
             designed
         };
         let rules: Vec<DesignedRule> = spec.rules.iter().map(designed).collect();
-        let mut buckets =
-            Decomposed { role: Role::Buckets, primary: spec.primary, l: spec.l(), drawn: None, faults: Vec::new() };
+        let mut buckets = DecomposedTable {
+            role: DecompositionRole::Buckets,
+            primary: spec.primary,
+            l: spec.l(),
+            drawn: None,
+            faults: Vec::new(),
+        };
         if let (Some(rows), false) = (input.rows, rules.iter().any(DesignedRule::is_refused)) {
             match draw(spec, &buckets, rows, control)? {
                 Ok(drawn) => buckets.drawn = Some(Arc::new(drawn)),
                 Err(fault) => buckets.faults.push(fault),
             }
         }
-        let joint = Decomposed { role: Role::Joint, faults: Vec::new(), ..buckets.clone() };
+        let joint = DecomposedTable { role: DecompositionRole::Joint, faults: Vec::new(), ..buckets.clone() };
         let tables = vec![DesignedTable::decomposed(attributes, buckets), DesignedTable::decomposed(sensitive, joint)];
         // which tuples share a bucket, and which values are added, is decided by looking at sensitive values
         Ok(Design { tables, rules, relied_on: Vec::new(), decision: Decision::ByData(None) })
@@ -60,16 +67,16 @@ impl Method for Decompose {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         let mut published = plan.execute(input, true, table, streams, control)?;
         let buckets = plan.tables.first().and_then(|designed| designed.decomposed.as_ref());
         if let Some((buckets, drawn)) = buckets.and_then(|buckets| Some((buckets, buckets.drawn.as_deref()?))) {
             let labels = drawn.labels(&Labels::draw(drawn.groups.len() as u32, &mut streams.stream("t1/labels")));
-            published.publication.particulars = Particulars::Decompose(buckets.particulars(drawn, &labels));
+            published.publication.particulars = MethodDetails::Decompose(buckets.particulars(drawn, &labels));
         }
         Ok(published)
     }
@@ -77,8 +84,8 @@ impl Method for Decompose {
 
 /// A dependency by which quasi-identifiers tell the sensitive attribute of a rule, alone or together with other sensitive attributes.
 /// What sensitive attributes tell by themselves is as secret as they are: a bucket's tuples are bound to its rows by nothing.
-fn tells(rule: &DesignedRule, known: AttrSet, sensitive: AttrSet, input: &Input<'_>) -> Option<Dependency> {
-    let demand = Demand { known, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
+fn tells(rule: &DesignedRule, known: AttrSet, sensitive: AttrSet, input: &PlanInput<'_>) -> Option<Dependency> {
+    let demand = RuleDemand { known, protects: AttrSet::one(rule.rule.sensitive), guarantee: rule.rule.guarantee };
     let alone = privacy::expand(&[demand], input.dependencies, usize::MAX).ok();
     let alone = alone.and_then(|expansion| expansion.impossible.first().map(|(_, dependency)| *dependency));
     let mixed = |dependency: &&Dependency| {
@@ -91,14 +98,16 @@ fn tells(rule: &DesignedRule, known: AttrSet, sensitive: AttrSet, input: &Input<
 /// Draws the buckets, and looks at what they tell.
 fn draw(
     spec: &DecomposeSpec,
-    buckets: &Decomposed,
-    Rows { table, streams }: Rows<'_>,
+    buckets: &DecomposedTable,
+    PlanRows { table, streams }: PlanRows<'_>,
     control: &Control,
-) -> Result<Result<Drawn, Fault>, Cancelled> {
+) -> Result<Result<SecretBuckets, Fault>, Cancelled> {
     let others: Vec<Attr> = buckets.others().collect();
     let codes = |attr: Attr| table.column(attr).codes.iter().collect::<Vec<u32>>();
-    let sensitive =
-        Sensitive { primary: codes(buckets.primary), others: others.iter().map(|attr| codes(*attr)).collect() };
+    let sensitive = SensitiveCodesByRow {
+        primary: codes(buckets.primary),
+        others: others.iter().map(|attr| codes(*attr)).collect(),
+    };
     let l: Vec<u64> = others.iter().map(|attr| buckets.l[attr]).collect();
     let of_primary = buckets.l.get(&buckets.primary).copied().unwrap_or(1);
     let label = format!("assign/{}", buckets.primary.0);
@@ -122,8 +131,8 @@ fn draw(
     }
     let noisy = match swap_noise(&sensitive, groups, &l, &mut streams.stream("decompose/noise"), control) {
         Ok(noisy) => noisy,
-        Err(NoNoise::Cancelled) => return Err(Cancelled),
-        Err(NoNoise::TooFew { attribute }) => {
+        Err(NoiseError::Cancelled) => return Err(Cancelled),
+        Err(NoiseError::TooFew { attribute }) => {
             return Ok(Err(too_few(spec, others[attribute], l[attribute])));
         }
     };
@@ -132,7 +141,7 @@ fn draw(
     let has_noise = |at: usize| sets.iter().zip(&truth).any(|(sets, truth)| sets[at] != truth[at]);
     let noisy: Vec<bool> = (0..others.len()).map(has_noise).collect();
     let exact: Vec<bool> = noisy.iter().map(|noisy| !noisy).collect();
-    let told = |left_out: &BTreeSet<u32>| Candidates::without(&sensitive, &groups, &sets, left_out, control);
+    let told = |left_out: &BTreeSet<u32>| PossibleTuples::without(&sensitive, &groups, &sets, left_out, control);
     let mut left_out = BTreeSet::new();
     if spec.suppress_chain {
         let chains = breaches(&told(&left_out)?, &l, FEWEST);
@@ -148,7 +157,7 @@ fn draw(
         candidates = told(&left_out)?.covering(&sets, &exact, control)?;
     }
     let breaches = breaches(&candidates, &l, FEWEST);
-    let alike = Alike { groups: &groups, candidates: &candidates, values: &|group, at| sets[group][at].len() };
+    let alike = Repetition { groups: &groups, candidates: &candidates, values: &|group, at| sets[group][at].len() };
     let mut bounded = AttrSet::one(buckets.primary);
     let mut repeat_free = BTreeMap::new();
     for (at, &attr) in others.iter().enumerate() {
@@ -160,12 +169,17 @@ fn draw(
         }
     }
     let noisy = others.iter().zip(&noisy).filter(|(_, noisy)| **noisy).map(|(attr, _)| *attr).collect();
-    Ok(Ok(Drawn { left_out, noisy, bounded, repeat_free, breaches, groups, sets }))
+    Ok(Ok(SecretBuckets { left_out, noisy, bounded, repeat_free, breaches, groups, sets }))
 }
 
 /// The primary values of which joint rows are to be left out: those that tell a value, and where one tells it without its joint
 /// rows, for what the rest of its bucket cannot have, those of the rest.
-fn chained(found: &[Breach], sensitive: &Sensitive, groups: &Groups, left_out: &BTreeSet<u32>) -> BTreeSet<u32> {
+fn chained(
+    found: &[InferredBreach],
+    sensitive: &SensitiveCodesByRow,
+    groups: &RowsByGroup,
+    left_out: &BTreeSet<u32>,
+) -> BTreeSet<u32> {
     let mut more = BTreeSet::new();
     for told in found.iter().filter(|told| told.kind == BreachKind::Chain) {
         match told.primary {
@@ -187,14 +201,14 @@ pub(super) fn too_few(spec: &DecomposeSpec, attr: Attr, l: u64) -> Fault {
 }
 
 /// How many rows of a bucket can have the same value.
-struct Alike<'a> {
-    groups: &'a Groups,
-    candidates: &'a Candidates,
+struct Repetition<'a> {
+    groups: &'a RowsByGroup,
+    candidates: &'a PossibleTuples,
     /// How many values are published of a bucket and an attribute.
     values: &'a dyn Fn(usize, usize) -> usize,
 }
 
-impl Alike<'_> {
+impl Repetition<'_> {
     /// Where no set has noise, each of its values is some row's.
     fn most(&self, group: usize, at: usize, noisy: bool) -> usize {
         let possible = self.candidates.most_alike(group, at);

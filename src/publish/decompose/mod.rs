@@ -16,24 +16,24 @@ mod noise;
 #[cfg(test)]
 mod tests;
 
-pub use attack::{Breach, Candidates, MOST_PAIRS, breaches, excludable, pairs, unlinked};
-pub use designed::{Decomposed, Drawn, Role};
+pub use attack::{InferredBreach, MOST_PAIRS, PossibleTuples, breaches, excludable, pairs, unlinked};
+pub use designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 pub use fresh::{fresh_pick, fresh_swap, repeats};
 pub use method::Decompose;
-pub use noise::{NoNoise, Noise, Noisy, swap_noise};
+pub use noise::{NoiseError, NoiseValue, NoisySets, swap_noise};
 
 use std::collections::BTreeSet;
 
 /// The sensitive attributes of a table, as codes of each row.
 #[derive(Clone, Debug)]
-pub struct Sensitive {
+pub struct SensitiveCodesByRow {
     /// The one on which groups are made.
     pub primary: Vec<u32>,
     /// The others.
     pub others: Vec<Vec<u32>>,
 }
 
-impl Sensitive {
+impl SensitiveCodesByRow {
     /// How many rows there are.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -47,22 +47,22 @@ impl Sensitive {
 }
 
 /// Rows by group.
-pub type Groups = Vec<Vec<u32>>;
+pub type RowsByGroup = Vec<Vec<u32>>;
 
 /// Per group and other attribute, the values that are published.
-pub type Sets = Vec<Vec<BTreeSet<u32>>>;
+pub type PublishedSets = Vec<Vec<BTreeSet<u32>>>;
 
 /// The values that the rows of each group have.
 #[must_use]
-pub fn sets_of(sensitive: &Sensitive, groups: &Groups) -> Sets {
+pub fn sets_of(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> PublishedSets {
     let set = |group: &Vec<u32>, codes: &Vec<u32>| group.iter().map(|&row| codes[row as usize]).collect();
     groups.iter().map(|group| sensitive.others.iter().map(|codes| set(group, codes)).collect()).collect()
 }
 
 /// The rows by the bucket that they are assigned to; rows that are in none are left out.
 #[must_use]
-pub fn groups_of(bucket_of: &[u32], buckets: u32) -> Groups {
-    let mut groups: Groups = vec![Vec::new(); buckets as usize];
+pub fn groups_of(bucket_of: &[u32], buckets: u32) -> RowsByGroup {
+    let mut groups: RowsByGroup = vec![Vec::new(); buckets as usize];
     for (&bucket, row) in bucket_of.iter().zip(0..) {
         if let Some(group) = groups.get_mut(bucket as usize) {
             group.push(row);
@@ -92,7 +92,7 @@ pub fn tightest(counts: &[Vec<u64>]) -> Option<usize> {
 /// Per other attribute, in how many groups no value occurs twice: in these a value has the share of one row, also for readers of the
 /// sensitive table.
 #[must_use]
-pub fn repeat_free(sensitive: &Sensitive, groups: &Groups) -> Vec<usize> {
+pub fn repeat_free(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
     let sets = sets_of(sensitive, groups);
     let free = |at: usize| groups.iter().zip(&sets).filter(|(group, sets)| sets[at].len() == group.len()).count();
     (0..sensitive.others.len()).map(free).collect()

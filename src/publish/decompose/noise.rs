@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Groups, Sensitive, Sets, sets_of};
+use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow, sets_of};
 use crate::control::{Cancelled, Control};
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// So many rows of equal primary value are looked at for a row.
 const SAMPLE: usize = 64;
 
 /// A value that was added to a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Noise {
+pub struct NoiseValue {
     /// The group.
     pub group: usize,
     /// The other attribute, by its index.
@@ -24,20 +24,20 @@ pub struct Noise {
 
 /// Groups and what is published of them.
 #[derive(Clone, Debug)]
-pub struct Noisy {
+pub struct NoisySets {
     /// The groups.
-    pub groups: Groups,
+    pub groups: RowsByGroup,
     /// Their sets.
-    pub sets: Sets,
+    pub sets: PublishedSets,
     /// What was added. Groups that were merged afterwards stand under their numbers of that time.
-    pub noise: Vec<Noise>,
+    pub noise: Vec<NoiseValue>,
     /// How many groups were merged with others.
     pub merged: usize,
 }
 
 /// Why sets could not be made large enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoNoise {
+pub enum NoiseError {
     /// It was told to stop.
     Cancelled,
     /// Of this other attribute, not even one group of all rows has so many values.
@@ -47,7 +47,7 @@ pub enum NoNoise {
     },
 }
 
-impl From<Cancelled> for NoNoise {
+impl From<Cancelled> for NoiseError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
@@ -56,16 +56,16 @@ impl From<Cancelled> for NoNoise {
 /// Adds values until every set has those that are asked for, merging groups where nothing can be added.
 ///
 /// # Errors
-/// [`NoNoise`]
+/// [`NoiseError`]
 pub fn swap_noise(
-    sensitive: &Sensitive,
-    groups: Groups,
+    sensitive: &SensitiveCodesByRow,
+    groups: RowsByGroup,
     wanted: &[u64],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     control: &Control,
-) -> Result<Noisy, NoNoise> {
+) -> Result<NoisySets, NoiseError> {
     let sets = sets_of(sensitive, &groups);
-    let mut noisy = Noisy { groups, sets, noise: Vec::new(), merged: 0 };
+    let mut noisy = NoisySets { groups, sets, noise: Vec::new(), merged: 0 };
     let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &row in noisy.groups.iter().flatten() {
         by_value.entry(sensitive.primary[row as usize]).or_default().push(row);
@@ -97,7 +97,7 @@ pub fn swap_noise(
 }
 
 /// The group of each row.
-fn owners(sensitive: &Sensitive, groups: &Groups) -> Vec<usize> {
+fn owners(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
     let mut owner = vec![usize::MAX; sensitive.rows()];
     for (at, group) in groups.iter().enumerate() {
         group.iter().for_each(|&row| owner[row as usize] = at);
@@ -108,21 +108,21 @@ fn owners(sensitive: &Sensitive, groups: &Groups) -> Vec<usize> {
 /// What has to be added, at the least, so that a row with a new value of the attribute may be in the group, and one of the group's
 /// in its place.
 fn exchange(
-    sensitive: &Sensitive,
-    noisy: &Noisy,
+    sensitive: &SensitiveCodesByRow,
+    noisy: &NoisySets,
     group: usize,
     attribute: usize,
     (by_value, owner): (&BTreeMap<u32, Vec<u32>>, &[usize]),
-    stream: &mut Stream,
-) -> Option<Vec<Noise>> {
+    stream: &mut RandomStream,
+) -> Option<Vec<NoiseValue>> {
     let missing = |group: usize, row: u32| {
         let sets = &noisy.sets[group];
         (0..sensitive.others.len()).filter_map(move |attribute| {
             let value = sensitive.others[attribute][row as usize];
-            (!sets[attribute].contains(&value)).then_some(Noise { group, attribute, value })
+            (!sets[attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
         })
     };
-    let mut best: Vec<Vec<Noise>> = Vec::new();
+    let mut best: Vec<Vec<NoiseValue>> = Vec::new();
     for &row in &noisy.groups[group] {
         let rows = by_value.get(&sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
         let new = |other: &&u32| {
@@ -132,7 +132,7 @@ fn exchange(
         // from somewhere on, so that no row is preferred for its place
         let from = if rows.len() > SAMPLE { stream.below(rows.len() as u32) as usize } else { 0 };
         for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(SAMPLE) {
-            let mut added: Vec<Noise> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
+            let mut added: Vec<NoiseValue> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
             added.sort_unstable();
             added.dedup();
             let least = best.first().map_or(usize::MAX, Vec::len);
@@ -153,11 +153,11 @@ fn exchange(
 
 /// Merges a group with the one that brings most new values of an attribute: no primary value takes a larger share than in the one of
 /// both in which its share was larger.
-fn merge(noisy: &mut Noisy, at: usize, attribute: usize) -> Result<(), NoNoise> {
+fn merge(noisy: &mut NoisySets, at: usize, attribute: usize) -> Result<(), NoiseError> {
     let together = |other: usize| noisy.sets[at][attribute].union(&noisy.sets[other][attribute]).count();
     let others = (0..noisy.groups.len()).filter(|&other| other != at);
     let other = others.max_by_key(|&other| (together(other), std::cmp::Reverse(other)));
-    let other = other.ok_or(NoNoise::TooFew { attribute })?;
+    let other = other.ok_or(NoiseError::TooFew { attribute })?;
     let (first, second) = (at.min(other), at.max(other));
     let (rows, sets) = (noisy.groups.remove(second), noisy.sets.remove(second));
     noisy.groups[first].extend(rows);

@@ -12,11 +12,11 @@ use crate::problem::Kind;
 use crate::publication::BreachKind;
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 use crate::publish::assign::largest_l;
-use crate::random::{ReleaseKey, Stream, Streams};
+use crate::random::{RandomStream, RandomStreams, ReleaseKey};
 use crate::spec::DecomposeSpec;
 
-fn stream(key: u8) -> Stream {
-    Streams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test")
+fn stream(key: u8) -> RandomStream {
+    RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])).stream("test")
 }
 
 fn counts(codes: &[u32]) -> Vec<u64> {
@@ -26,7 +26,7 @@ fn counts(codes: &[u32]) -> Vec<u64> {
 }
 
 /// Groups by largest-l on the primary attribute.
-fn grouped(sensitive: &Sensitive, l: u64, key: u8) -> Groups {
+fn grouped(sensitive: &SensitiveCodesByRow, l: u64, key: u8) -> RowsByGroup {
     let values = counts(&sensitive.primary).len();
     let mut arena = Arena::default();
     (0..values).for_each(|value| arena.push(format!("{value:03}").as_bytes()));
@@ -37,8 +37,9 @@ fn grouped(sensitive: &Sensitive, l: u64, key: u8) -> Groups {
 }
 
 /// Occupations nurse 0, police 1, cook 2, actor 3, clerk 4, and salaries.
-fn poster() -> (Sensitive, Groups) {
-    let sensitive = Sensitive { primary: vec![0, 0, 1, 2, 3, 3, 4, 4], others: vec![vec![1, 4, 8, 9, 2, 7, 8, 2]] };
+fn poster() -> (SensitiveCodesByRow, RowsByGroup) {
+    let sensitive =
+        SensitiveCodesByRow { primary: vec![0, 0, 1, 2, 3, 3, 4, 4], others: vec![vec![1, 4, 8, 9, 2, 7, 8, 2]] };
     (sensitive, vec![vec![0, 4, 6, 2], vec![1, 5, 3, 7]])
 }
 
@@ -58,17 +59,17 @@ fn the_posters_table_is_as_its_restoration_says() {
     let with = |noise: u32| {
         let mut sets = sets.clone();
         sets[0][0].insert(noise);
-        let candidates = Candidates::of(&sensitive, &groups, &sets, &control).unwrap();
+        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &control).unwrap();
         (unlinked(&sensitive, &groups, &sets), excludable(&candidates, &sets))
     };
     assert_eq!(with(4), (vec![], vec![(0, 0, 4)]));
     assert_eq!(with(9), (vec![(0, 0, 9)], vec![(0, 0, 9)]));
     assert_eq!(with(7), (vec![], vec![]));
     let noisy = swap_noise(&sensitive, groups.clone(), &[4], &mut stream(1), &control).unwrap();
-    assert_eq!(noisy.noise, [Noise { group: 0, attribute: 0, value: 7 }]);
+    assert_eq!(noisy.noise, [NoiseValue { group: 0, attribute: 0, value: 7 }]);
     assert_eq!(noisy.sets, [[set(&[1, 2, 7, 8])], [set(&[2, 4, 7, 9])]]);
     // the sets hide from nobody with the sensitive table that two of four have 8
-    let candidates = Candidates::of(&sensitive, &groups, &noisy.sets, &control).unwrap();
+    let candidates = PossibleTuples::of(&sensitive, &groups, &noisy.sets, &control).unwrap();
     let found = breaches(&candidates, &[4], 2);
     let kinds = |kind: BreachKind| found.iter().filter(move |breach| breach.kind == kind);
     assert!(kinds(BreachKind::Forced).all(|breach| breach.group == 0) && kinds(BreachKind::Forced).count() == 1);
@@ -82,7 +83,7 @@ fn the_posters_table_is_as_its_restoration_says() {
     let swapped = fresh_swap(&sensitive, groups.clone(), &control).unwrap();
     assert_eq!(repeat_free(&sensitive, &groups), [1]);
     assert_eq!(repeat_free(&sensitive, &swapped), [2]);
-    let primaries = |groups: &Groups| -> Vec<BTreeSet<u32>> {
+    let primaries = |groups: &RowsByGroup| -> Vec<BTreeSet<u32>> {
         groups.iter().map(|group| group.iter().map(|&row| sensitive.primary[row as usize]).collect()).collect()
     };
     assert_eq!(primaries(&swapped), primaries(&groups));
@@ -98,13 +99,13 @@ fn what_the_vectors_exclude_is_excluded() {
     let mut some = 0;
     for (at, case) in cases.iter().enumerate() {
         let rows = case["rows"].as_array().unwrap();
-        let sensitive = Sensitive {
+        let sensitive = SensitiveCodesByRow {
             primary: rows.iter().map(|row| u32::from(row["p"].as_str().unwrap().as_bytes()[0])).collect(),
             others: vec![rows.iter().map(|row| number(&row["x"])).collect()],
         };
         let list = |value: &Value| value.as_array().unwrap().iter().map(number).collect::<Vec<u32>>();
-        let groups: Groups = case["groups"].as_array().unwrap().iter().map(list).collect();
-        let sets: Sets =
+        let groups: RowsByGroup = case["groups"].as_array().unwrap().iter().map(list).collect();
+        let sets: PublishedSets =
             case["pub"].as_array().unwrap().iter().map(|of| vec![list(of).into_iter().collect()]).collect();
         let stated = |name: &str| {
             let mut stated: Vec<(usize, usize, u32)> = case[name]
@@ -116,7 +117,7 @@ fn what_the_vectors_exclude_is_excluded() {
             stated.sort_unstable();
             stated
         };
-        let candidates = Candidates::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
         assert_eq!(excludable(&candidates, &sets), stated("excludable"), "case {at}");
         assert_eq!(unlinked(&sensitive, &groups, &sets), stated("e1"), "case {at}");
         some += stated("excludable").len();
@@ -126,9 +127,9 @@ fn what_the_vectors_exclude_is_excluded() {
 
 /// Which rows are at which places, in every world, one by one: `seen` is told of each whole assignment of rows to places.
 fn worlds(
-    sensitive: &Sensitive,
+    sensitive: &SensitiveCodesByRow,
     places: &[(usize, u32)],
-    sets: &Sets,
+    sets: &PublishedSets,
     world: &mut Vec<u32>,
     seen: &mut dyn FnMut(&[u32]),
 ) {
@@ -148,14 +149,14 @@ fn worlds(
 #[test]
 fn what_no_other_row_can_have_is_concluded_where_no_value_is_noise() {
     let control = Control::default();
-    let sensitive = Sensitive { primary: vec![0, 1, 0, 2], others: vec![vec![8, 1, 1, 8]] };
-    let groups: Groups = vec![vec![0, 1], vec![2, 3]];
+    let sensitive = SensitiveCodesByRow { primary: vec![0, 1, 0, 2], others: vec![vec![8, 1, 1, 8]] };
+    let groups: RowsByGroup = vec![vec![0, 1], vec![2, 3]];
     let sets = sets_of(&sensitive, &groups);
-    let chains = |candidates: &Candidates| -> Vec<(usize, Option<u32>)> {
+    let chains = |candidates: &PossibleTuples| -> Vec<(usize, Option<u32>)> {
         let found = breaches(candidates, &[2], 2).into_iter();
         found.filter(|told| told.kind == BreachKind::Chain).map(|told| (told.group, told.primary)).collect()
     };
-    let all = || Candidates::of(&sensitive, &groups, &sets, &control).unwrap();
+    let all = || PossibleTuples::of(&sensitive, &groups, &sets, &control).unwrap();
     assert_eq!(chains(&all()), [(0, Some(1)), (1, Some(2))]);
     // somebody earns 8, and the nurse does not
     let told = all().covering(&sets, &[true], &control).unwrap();
@@ -164,15 +165,15 @@ fn what_no_other_row_can_have_is_concluded_where_no_value_is_noise() {
     assert_eq!(chains(&all().covering(&sets, &[false], &control).unwrap()), chains(&all()));
     // without the joint rows of police its salary is still what the nurse cannot earn
     let without = |left_out: &[u32]| {
-        let candidates = Candidates::without(&sensitive, &groups, &sets, &set(left_out), &control).unwrap();
+        let candidates = PossibleTuples::without(&sensitive, &groups, &sets, &set(left_out), &control).unwrap();
         chains(&candidates.covering(&sets, &[true], &control).unwrap())
     };
     assert_eq!(without(&[0]), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
     assert_eq!(without(&[1, 2]), []);
 }
 
-fn sensitive(rows: &[(u32, u32, u32)]) -> Sensitive {
-    Sensitive {
+fn sensitive(rows: &[(u32, u32, u32)]) -> SensitiveCodesByRow {
+    SensitiveCodesByRow {
         primary: rows.iter().map(|row| row.0).collect(),
         others: vec![rows.iter().map(|row| row.1).collect(), rows.iter().map(|row| row.2).collect()],
     }
@@ -186,7 +187,7 @@ proptest! {
         more in prop::collection::vec((0_usize..2, 0_usize..2, 0_u32..3), 0..5),
     ) {
         let sensitive = sensitive(&rows);
-        let groups: Groups = vec![(0..cut as u32).collect(), (cut as u32..7).collect()];
+        let groups: RowsByGroup = vec![(0..cut as u32).collect(), (cut as u32..7).collect()];
         let mut sets = sets_of(&sensitive, &groups);
         for (group, attribute, value) in more {
             sets[group][attribute].insert(value);
@@ -205,13 +206,13 @@ proptest! {
                 }
             }
         });
-        let candidates = Candidates::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let candidates = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
         for (group, of_group) in possible.iter().enumerate() {
             for (attribute, values) in of_group.iter().enumerate() {
                 prop_assert_eq!(&candidates.in_group(group, attribute), values);
             }
         }
-        let found: BTreeSet<Breach> = breaches(&candidates, &[2, 2], 2).into_iter().collect();
+        let found: BTreeSet<InferredBreach> = breaches(&candidates, &[2, 2], 2).into_iter().collect();
         for group in 0..2 {
             for attribute in 0..2 {
                 let of_group: Vec<(u32, &BTreeSet<u32>)> = places
@@ -220,7 +221,7 @@ proptest! {
                     .filter(|((of, _), _)| *of == group)
                     .map(|((_, truth), values)| (sensitive.primary[*truth as usize], &values[attribute]))
                     .collect();
-                let breach = |kind, primary| found.contains(&Breach { kind, group, attribute, primary });
+                let breach = |kind, primary| found.contains(&InferredBreach { kind, group, attribute, primary });
                 for &(primary, values) in &of_group {
                     prop_assert_eq!(breach(BreachKind::Chain, Some(primary)), values.len() < 2);
                     let left: BTreeSet<u32> =
@@ -240,7 +241,7 @@ proptest! {
         cut in 1_usize..7,
     ) {
         let sensitive = sensitive(&rows);
-        let groups: Groups = vec![(0..cut as u32).collect(), (cut as u32..7).collect()];
+        let groups: RowsByGroup = vec![(0..cut as u32).collect(), (cut as u32..7).collect()];
         let sets = sets_of(&sensitive, &groups);
         let places: Vec<(usize, u32)> =
             groups.iter().enumerate().flat_map(|(group, rows)| rows.iter().map(move |&row| (group, row))).collect();
@@ -264,7 +265,7 @@ proptest! {
                 (0..2).for_each(|attribute| { of[attribute].insert(sensitive.others[attribute][row as usize]); });
             }
         });
-        let all = Candidates::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
+        let all = PossibleTuples::of(&sensitive, &groups, &sets, &Control::default()).unwrap();
         let told = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
         for (group, of) in alike.iter().enumerate() {
             for (attribute, most) in of.iter().enumerate() {
@@ -306,7 +307,7 @@ proptest! {
                     let most = counts(&primaries).into_iter().max().unwrap_or(0);
                     prop_assert!(most * l <= group.len() as u64);
                 }
-                let candidates = Candidates::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
+                let candidates = PossibleTuples::of(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
                 prop_assert_eq!(excludable(&candidates, &noisy.sets), vec![]);
                 // true values stay
                 for (sets, truth) in noisy.sets.iter().zip(sets_of(&sensitive, &noisy.groups)) {
@@ -330,7 +331,7 @@ proptest! {
         let groups = grouped(&sensitive, l, key);
         let picked = fresh_pick(&sensitive, &groups, &mut stream(key), &control).unwrap();
         let swapped = fresh_swap(&sensitive, picked.clone(), &control).unwrap();
-        let all = |groups: &Groups| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
+        let all = |groups: &RowsByGroup| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
         prop_assert!(all(&swapped) <= all(&picked));
         for other in [&picked, &swapped] {
             let mut rows: Vec<u32> = other.iter().flatten().copied().collect();
@@ -357,7 +358,7 @@ fn fewer_values_repeat_in_fresh_groups() {
         let rows: Vec<(u32, u32, u32)> = (0..60).map(|_| (draw.below(6), draw.below(8), draw.below(6))).collect();
         let sensitive = sensitive(&rows);
         let groups = grouped(&sensitive, optimal_l(&counts(&sensitive.primary)).max(1), key);
-        let all = |groups: &Groups| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
+        let all = |groups: &RowsByGroup| groups.iter().map(|group| repeats(&sensitive, group)).sum::<usize>();
         plain += all(&groups);
         let picked = fresh_pick(&sensitive, &groups, &mut draw, &control).unwrap();
         fresh += all(&fresh_swap(&sensitive, picked, &control).unwrap());
@@ -370,7 +371,7 @@ fn fewer_values_repeat_in_fresh_groups() {
 fn more_values_than_there_are_cannot_be_published() {
     let (sensitive, groups) = poster();
     let none = swap_noise(&sensitive, groups, &[7], &mut stream(1), &Control::default());
-    assert_eq!(none.unwrap_err(), NoNoise::TooFew { attribute: 0 });
+    assert_eq!(none.unwrap_err(), NoiseError::TooFew { attribute: 0 });
     let rule = |attr: u8| SubmittedRule {
         pointer: format!("/method/sensitive/{attr}"),
         known: AttrSet::EMPTY,

@@ -1,13 +1,13 @@
 //! What stands in the cells of a class: an interval, a set of values, a node of a taxonomy.
 
-use super::Assignment;
-use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, Table, Terrain};
-use crate::publish::partition::Stated;
+use super::BucketAssignment;
+use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
+use crate::publish::partition::TableAnnotations;
 use crate::spec::CellKind;
 
 /// The values of a class, both ends included, and whether a missing value is among them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interval {
+pub struct ClassInterval {
     /// The codes of the first and of the last value, in the order of the axis; none where all values are missing.
     pub ends: Option<(u32, u32)>,
     /// Whether a missing value occurs.
@@ -16,8 +16,8 @@ pub struct Interval {
 
 /// The interval of every class, by class.
 #[must_use]
-pub fn intervals(column: &Column, axis: &Axis, classes: &Assignment) -> Vec<Interval> {
-    let mut intervals = vec![Interval { ends: None, missing: false }; classes.buckets as usize];
+pub fn intervals(column: &Column, axis: &Axis, classes: &BucketAssignment) -> Vec<ClassInterval> {
+    let mut intervals = vec![ClassInterval { ends: None, missing: false }; classes.buckets as usize];
     // of values of equal worth the code decides
     let rank = |code: u32| (axis.ordinal(code), code);
     for (&class, code) in classes.bucket_of.iter().zip(column.codes.iter()) {
@@ -36,7 +36,7 @@ pub fn intervals(column: &Column, axis: &Axis, classes: &Assignment) -> Vec<Inte
 
 /// The codes that occur in every class, by class, each rising.
 #[must_use]
-pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
+pub fn sets(column: &Column, classes: &BucketAssignment) -> Vec<Vec<u32>> {
     let pair = |(&class, code): (&u32, u32)| u64::from(class) << 32 | u64::from(code);
     let mut pairs: Vec<u64> = classes.bucket_of.iter().zip(column.codes.iter()).map(pair).collect();
     pairs.sort_unstable();
@@ -48,12 +48,12 @@ pub fn sets(column: &Column, classes: &Assignment) -> Vec<Vec<u32>> {
 /// cut along that; sets and nodes are not, and rows are cut along the leaves of taxonomies. Values that are no numbers and have no taxonomy
 /// have no order that a set shows: the most frequent comes first, so that halves are parted between frequent values and rare ones, and
 /// the frequent soon stand alone, of which counts are then exact.
-pub(super) struct Order<'a> {
+pub(super) struct CutOrder<'a> {
     pub(super) table: &'a Table,
     pub(super) cells: CellKind,
 }
 
-impl Stated for Order<'_> {
+impl TableAnnotations for CutOrder<'_> {
     fn axis(&self, attr: Attr) -> Option<Axis> {
         match self.cells {
             CellKind::Interval => None,
@@ -62,7 +62,7 @@ impl Stated for Order<'_> {
         }
     }
 
-    fn terrain(&self, attr: Attr) -> Terrain {
+    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
         self.table.terrain(attr).clone()
     }
 }
@@ -83,12 +83,12 @@ fn by_frequency(column: &Column) -> Option<Axis> {
 }
 
 /// A tree over the values of a column.
-pub trait Covering {
+pub trait ValueTree {
     /// The lowest node above all of `codes`, of which there is at least one.
     fn covering(&self, codes: &[u32]) -> u32;
 }
 
-impl Covering for BoundTaxonomy {
+impl ValueTree for BoundTaxonomy {
     fn covering(&self, codes: &[u32]) -> u32 {
         self.lowest_above(codes)
     }
@@ -96,6 +96,6 @@ impl Covering for BoundTaxonomy {
 
 /// The lowest node above the values of every class, by class.
 #[must_use]
-pub fn nodes(column: &Column, classes: &Assignment, tree: &dyn Covering) -> Vec<u32> {
+pub fn nodes(column: &Column, classes: &BucketAssignment, tree: &dyn ValueTree) -> Vec<u32> {
     sets(column, classes).iter().map(|codes| tree.covering(codes)).collect()
 }

@@ -1,21 +1,23 @@
 //! The method `generalize`: one table of one part, its quasi-identifiers in cells that the rows of a class share.
 
-use super::cells::Order;
-use super::{Generalization, NoClasses, intervals, nodes, sets};
+use super::cells::CutOrder;
+use super::{GeneralizationInput, GeneralizeError, intervals, nodes, sets};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Axis, BoundTaxonomy, Column, Interner, Table};
 use crate::microdata::{write_set, write_span};
-use crate::privacy::{self, Demand};
+use crate::privacy::{self, RuleDemand};
 use crate::publication::{
-    Cells, Contents, Guarantee, PartContents, Particulars, Protected, Publication, PublishedColumn, PublishedTable,
-    Seal, Standing, TableName, TableWitness, Witness,
+    CellContent, Guarantee, MethodDetails, PartContents, Protected, Publication, PublicationCells, PublishedColumn,
+    PublishedTable, TableGuard, TableName, TableProtection, TableWitness, Witness,
 };
-use crate::publish::assign::Assignment;
-use crate::publish::partition::Split;
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::MedianSplit;
 use crate::publish::single::{column_of_texts, of_one_part};
-use crate::publish::{Decision, Design, DesignedRule, DesignedTable, Generalized, Input, Method, Published, Unplanned};
-use crate::random::Streams;
-use crate::spec::{CellKind, GeneralizeSpec, Halving};
+use crate::publish::{
+    Decision, Design, DesignedRule, DesignedTable, Generalized, Method, PlanError, PlanInput, Published,
+};
+use crate::random::RandomStreams;
+use crate::spec::{CellKind, ClassSplit, GeneralizeSpec};
 
 /// The method `generalize`.
 pub struct Generalize;
@@ -24,9 +26,9 @@ impl Method for Generalize {
     type Spec = GeneralizeSpec;
     type Plan = Design;
 
-    fn plan(spec: &GeneralizeSpec, input: &Input<'_>, _: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &GeneralizeSpec, input: &PlanInput<'_>, _: &Control) -> Result<Design, PlanError> {
         let rules = designed_rules(spec, input);
-        let seal = |attr: Attr| Seal {
+        let seal = |attr: Attr| TableGuard {
             known: spec.quasi_identifiers,
             protects: Protected::Attribute(attr),
             guarantees: rules.iter().filter(|r| r.rule.sensitive == attr).map(|r| r.rule.guarantee).collect(),
@@ -40,8 +42,8 @@ impl Method for Generalize {
             quasi_identifiers: spec.quasi_identifiers,
             cells: spec.cells,
             split: match spec.split {
-                Halving::Strict => Split::Strict,
-                Halving::Relaxed => Split::Relaxed,
+                ClassSplit::Strict => MedianSplit::Strict,
+                ClassSplit::Relaxed => MedianSplit::Relaxed,
             },
             k,
             rows: input.counts.rows(),
@@ -56,19 +58,19 @@ impl Method for Generalize {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        _: &Streams,
+        _: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         let mut published = Published {
             publication: Publication {
                 tables: Vec::new(),
                 rules: plan.standings(true),
-                particulars: Particulars::None,
+                particulars: MethodDetails::None,
                 suppressed: 0,
             },
-            contents: Contents { tables: Vec::new() },
+            contents: PublicationCells { tables: Vec::new() },
             witness: Witness { tables: Vec::new() },
         };
         for (index, designed) in plan.tables.iter().enumerate() {
@@ -83,15 +85,15 @@ impl Method for Generalize {
 }
 
 /// The rules of the specification, but for k-anonymity, as they stand in the one table.
-fn designed_rules(spec: &GeneralizeSpec, input: &Input<'_>) -> Vec<DesignedRule> {
+fn designed_rules(spec: &GeneralizeSpec, input: &PlanInput<'_>) -> Vec<DesignedRule> {
     let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
     let mut rules: Vec<DesignedRule> = protecting.map(|rule| DesignedRule::submitted(rule, input)).collect();
-    let demands: Vec<Demand> = rules.iter().map(DesignedRule::demand).collect();
+    let demands: Vec<RuleDemand> = rules.iter().map(DesignedRule::demand).collect();
     for rule in &mut rules {
-        rule.status = privacy::Status::Guardian { table: 0, known: rule.rule.known };
+        rule.status = privacy::RuleStatus::Guardian { table: 0, known: rule.rule.known };
         let Ok(expansion) = privacy::expand(&[rule.demand()], input.dependencies, MAX_FOLLOWED) else { continue };
         // what follows is kept where another rule asks for it
-        let kept = |demand: &Demand| demands.iter().any(|other| other.implies(demand));
+        let kept = |demand: &RuleDemand| demands.iter().any(|other| other.implies(demand));
         let broken = expansion.derived.iter().find(|derived| !kept(&derived.demand)).map(|derived| derived.because);
         let told = expansion.impossible.first().or(expansion.unsupported.first()).map(|(_, dependency)| *dependency);
         rule.impossible = told.or(broken);
@@ -106,27 +108,27 @@ fn make(
     name: TableName,
     attributes: AttrSet,
     generalized: &Generalized,
-    input: &Input<'_>,
+    input: &PlanInput<'_>,
     table: &Table,
     control: &Control,
 ) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
-    let kept = |seal: &Seal| {
+    let kept = |seal: &TableGuard| {
         let attr = seal.protects.attributes().iter().next();
         attr.map_or_else(Vec::new, |attr| seal.guarantees.iter().map(|&guarantee| (attr, guarantee)).collect())
     };
-    let generalization = Generalization {
+    let generalization = GeneralizationInput {
         quasi_identifiers: generalized.quasi_identifiers,
         k: generalized.k.unwrap_or(1),
         guarantees: generalized.keeps.iter().flat_map(kept).collect(),
         split: generalized.split,
         max_attempts: None,
     };
-    let order = Order { table, cells: generalized.cells };
+    let order = CutOrder { table, cells: generalized.cells };
     let classes = match generalization.classes(table, &order, control) {
         Ok(classes) => classes,
-        Err(NoClasses::Cancelled(cancelled)) => return Err(cancelled),
-        Err(NoClasses::Empty) => Assignment { bucket_of: Vec::new(), buckets: 0 },
-        Err(NoClasses::TooFewRows { .. } | NoClasses::NotKept(_)) => {
+        Err(GeneralizeError::Cancelled(cancelled)) => return Err(cancelled),
+        Err(GeneralizeError::Empty) => BucketAssignment { bucket_of: Vec::new(), buckets: 0 },
+        Err(GeneralizeError::TooFewRows { .. } | GeneralizeError::NotKept(_)) => {
             unreachable!("a design that the data cannot keep is not executed")
         }
     };
@@ -144,28 +146,28 @@ fn make(
             false => column.clone(),
         });
         let cells = match (generalized.cells, tree) {
-            _ if !shared => Cells::Exact,
-            (CellKind::Set, _) => Cells::Set,
-            (CellKind::Node, Some(_)) => Cells::Node { taxonomy: name.clone(), cut: None },
-            (CellKind::Interval | CellKind::Node, _) => Cells::Interval,
+            _ if !shared => CellContent::Exact,
+            (CellKind::Set, _) => CellContent::Set,
+            (CellKind::Node, Some(_)) => CellContent::Node { taxonomy: name.clone(), cut: None },
+            (CellKind::Interval | CellKind::Node, _) => CellContent::Interval,
         };
         described.push(PublishedColumn { attribute, name, cells });
     }
     let standing = match generalized.sealed {
-        true => Standing::Sealed(generalized.keeps.clone()),
-        false => Standing::Unsealed,
+        true => TableProtection::Sealed(generalized.keeps.clone()),
+        false => TableProtection::Unsealed,
     };
     of_one_part((name, standing), (described, columns), table.rows(), control)
 }
 
 /// The interval of the class of each row, as text.
-pub(in crate::publish) fn interval_cells(column: &Column, classes: &Assignment) -> Column {
+pub(in crate::publish) fn interval_cells(column: &Column, classes: &BucketAssignment) -> Column {
     shared_cells(column, CellKind::Interval, None, classes)
 }
 
 /// The text of the cell that each row shares with its class. Of a class without values an interval is missing, and so is a node that is
 /// the missing value as a leaf.
-fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, classes: &Assignment) -> Column {
+fn shared_cells(column: &Column, cells: CellKind, tree: Option<&BoundTaxonomy>, classes: &BucketAssignment) -> Column {
     let domain = &column.domain;
     let mut texts = Interner::default();
     let mut text = Vec::new();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::partition::Unstated;
+use super::super::partition::NoAnnotations;
 use super::*;
 use crate::microdata::{Arena, AttributeType, Axis, Codes, Column, Domain};
-use crate::publication::{Ground, Ratio};
+use crate::publication::{Ratio, ValueDistance};
 
 /// A column of numbers, where 0 is a missing value.
 fn column(values: &[u32]) -> Column {
@@ -25,12 +25,12 @@ fn table(rows: &[[u32; 4]]) -> Table {
     Table::new((0..4).map(|at| format!("a{at}")).collect(), columns)
 }
 
-fn generalization(k: u64, guarantees: Vec<(Attr, Guarantee)>, split: Split) -> Generalization {
-    Generalization { quasi_identifiers: AttrSet::first(2), k, guarantees, split, max_attempts: None }
+fn generalization(k: u64, guarantees: Vec<(Attr, Guarantee)>, split: MedianSplit) -> GeneralizationInput {
+    GeneralizationInput { quasi_identifiers: AttrSet::first(2), k, guarantees, split, max_attempts: None }
 }
 
-fn classes(generalization: &Generalization, table: &Table) -> Result<Assignment, NoClasses> {
-    generalization.classes(table, &Unstated, &Control::default())
+fn classes(generalization: &GeneralizationInput, table: &Table) -> Result<BucketAssignment, GeneralizeError> {
+    generalization.classes(table, &NoAnnotations, &Control::default())
 }
 
 fn guarantees() -> impl Strategy<Value = Vec<(Attr, Guarantee)>> {
@@ -41,7 +41,7 @@ fn guarantees() -> impl Strategy<Value = Vec<(Attr, Guarantee)>> {
         (1u64..4).prop_map(move |l| Guarantee::EntropyLDiversity { l: ratio(l, 1) }),
         (1u64..4).prop_map(move |l| Guarantee::RecursiveLDiversity { c: ratio(2, 1), l }),
         (1u64..4).prop_map(move |k| Guarantee::AlphaK { alpha: ratio(2, 3), k }),
-        (2u64..9).prop_map(move |t| Guarantee::TCloseness { t: ratio(t, 10), distance: Ground::Ordered }),
+        (2u64..9).prop_map(move |t| Guarantee::TCloseness { t: ratio(t, 10), distance: ValueDistance::Ordered }),
     ];
     prop::collection::vec((2u8..4, guarantee).prop_map(|(attr, guarantee)| (Attr(attr), guarantee)), 0..3)
 }
@@ -53,7 +53,7 @@ proptest! {
         k in 1u64..6, guarantees in guarantees(), strict: bool,
     ) {
         let table = table(&rows);
-        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let generalization = generalization(k, guarantees, split);
         let whole = |&(attr, guarantee): &(Attr, Guarantee)| {
             let population = Population::new(table.column(attr).counts());
@@ -61,11 +61,11 @@ proptest! {
         };
         let made = match classes(&generalization, &table) {
             Ok(made) => made,
-            Err(NoClasses::TooFewRows { rows: few }) => {
+            Err(GeneralizeError::TooFewRows { rows: few }) => {
                 prop_assert!(few == rows.len() as u64 && few < k);
                 return Ok(());
             }
-            Err(NoClasses::NotKept(index)) => {
+            Err(GeneralizeError::NotKept(index)) => {
                 prop_assert_eq!(generalization.guarantees.iter().position(|kept| !whole(kept)), Some(index));
                 return Ok(());
             }
@@ -92,7 +92,7 @@ proptest! {
                 let missing = column.domain.has_missing() && codes.contains(&0);
                 let present = || codes.iter().copied().filter(|&code| code > 0 || !column.domain.has_missing());
                 let ends = present().min().zip(present().max());
-                prop_assert_eq!(intervals[class], Interval { ends, missing });
+                prop_assert_eq!(intervals[class], ClassInterval { ends, missing });
                 prop_assert_eq!(nodes[class], Halves.covering(&sets[class]));
             }
         }
@@ -119,7 +119,7 @@ proptest! {
 /// Codes 0 to 3 under node 1, others under node 2, all under node 0.
 struct Halves;
 
-impl Covering for Halves {
+impl ValueTree for Halves {
     fn covering(&self, codes: &[u32]) -> u32 {
         match (codes.iter().any(|&code| code < 4), codes.iter().any(|&code| code >= 4)) {
             (true, false) => 1,
@@ -133,11 +133,14 @@ impl Covering for Halves {
 fn four_rows_make_two_classes_of_two() {
     let table = table(&[[1, 1, 1, 1], [2, 1, 2, 1], [8, 1, 1, 1], [9, 1, 2, 1]]);
     let kept = vec![(Attr(2), Guarantee::LDiversity { l: 2 })];
-    let made = classes(&generalization(2, kept, Split::Strict), &table).unwrap_or_else(|error| panic!("{error}"));
+    let made = classes(&generalization(2, kept, MedianSplit::Strict), &table).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(made.bucket_of, [0, 0, 1, 1]);
     let column = table.column(Attr(0));
     let cells = intervals(column, &Axis::of(&column.domain), &made);
     assert_eq!(cells.iter().map(|cell| cell.ends).collect::<Vec<_>>(), [Some((0, 1)), Some((2, 3))]);
     let empty = table.reordered(&[]);
-    assert_eq!(classes(&generalization(1, Vec::new(), Split::Strict), &empty).err(), Some(NoClasses::Empty));
+    assert_eq!(
+        classes(&generalization(1, Vec::new(), MedianSplit::Strict), &empty).err(),
+        Some(GeneralizeError::Empty)
+    );
 }

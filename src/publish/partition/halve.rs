@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Candidates, Limits, Scratch, Space};
+use super::{PartitionLimits, Scratch, SplitCandidates, SplitSpace};
 use crate::control::{Cancelled, Control};
-use crate::publish::assign::Assignment;
+use crate::publish::assign::BucketAssignment;
 
 /// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
 const SPARSE: usize = 16;
@@ -20,7 +20,7 @@ pub(super) const NEAR: usize = if cfg!(test) { 1 } else { 1 << 10 };
 const TOGETHER: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
 /// Says which splits are made, and is told what became of them.
-pub trait Judge {
+pub trait SplitPredicate {
     /// Whether `bucket` may be split into `left` and `right`, rows rising. Buckets are numbered in the order of making: the whole
     /// table is 0; of an allowed split the left half gets the next number, the right half the one after.
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
@@ -33,7 +33,7 @@ pub trait Judge {
 }
 
 /// Says which splits are made whatever becomes of other buckets.
-pub trait Apart: Sync {
+pub trait LocalSplitPredicate: Sync {
     /// What it counts in.
     type Memory: Default + Send;
 
@@ -63,7 +63,7 @@ pub trait Apart: Sync {
     /// The bucket that is this stretch of `order` is split at `middle`.
     fn split(&mut self, _order: &[u32], _bucket: &Range<usize>, _middle: usize) {}
 
-    /// As [`Judge::reorder`].
+    /// As [`SplitPredicate::reorder`].
     fn reorder(&mut self, order: &[u32]);
 }
 
@@ -76,25 +76,25 @@ pub trait Apart: Sync {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn partition(
-    space: Space,
+    space: SplitSpace,
     rows: usize,
-    limits: Limits,
-    judge: &mut impl Judge,
+    limits: PartitionLimits,
+    judge: &mut impl SplitPredicate,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
+) -> Result<BucketAssignment, Cancelled> {
     partition_near(space, rows, limits, judge, NEAR, control)
 }
 
 /// The same, where rows are renumbered while buckets have more than `near` rows.
 pub(super) fn partition_near(
-    space: Space,
+    space: SplitSpace,
     rows: usize,
-    limits: Limits,
-    judge: &mut impl Judge,
+    limits: PartitionLimits,
+    judge: &mut impl SplitPredicate,
     near: usize,
     control: &Control,
-) -> Result<Assignment, Cancelled> {
-    let mut halving = Halving::of(space, rows, near);
+) -> Result<BucketAssignment, Cancelled> {
+    let mut halving = PartitionState::of(space, rows, near);
     let mut scratch = Scratch::default();
     let (mut bucket, mut made) = (0, 1);
     while !halving.open.is_empty() {
@@ -118,20 +118,20 @@ pub(super) fn partition_near(
 
 /// Why rows were not split.
 #[derive(Clone, Copy, Debug)]
-pub enum Unfinished<U> {
+pub enum PartitionError<U> {
     /// What the judge could not say.
     Unclear(U),
     /// It was told to stop.
     Cancelled,
 }
 
-impl<U> From<Cancelled> for Unfinished<U> {
+impl<U> From<Cancelled> for PartitionError<U> {
     fn from(Cancelled: Cancelled) -> Self {
         Self::Cancelled
     }
 }
 
-impl Unfinished<Infallible> {
+impl PartitionError<Infallible> {
     /// Of a judge who can always say.
     #[must_use]
     pub fn cancelled(self) -> Cancelled {
@@ -145,15 +145,15 @@ impl Unfinished<Infallible> {
 /// The same by a judge who looks at no other buckets: the same buckets, under the same numbers, by all processors.
 ///
 /// # Errors
-/// [`Unfinished`] when the judge has to look at other buckets, or when told to stop.
-pub fn partition_apart<J: Apart>(
-    space: Space,
+/// [`PartitionError`] when the judge has to look at other buckets, or when told to stop.
+pub fn partition_apart<J: LocalSplitPredicate>(
+    space: SplitSpace,
     rows: usize,
-    limits: Limits,
+    limits: PartitionLimits,
     judge: &mut J,
     control: &Control,
-) -> Result<Assignment, Unfinished<J::Unclear>> {
-    let mut halving = Halving::of(space, rows, NEAR);
+) -> Result<BucketAssignment, PartitionError<J::Unclear>> {
+    let mut halving = PartitionState::of(space, rows, NEAR);
     while !halving.open.is_empty() {
         halving.renumber(|order| judge.reorder(order));
         let (space, asked) = (&halving.space, &*judge);
@@ -169,13 +169,13 @@ pub fn partition_apart<J: Apart>(
         let halves =
             buckets.into_par_iter().with_min_len(several.max(1)).map_init(memory, |(scratch, memory), rows| {
                 halve(space, rows, limits, scratch, control, |left, right| {
-                    asked.allows(left, right, memory).map_err(Unfinished::Unclear)
+                    asked.allows(left, right, memory).map_err(PartitionError::Unclear)
                 })
             });
-        let halves: Vec<Result<Option<usize>, Unfinished<J::Unclear>>> = halves.collect();
+        let halves: Vec<Result<Option<usize>, PartitionError<J::Unclear>>> = halves.collect();
         for (range, halves) in mem::take(&mut halving.open).into_iter().zip(halves) {
             let halves = match halves {
-                Err(Unfinished::Unclear(_)) => halving.among(range.clone(), limits, judge, control),
+                Err(PartitionError::Unclear(_)) => halving.among(range.clone(), limits, judge, control),
                 halves => halves,
             }?;
             if let Some(left) = halves {
@@ -189,9 +189,9 @@ pub fn partition_apart<J: Apart>(
 
 /// Puts the rows of the first allowed split of a bucket behind each other; how many are on its left.
 fn halve<E: From<Cancelled>>(
-    space: &Space,
+    space: &SplitSpace,
     rows: &mut [u32],
-    limits: Limits,
+    limits: PartitionLimits,
     scratch: &mut Scratch,
     control: &Control,
     mut allows: impl FnMut(&[u32], &[u32]) -> Result<bool, E>,
@@ -200,7 +200,7 @@ fn halve<E: From<Cancelled>>(
     if rows.len() / 2 < limits.min_bucket {
         return Ok(None);
     }
-    let mut candidates = Candidates::of(space, limits.split, rows, scratch);
+    let mut candidates = SplitCandidates::of(space, limits.split, rows, scratch);
     for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
         let Some((left, right)) = candidates.next_split() else { break };
         control.check()?;
@@ -215,8 +215,8 @@ fn halve<E: From<Cancelled>>(
 }
 
 /// Rows on their way to buckets.
-struct Halving {
-    space: Space,
+struct PartitionState {
+    space: SplitSpace,
     /// The rows of buckets, one bucket behind the other.
     order: Vec<u32>,
     /// What rows are called outside of here, once they were renumbered.
@@ -230,8 +230,8 @@ struct Halving {
     closed: u32,
 }
 
-impl Halving {
-    fn of(space: Space, rows: usize, near: usize) -> Self {
+impl PartitionState {
+    fn of(space: SplitSpace, rows: usize, near: usize) -> Self {
         let order = (0..rows as u32).collect();
         let open = (rows > 0).then_some(0..rows).into_iter().collect();
         Self { space, order, outside: None, among: rows, near, open, bucket_of: vec![0; rows], closed: 0 }
@@ -254,20 +254,20 @@ impl Halving {
     }
 
     /// Halves a bucket with a look at those before it.
-    fn among<J: Apart>(
+    fn among<J: LocalSplitPredicate>(
         &mut self,
         bucket: Range<usize>,
-        limits: Limits,
+        limits: PartitionLimits,
         judge: &mut J,
         control: &Control,
-    ) -> Result<Option<usize>, Unfinished<J::Unclear>> {
+    ) -> Result<Option<usize>, PartitionError<J::Unclear>> {
         let (mut scratch, mut memory) = (Scratch::default(), J::Memory::default());
         let mut rows = self.order[bucket.clone()].to_vec();
         let halves = halve(&self.space, &mut rows, limits, &mut scratch, control, |left, right| {
             judge
                 .allows(left, right, &mut memory)
                 .or_else(|unclear| judge.among(unclear, [left, right], &self.order, &mut memory))
-                .map_err(Unfinished::Unclear)
+                .map_err(PartitionError::Unclear)
         });
         self.order[bucket].copy_from_slice(&rows);
         halves
@@ -288,7 +288,7 @@ impl Halving {
         control.advance(bucket.len() as u64)
     }
 
-    fn assignment(self) -> Assignment {
-        Assignment { bucket_of: self.bucket_of, buckets: self.closed }
+    fn assignment(self) -> BucketAssignment {
+        BucketAssignment { bucket_of: self.bucket_of, buckets: self.closed }
     }
 }

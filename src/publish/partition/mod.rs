@@ -12,16 +12,16 @@ mod tally;
 
 use std::cmp::Ordering;
 
-pub use halve::{Apart, Judge, Unfinished, partition, partition_apart};
-pub use require::{Each, Predicate, Requirement};
-pub use tally::{Groups, Tally};
+pub use halve::{LocalSplitPredicate, PartitionError, SplitPredicate, partition, partition_apart};
+pub use require::{BucketRequirement, CountPredicate, PerHalfPredicate};
+pub use tally::{GroupTally, TallyGroups};
 
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, Codes, ColumnAnnotations, Table};
 use crate::with_codes;
 
 /// How a bucket is halved at a median.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Split {
+pub enum MedianSplit {
     /// Rows with equal values stay together.
     Strict,
     /// Both halves have equally many rows, but for one: rows with the median's value go to both, in the order of rows.
@@ -30,9 +30,9 @@ pub enum Split {
 
 /// How far rows are split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct PartitionLimits {
     /// How a bucket is halved.
-    pub split: Split,
+    pub split: MedianSplit,
     /// So many of a bucket's dimensions are tried, the widest first; all of them without a limit.
     pub max_attempts: Option<usize>,
     /// No bucket has fewer rows.
@@ -40,7 +40,7 @@ pub struct Limits {
 }
 
 /// What is stated of the values of a table beyond their canonical order.
-pub trait Stated {
+pub trait TableAnnotations {
     /// The axis of an attribute whose order is declared, or is that of the leaves of its taxonomy; others have the axis of
     /// their domain.
     fn axis(&self, _: Attr) -> Option<Axis> {
@@ -48,31 +48,31 @@ pub trait Stated {
     }
 
     /// Which values of a sensitive attribute an insider can rule out.
-    fn terrain(&self, _: Attr) -> Terrain {
-        Terrain::default()
+    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+        ColumnAnnotations::default()
     }
 }
 
 /// A table carries what the specification states of its values. Where these are no numbers, they stand in the order of the leaves of
 /// their taxonomy.
-impl Stated for Table {
+impl TableAnnotations for Table {
     fn axis(&self, attr: Attr) -> Option<Axis> {
         let worth = !matches!(self.column(attr).domain.kind(), AttributeType::Text | AttributeType::Boolean);
         Self::terrain(self, attr).taxonomy().filter(|_| !worth).map(|tree| Axis::from_places(&tree.places()))
     }
 
-    fn terrain(&self, attr: Attr) -> Terrain {
+    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
         Self::terrain(self, attr).clone()
     }
 }
 
 /// Nothing is stated.
-pub struct Unstated;
+pub struct NoAnnotations;
 
-impl Stated for Unstated {}
+impl TableAnnotations for NoAnnotations {}
 
 /// The dimensions that rows are split along, in the order of attributes.
-pub struct Space {
+pub struct SplitSpace {
     dimensions: Vec<Dimension>,
 }
 
@@ -84,10 +84,10 @@ struct Dimension {
     span: u64,
 }
 
-impl Space {
+impl SplitSpace {
     /// The dimensions of `attributes`.
     #[must_use]
-    pub fn of(table: &Table, attributes: AttrSet, stated: &dyn Stated) -> Self {
+    pub fn of(table: &Table, attributes: AttrSet, stated: &dyn TableAnnotations) -> Self {
         let dimension = |attr| {
             let column = table.column(attr);
             let axis = stated.axis(attr).unwrap_or_else(|| Axis::of(&column.domain));
@@ -116,9 +116,9 @@ fn range(codes: &Codes, of_code: &[u32]) -> (u32, u32) {
 }
 
 /// The splits of one bucket, the dimension with the largest share of its span first; of equal ones the first attribute.
-pub struct Candidates<'a> {
-    space: &'a Space,
-    split: Split,
+pub struct SplitCandidates<'a> {
+    space: &'a SplitSpace,
+    split: MedianSplit,
     rows: &'a [u32],
     scratch: &'a mut Scratch,
     next: usize,
@@ -136,10 +136,10 @@ pub struct Scratch {
     right: Vec<u32>,
 }
 
-impl<'a> Candidates<'a> {
+impl<'a> SplitCandidates<'a> {
     /// The splits of the bucket of `rows`, which rise.
     #[must_use]
-    pub fn of(space: &'a Space, split: Split, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
+    pub fn of(space: &'a SplitSpace, split: MedianSplit, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
         scratch.order.clear();
         for (index, dimension) in space.dimensions.iter().enumerate() {
             let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows));
@@ -182,20 +182,20 @@ fn wider((width_a, span_a, a): (u64, u64, usize), (width_b, span_b, b): (u64, u6
 
 impl Scratch {
     /// Deals `rows` to both sides of the median of `ordinals`, of which at least two differ.
-    fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: Split) {
+    fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: MedianSplit) {
         self.of_rows.clear();
         with_codes!(ordinals, ordinals => put(ordinals, rows, &mut self.of_rows));
         self.ordinals.clone_from(&self.of_rows);
         let middle = match split {
-            Split::Relaxed => rows.len() / 2,
-            Split::Strict => (rows.len() - 1) / 2,
+            MedianSplit::Relaxed => rows.len() / 2,
+            MedianSplit::Strict => (rows.len() - 1) / 2,
         };
         let (below, &mut median, above) = self.ordinals.select_nth_unstable(middle);
         // so many rows with the median's value go to the left
         let mut of_median = match split {
-            Split::Relaxed => middle - below.iter().filter(|ordinal| **ordinal < median).count(),
-            Split::Strict if above.iter().any(|ordinal| *ordinal > median) => usize::MAX,
-            Split::Strict => 0,
+            MedianSplit::Relaxed => middle - below.iter().filter(|ordinal| **ordinal < median).count(),
+            MedianSplit::Strict if above.iter().any(|ordinal| *ordinal > median) => usize::MAX,
+            MedianSplit::Strict => 0,
         };
         self.left.clear();
         self.right.clear();

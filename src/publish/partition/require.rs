@@ -3,41 +3,41 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 
-use super::{Apart, Groups, Tally};
+use super::{GroupTally, LocalSplitPredicate, TallyGroups};
 use crate::microdata::{Codes, Column};
 
 /// A predicate on counts: each value that occurs once, with its count, values rising.
-pub type Predicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + Sync + 'a>;
+pub type CountPredicate<'a> = Box<dyn Fn(&[(u32, u64)]) -> bool + Sync + 'a>;
 
 /// What must hold of the counts of a sensitive attribute, in every bucket or in every group of rows in a bucket.
-pub struct Requirement<'a> {
+pub struct BucketRequirement<'a> {
     /// Rows of a bucket are looked at group by group, or all together.
-    pub groups: Option<&'a Groups>,
+    pub groups: Option<&'a TallyGroups>,
     /// The sensitive attribute.
     pub sensitive: &'a Column,
     /// Judges the counts.
-    pub holds: Predicate<'a>,
+    pub holds: CountPredicate<'a>,
 }
 
 /// Allows the splits whose halves both keep every requirement.
 #[derive(Default)]
-pub struct Each<'a> {
-    requirements: Vec<Required<'a>>,
+pub struct PerHalfPredicate<'a> {
+    requirements: Vec<BoundRequirement<'a>>,
 }
 
 /// A requirement, of rows as they are called now.
-struct Required<'a> {
-    groups: Option<Cow<'a, Groups>>,
+struct BoundRequirement<'a> {
+    groups: Option<Cow<'a, TallyGroups>>,
     codes: Cow<'a, Codes>,
     values: usize,
-    holds: Predicate<'a>,
+    holds: CountPredicate<'a>,
 }
 
-impl<'a> Each<'a> {
+impl<'a> PerHalfPredicate<'a> {
     /// Holds every bucket to `requirements`.
     #[must_use]
-    pub fn new(requirements: Vec<Requirement<'a>>) -> Self {
-        let required = |Requirement { groups, sensitive, holds }: Requirement<'a>| Required {
+    pub fn new(requirements: Vec<BucketRequirement<'a>>) -> Self {
+        let required = |BucketRequirement { groups, sensitive, holds }: BucketRequirement<'a>| BoundRequirement {
             groups: groups.map(Cow::Borrowed),
             codes: Cow::Borrowed(&sensitive.codes),
             values: sensitive.domain.len(),
@@ -48,14 +48,14 @@ impl<'a> Each<'a> {
 
     /// Whether the bucket of `rows` keeps every requirement.
     #[must_use]
-    pub fn holds(&self, rows: &[u32], tally: &mut Tally) -> bool {
+    pub fn holds(&self, rows: &[u32], tally: &mut GroupTally) -> bool {
         self.first_broken(rows, tally).is_none()
     }
 
     /// The first requirement that the bucket of `rows` breaks, and the counts of the first group that does.
-    pub fn first_broken(&self, rows: &[u32], tally: &mut Tally) -> Option<(usize, Vec<(u32, u64)>)> {
+    pub fn first_broken(&self, rows: &[u32], tally: &mut GroupTally) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
-            let Required { groups, codes, values, holds } = requirement;
+            let BoundRequirement { groups, codes, values, holds } = requirement;
             let mut broken = None;
             tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
                 let kept = holds(counts);
@@ -69,16 +69,16 @@ impl<'a> Each<'a> {
     }
 }
 
-impl Apart for Each<'_> {
-    type Memory = Tally;
+impl LocalSplitPredicate for PerHalfPredicate<'_> {
+    type Memory = GroupTally;
     type Unclear = Infallible;
 
-    fn allows(&self, left: &[u32], right: &[u32], memory: &mut Tally) -> Result<bool, Infallible> {
+    fn allows(&self, left: &[u32], right: &[u32], memory: &mut GroupTally) -> Result<bool, Infallible> {
         Ok(self.holds(left, memory) && self.holds(right, memory))
     }
 
     fn reorder(&mut self, order: &[u32]) {
-        for Required { groups, codes, .. } in &mut self.requirements {
+        for BoundRequirement { groups, codes, .. } in &mut self.requirements {
             *codes = Cow::Owned(codes.gather(order));
             if let Some(groups) = groups {
                 *groups = Cow::Owned(groups.gather(order));

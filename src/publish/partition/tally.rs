@@ -7,14 +7,14 @@ const CELLS_PER_ROW: usize = 2;
 
 /// A group for each row of a table.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub struct TallyGroups {
     /// The group of each row.
     pub of_row: Vec<u32>,
     /// How many groups there are; numbers are below it.
     pub count: u32,
 }
 
-impl Groups {
+impl TallyGroups {
     /// The groups of these rows, in their order.
     #[must_use]
     pub fn gather(&self, order: &[u32]) -> Self {
@@ -24,19 +24,19 @@ impl Groups {
 
 /// Counts for one bucket after another, in the same memory.
 #[derive(Default)]
-pub struct Tally {
+pub struct GroupTally {
     cells: Vec<u32>,
     keys: Vec<u64>,
     group: Vec<(u32, u64)>,
 }
 
-impl Tally {
+impl GroupTally {
     /// Gives `each` the counts of `codes`, each below `values`, in every group of `rows`, groups rising: each value that occurs
     /// once, with its count, values rising. Stops at the first `false`; whether there was none.
     pub fn groups(
         &mut self,
         rows: &[u32],
-        groups: Option<&Groups>,
+        groups: Option<&TallyGroups>,
         codes: &Codes,
         values: usize,
         mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
@@ -65,7 +65,7 @@ impl Tally {
     fn sorted(
         &mut self,
         rows: &[u32],
-        groups: Option<&Groups>,
+        groups: Option<&TallyGroups>,
         codes: &Codes,
         mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
     ) -> bool {

@@ -27,7 +27,7 @@ fn table(rows: &[Vec<u32>]) -> Table {
 }
 
 /// The splits of the specification: rows sorted by (value, row).
-fn naive(rows: &[Vec<u32>], bucket: &[u32], split: Split) -> Vec<(Vec<u32>, Vec<u32>)> {
+fn naive(rows: &[Vec<u32>], bucket: &[u32], split: MedianSplit) -> Vec<(Vec<u32>, Vec<u32>)> {
     let value = |row: u32, at: usize| rows[row as usize][at];
     let width = |of: &[u32], at: usize| {
         let values = || of.iter().map(|&row| value(row, at));
@@ -42,8 +42,8 @@ fn naive(rows: &[Vec<u32>], bucket: &[u32], split: Split) -> Vec<(Vec<u32>, Vec<
         let mut sorted = bucket.to_vec();
         sorted.sort_by_key(|&row| (value(row, at), row));
         let (mut left, mut right): (Vec<u32>, Vec<u32>) = match split {
-            Split::Relaxed => (sorted[..sorted.len() / 2].to_vec(), sorted[sorted.len() / 2..].to_vec()),
-            Split::Strict => {
+            MedianSplit::Relaxed => (sorted[..sorted.len() / 2].to_vec(), sorted[sorted.len() / 2..].to_vec()),
+            MedianSplit::Strict => {
                 let median = value(sorted[(sorted.len() - 1) / 2], at);
                 let above = sorted.iter().any(|&row| value(row, at) > median);
                 sorted.iter().partition(|&&row| value(row, at) < median + u32::from(above))
@@ -62,12 +62,12 @@ proptest! {
         rows in prop::collection::vec(prop::collection::vec(0u32..6, 3), 1..30), members: u32, strict: bool,
     ) {
         let table = table(&rows);
-        let space = Space::of(&table, table.attributes(), &Unstated);
+        let space = SplitSpace::of(&table, table.attributes(), &NoAnnotations);
         let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| members >> row & 1 == 1).collect();
         prop_assume!(!bucket.is_empty());
-        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let mut scratch = Scratch::default();
-        let mut candidates = Candidates::of(&space, split, &bucket, &mut scratch);
+        let mut candidates = SplitCandidates::of(&space, split, &bucket, &mut scratch);
         let mut made = Vec::new();
         while let Some((left, right)) = candidates.next_split() {
             prop_assert!(!left.is_empty() && !right.is_empty());
@@ -81,7 +81,7 @@ proptest! {
         rows in prop::collection::vec((0u32..4, 0u32..5), 1..40), spread in prop::sample::select(vec![1u32, 1000]),
     ) {
         // spread out, there are more cells than rows
-        let groups = Groups { of_row: rows.iter().map(|(group, _)| group * spread).collect(), count: 4 * spread };
+        let groups = TallyGroups { of_row: rows.iter().map(|(group, _)| group * spread).collect(), count: 4 * spread };
         let codes = Codes::collect(5, rows.iter().map(|(_, code)| *code).collect::<Vec<_>>().into_iter());
         let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| row % 3 != 1).collect();
         let mut counted: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
@@ -92,7 +92,7 @@ proptest! {
         let counted: Vec<(u32, Vec<(u32, u64)>)> =
             counted.into_iter().map(|(group, counts)| (group, counts.into_iter().collect())).collect();
         let mut tallied = Vec::new();
-        let all = Tally::default().groups(&bucket, Some(&groups), &codes, 5, |group, counts| {
+        let all = GroupTally::default().groups(&bucket, Some(&groups), &codes, 5, |group, counts| {
             tallied.push((group, counts.to_vec()));
             true
         });
@@ -106,19 +106,19 @@ proptest! {
         attempts in prop::option::of(1usize..3),
     ) {
         let table = table(&rows);
-        let space = Space::of(&table, AttrSet::first(2), &Unstated);
+        let space = SplitSpace::of(&table, AttrSet::first(2), &NoAnnotations);
         let sensitive = table.column(Attr(2));
-        let requirement = || Requirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
-        let mut judge = Each::new(vec![requirement()]);
+        let requirement = || BucketRequirement { groups: None, sensitive, holds: Box::new(|counts| counts.len() >= 2) };
+        let mut judge = PerHalfPredicate::new(vec![requirement()]);
         let all: Vec<u32> = (0..rows.len() as u32).collect();
-        let mut tally = Tally::default();
+        let mut tally = GroupTally::default();
         prop_assume!(judge.holds(&all, &mut tally));
-        let split = if strict { Split::Strict } else { Split::Relaxed };
-        let limits = Limits { split, max_attempts: attempts, min_bucket: least };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
+        let limits = PartitionLimits { split, max_attempts: attempts, min_bucket: least };
         let made = partition_apart(space, rows.len(), limits, &mut judge, &Control::default()).unwrap();
         for bucket in 0..made.buckets {
             let members: Vec<u32> = all.iter().copied().filter(|&row| made.bucket_of[row as usize] == bucket).collect();
-            let judge = Each::new(vec![requirement()]);
+            let judge = PerHalfPredicate::new(vec![requirement()]);
             prop_assert!(members.len() >= least && judge.holds(&members, &mut tally));
             // nothing that was allowed is left undone
             let further = naive(&rows_of(&rows, 2), &members, split);
@@ -131,9 +131,9 @@ proptest! {
 }
 
 /// One bucket after the other.
-struct InTurn<'a>(Each<'a>, Tally);
+struct InTurn<'a>(PerHalfPredicate<'a>, GroupTally);
 
-impl Judge for InTurn<'_> {
+impl SplitPredicate for InTurn<'_> {
     fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
         self.0.holds(left, &mut self.1) && self.0.holds(right, &mut self.1)
     }
@@ -152,14 +152,14 @@ proptest! {
         let table = table(&rows);
         let sensitive = table.column(Attr(2));
         let group: Vec<u32> = rows.iter().map(|row| row[1] % 3).collect();
-        let groups = Groups { of_row: group, count: 3 };
-        let split = if strict { Split::Strict } else { Split::Relaxed };
-        let limits = Limits { split, max_attempts: None, min_bucket: 1 };
-        let space = || Space::of(&table, AttrSet::first(2), &Unstated);
-        let two = |groups| Requirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
-        let judge = || Each::new(vec![two(None), two(Some(&groups))]);
+        let groups = TallyGroups { of_row: group, count: 3 };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
+        let limits = PartitionLimits { split, max_attempts: None, min_bucket: 1 };
+        let space = || SplitSpace::of(&table, AttrSet::first(2), &NoAnnotations);
+        let two = |groups| BucketRequirement { groups, sensitive, holds: Box::new(|counts: &[(u32, u64)]| counts.len() >= 2) };
+        let judge = || PerHalfPredicate::new(vec![two(None), two(Some(&groups))]);
         let partitioned = |near| {
-            let mut judge = InTurn(judge(), Tally::default());
+            let mut judge = InTurn(judge(), GroupTally::default());
             partition_near(space(), rows.len(), limits, &mut judge, near, &Control::default()).unwrap()
         };
         let (once, often) = (partitioned(usize::MAX), partitioned(0));
@@ -180,27 +180,30 @@ fn a_declared_order_decides_where_rows_are_cut() {
     let table = table(&[vec![1], vec![2], vec![3], vec![4]]);
     // 3 1 4 2
     struct Declared;
-    impl Stated for Declared {
+    impl TableAnnotations for Declared {
         fn axis(&self, _: Attr) -> Option<Axis> {
             Some(Axis::from_places(&[1, 3, 0, 2]))
         }
     }
-    let space = Space::of(&table, table.attributes(), &Declared);
-    let limits = Limits { split: Split::Strict, max_attempts: None, min_bucket: 2 };
-    let made = partition_apart(space, 4, limits, &mut Each::default(), &Control::default()).unwrap();
+    let space = SplitSpace::of(&table, table.attributes(), &Declared);
+    let limits = PartitionLimits { split: MedianSplit::Strict, max_attempts: None, min_bucket: 2 };
+    let made = partition_apart(space, 4, limits, &mut PerHalfPredicate::default(), &Control::default()).unwrap();
     assert_eq!(made.bucket_of, [0, 1, 0, 1]);
 }
 
 #[test]
 fn it_stops_when_told() {
     let table = table(&[vec![1], vec![2]]);
-    let space = Space::of(&table, table.attributes(), &Unstated);
+    let space = SplitSpace::of(&table, table.attributes(), &NoAnnotations);
     let control = Control::default();
     control.cancel();
-    let limits = Limits { split: Split::Relaxed, max_attempts: None, min_bucket: 1 };
-    assert!(partition_apart(space, 2, limits, &mut Each::default(), &control).is_err());
-    let space = || Space::of(&table, table.attributes(), &Unstated);
-    assert!(partition(space(), 2, limits, &mut InTurn(Each::default(), Tally::default()), &control).is_err());
-    let none = partition_apart(space(), 0, limits, &mut Each::default(), &Control::default()).unwrap();
+    let limits = PartitionLimits { split: MedianSplit::Relaxed, max_attempts: None, min_bucket: 1 };
+    assert!(partition_apart(space, 2, limits, &mut PerHalfPredicate::default(), &control).is_err());
+    let space = || SplitSpace::of(&table, table.attributes(), &NoAnnotations);
+    assert!(
+        partition(space(), 2, limits, &mut InTurn(PerHalfPredicate::default(), GroupTally::default()), &control)
+            .is_err()
+    );
+    let none = partition_apart(space(), 0, limits, &mut PerHalfPredicate::default(), &Control::default()).unwrap();
     assert_eq!(none.buckets, 0);
 }

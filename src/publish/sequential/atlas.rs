@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::span::{Places, Span, below};
+use super::span::{NodeRange, NodeSet, below};
 use crate::microdata::{
-    Arena, AttributeType, BoundTaxonomy, CellShape, Column, Domain, Span as Interval, Taxonomy, parse_set,
+    Arena, AttributeType, BoundTaxonomy, CellInterval as Interval, CellShape, Column, Domain, Taxonomy, parse_set,
 };
 use crate::publication::EarlierColumn;
 
 /// The places of an attribute. A missing value has the first one of a line.
-pub(super) enum Atlas {
+pub(super) enum LabelDomain {
     /// Nodes of a taxonomy, by their numbers.
     Tree { tree: Arc<Taxonomy>, by_label: HashMap<Option<Vec<u8>>, u32> },
     /// Values in their order, from 1 on.
@@ -19,7 +19,7 @@ pub(super) enum Atlas {
 
 /// Why the labels of an attribute have no places in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unplaced {
+pub(super) enum LabelError {
     /// Its taxonomy is not the same in all releases that publish nodes of it.
     Trees,
     /// Its cells are of kinds that cannot be held against each other.
@@ -28,26 +28,26 @@ pub(super) enum Unplaced {
     Spellings,
 }
 
-impl Atlas {
+impl LabelDomain {
     /// The atlas of an attribute: of the new release with the tree it is generalized along, and of earlier ones with their trees.
     pub(super) fn of(
         new: Option<(&Column, Option<&BoundTaxonomy>)>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
         stated: &[&str],
-    ) -> Result<Self, Unplaced> {
+    ) -> Result<Self, LabelError> {
         let own = new.and_then(|(_, tree)| tree).map(|tree| Arc::new(tree.tree().clone()));
         let nodes = || earlier.iter().filter(|(column, _)| column.nodes);
         let tree = own.or_else(|| nodes().find_map(|(_, tree)| tree.cloned()));
         if nodes().next().is_some() && tree.is_none() {
-            return Err(Unplaced::Trees);
+            return Err(LabelError::Trees);
         }
         if let Some(tree) = tree {
             let digest = tree.digest();
             if nodes().any(|(_, other)| other.is_none_or(|other| other.digest() != digest)) {
-                return Err(Unplaced::Trees);
+                return Err(LabelError::Trees);
             }
             if earlier.iter().any(|(column, _)| column.shape == CellShape::Interval) {
-                return Err(Unplaced::Shapes);
+                return Err(LabelError::Shapes);
             }
             let label = |node: u32| tree.label(node).map(|label| label.as_bytes().to_vec());
             let by_label = (0..tree.len() as u32).map(|node| (label(node), node)).collect();
@@ -60,7 +60,7 @@ impl Atlas {
         new: Option<&Column>,
         earlier: &[(&EarlierColumn, Option<&Arc<Taxonomy>>)],
         stated: &[&str],
-    ) -> Result<Self, Unplaced> {
+    ) -> Result<Self, LabelError> {
         // of what is suppressed no value is told, and no type
         let earlier: Vec<&EarlierColumn> =
             earlier.iter().map(|(column, _)| *column).filter(|column| column.shape != CellShape::Suppressed).collect();
@@ -74,35 +74,35 @@ impl Atlas {
             for text in column.cells.domain.iter().flatten() {
                 match column.shape {
                     CellShape::Interval => {
-                        let span = Interval::parse(text).filter(|_| column.kind == kind).ok_or(Unplaced::Shapes)?;
+                        let span = Interval::parse(text).filter(|_| column.kind == kind).ok_or(LabelError::Shapes)?;
                         values.extend(span.from.iter().chain([&span.to]).map(|end| end.to_vec()));
                     }
-                    CellShape::Set => values.extend(parse_set(text).ok_or(Unplaced::Shapes)?.into_iter().flatten()),
+                    CellShape::Set => values.extend(parse_set(text).ok_or(LabelError::Shapes)?.into_iter().flatten()),
                     _ => values.push(text.to_vec()),
                 }
             }
         }
         if !values.iter().all(|value| kind == AttributeType::Text || kind.admits(value)) {
-            return Err(Unplaced::Shapes);
+            return Err(LabelError::Shapes);
         }
         let stated = stated.iter().filter(|value| kind == AttributeType::Text || kind.admits(value.as_bytes()));
         values.extend(stated.map(|value| value.as_bytes().to_vec()));
         values.sort_unstable_by(|a, b| kind.compare(Some(a), Some(b)));
         values.dedup();
         if kind.is_number() && values.windows(2).any(|pair| kind.compare_by_value(&pair[0], &pair[1]).is_eq()) {
-            return Err(Unplaced::Spellings);
+            return Err(LabelError::Spellings);
         }
         Ok(Self::Line { kind, values })
     }
 
     /// The labels of exact values, by code; `None` where one of them has no place.
-    pub(super) fn of_domain(&self, domain: &Domain) -> Option<Vec<Span>> {
+    pub(super) fn of_domain(&self, domain: &Domain) -> Option<Vec<NodeRange>> {
         match self {
             Self::Tree { tree, .. } => {
                 let bound = tree.bind(domain).ok()?;
-                Some((0..domain.len() as u32).map(|code| Span::point(bound.leaf(code))).collect())
+                Some((0..domain.len() as u32).map(|code| NodeRange::point(bound.leaf(code))).collect())
             }
-            Self::Line { .. } => domain.iter().map(|value| self.place(value).map(Span::point)).collect(),
+            Self::Line { .. } => domain.iter().map(|value| self.place(value).map(NodeRange::point)).collect(),
         }
     }
 
@@ -112,17 +112,17 @@ impl Atlas {
     }
 
     /// What may be any value.
-    pub(super) fn anything(&self) -> Span {
+    pub(super) fn anything(&self) -> NodeRange {
         match self {
             Self::Tree { tree, .. } => below(tree, 0),
-            Self::Line { values, .. } => Span { first: 0, last: values.len() as u32 },
+            Self::Line { values, .. } => NodeRange { first: 0, last: values.len() as u32 },
         }
     }
 
     /// What the labels of an earlier release stand for, by code.
-    pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<Places>> {
+    pub(super) fn of_cells(&self, column: &EarlierColumn) -> Option<Vec<NodeSet>> {
         let domain = &column.cells.domain;
-        let spans: Vec<Span> = match (self, column.shape) {
+        let spans: Vec<NodeRange> = match (self, column.shape) {
             (_, CellShape::Suppressed) => vec![self.anything(); domain.len()],
             (_, CellShape::Set) => return self.of_sets(column),
             (Self::Tree { tree, by_label }, _) if column.nodes => {
@@ -131,21 +131,21 @@ impl Atlas {
             }
             (Self::Line { .. }, CellShape::Interval) => {
                 let cell = |text: Option<&[u8]>| {
-                    let Some(text) = text else { return Some(Span::point(0)) };
+                    let Some(text) = text else { return Some(NodeRange::point(0)) };
                     let span = Interval::parse(text)?;
                     let first = span.from.as_deref().map_or(Some(0), |from| self.place(Some(from)))?;
                     let last = self.place(Some(&span.to))?;
-                    (first <= last).then_some(Span { first, last })
+                    (first <= last).then_some(NodeRange { first, last })
                 };
                 domain.iter().map(cell).collect::<Option<_>>()?
             }
             _ => self.of_domain(domain)?,
         };
-        Some(spans.into_iter().map(Places::Range).collect())
+        Some(spans.into_iter().map(NodeSet::Range).collect())
     }
 
     /// The places of the values of sets.
-    fn of_sets(&self, column: &EarlierColumn) -> Option<Vec<Places>> {
+    fn of_sets(&self, column: &EarlierColumn) -> Option<Vec<NodeSet>> {
         let sets = column.cells.domain.iter().map(|text| parse_set(text?)).collect::<Option<Vec<_>>>()?;
         let mut values: Vec<&Vec<u8>> = sets.iter().flatten().flatten().collect();
         values.sort_unstable_by(|a, b| column.kind.compare(Some(a), Some(b)));
@@ -164,17 +164,17 @@ impl Atlas {
             };
             places.get(rank).map(|span| span.first)
         };
-        sets.iter().map(|set| Places::of(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
+        sets.iter().map(|set| NodeSet::of(set.iter().map(of_value).collect::<Option<_>>()?)).collect()
     }
 
     /// Where a stated value or node stands; `None` where it is neither.
-    pub(super) fn stated(&self, label: Option<&str>) -> Option<Span> {
+    pub(super) fn stated(&self, label: Option<&str>) -> Option<NodeRange> {
         match self {
             Self::Tree { tree, by_label } => {
                 let node = by_label.get(&label.map(|label| label.as_bytes().to_vec()))?;
                 Some(below(tree, *node))
             }
-            Self::Line { .. } => self.place(label.map(str::as_bytes)).map(Span::point),
+            Self::Line { .. } => self.place(label.map(str::as_bytes)).map(NodeRange::point),
         }
     }
 

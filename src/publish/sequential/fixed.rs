@@ -3,48 +3,48 @@
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::signatures::{Signatures, Tuples};
-use super::span::{Places, Span};
-use super::tables::{Cell, Sought, Tables};
-use super::{Measure, Unjoined};
+use super::signatures::{RowSignatures, TupleInterner};
+use super::span::{NodeRange, NodeSet};
+use super::tables::{ColumnRef, IndexedRequirement, JoinTables};
+use super::{GroupMeasure, SequentialJoinError};
 use crate::control::Control;
 
 /// What a column of the new release is matched against.
-pub(super) struct Pairing {
+pub(super) struct ColumnPairing {
     /// The column of the new release.
     pub(super) column: usize,
     /// The different labels of the blocks, as what they stand for.
-    pub(super) places: Vec<Places>,
+    pub(super) places: Vec<NodeSet>,
     /// By block, which of them is its label.
     pub(super) labels: Vec<u32>,
 }
 
-impl Pairing {
-    fn new(column: usize, of_blocks: Vec<Places>) -> Self {
+impl ColumnPairing {
+    fn new(column: usize, of_blocks: Vec<NodeSet>) -> Self {
         let mut places = of_blocks.clone();
         places.sort_unstable();
         places.dedup();
-        let label = |of: &Places| places.partition_point(|other| other < of) as u32;
+        let label = |of: &NodeSet| places.partition_point(|other| other < of) as u32;
         Self { column, labels: of_blocks.iter().map(label).collect(), places }
     }
 
     /// What the label of a block stands for.
-    pub(super) fn places_of(&self, block: u32) -> &Places {
+    pub(super) fn places_of(&self, block: u32) -> &NodeSet {
         &self.places[self.labels[block as usize] as usize]
     }
 }
 
 /// An exclusion between the new release and an earlier one.
-pub(super) struct Barrier {
+pub(super) struct ExclusionPairing {
     /// Columns of the new release, and where each must lie for the exclusion to apply.
-    pub(super) within: Vec<(usize, Span)>,
+    pub(super) within: Vec<(usize, NodeRange)>,
     /// Whether the other side of it is true of each block.
     pub(super) applies: Vec<bool>,
 }
 
 /// Blocks of tuples of earlier releases, those with equal values on X and Y side by side.
 #[derive(Default)]
-pub(super) struct Fixed {
+pub(super) struct JoinedEarlier {
     /// By block: the number of its values on X, and on Y.
     pub(super) x: Vec<u32>,
     pub(super) y: Vec<u32>,
@@ -53,17 +53,17 @@ pub(super) struct Fixed {
     /// By number of values on Y: how many different ones it stands for, since rows that are alike are told apart by keys.
     pub(super) y_weights: Vec<u128>,
     /// By number of values on Y: the sensitive values that it may be.
-    pub(super) y_meets: Vec<Meets>,
-    pub(super) pairings: Vec<Pairing>,
-    pub(super) barriers: Vec<Barrier>,
+    pub(super) y_meets: Vec<SensitiveMask>,
+    pub(super) pairings: Vec<ColumnPairing>,
+    pub(super) barriers: Vec<ExclusionPairing>,
 }
 
 /// Which of the sensitive values of a requirement a part of Y does not rule out, as bits.
-pub(super) type Meets = Box<[u64]>;
+pub(super) type SensitiveMask = Box<[u64]>;
 
 /// Which sensitive values `labels`, the values of Y at `places`, do not rule out; nothing where all values are sensitive.
-pub(super) fn meets(measure: &Measure, labels: impl Iterator<Item = (usize, Places)> + Clone) -> Meets {
-    let Measure::Linkability { sensitive: Some(values), .. } = measure else { return Box::default() };
+pub(super) fn meets(measure: &GroupMeasure, labels: impl Iterator<Item = (usize, NodeSet)> + Clone) -> SensitiveMask {
+    let GroupMeasure::Linkability { sensitive: Some(values), .. } = measure else { return Box::default() };
     let mut bits = vec![0; values.len().div_ceil(64)];
     for (at, value) in values.iter().enumerate() {
         if labels.clone().all(|(at, label)| label.meets(&value[at].into())) {
@@ -75,21 +75,21 @@ pub(super) fn meets(measure: &Measure, labels: impl Iterator<Item = (usize, Plac
 
 /// What is kept of a tuple that is being joined.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Slot {
+enum TupleSlot {
     /// The code of a column.
-    Cell(Cell),
+    Cell(ColumnRef),
     /// The signature of a row of a release, which stands for all rows that are alike.
     Rows(usize),
 }
 
-struct Partial {
-    slots: Vec<Slot>,
+struct PartialTuple {
+    slots: Vec<TupleSlot>,
     tuples: Vec<(Box<[u32]>, u128)>,
 }
 
-impl Fixed {
+impl JoinedEarlier {
     /// No earlier release: one block that matches everything.
-    pub(super) fn none(measure: &Measure) -> Self {
+    pub(super) fn none(measure: &GroupMeasure) -> Self {
         Self {
             x: vec![0],
             y: vec![0],
@@ -106,23 +106,23 @@ impl Fixed {
 
     /// Joins the releases of `joined` other than the new one. No more than `most` kinds of tuples are made.
     pub(super) fn join(
-        tables: &Tables,
-        sought: &Sought,
+        tables: &JoinTables,
+        sought: &IndexedRequirement,
         joined: &[usize],
         most: u64,
         control: &Control,
-    ) -> Result<Self, Unjoined> {
+    ) -> Result<Self, SequentialJoinError> {
         let earlier: Vec<usize> = joined.iter().copied().filter(|&release| release != 0).collect();
         let with_new = earlier.len() < joined.len();
         if earlier.is_empty() {
             return Ok(Self::none(&sought.measure));
         }
-        let mut classes: HashMap<usize, Signatures, RandomState> = HashMap::default();
-        let mut partial = Partial { slots: Vec::new(), tuples: vec![(Box::default(), 1)] };
+        let mut classes: HashMap<usize, RowSignatures, RandomState> = HashMap::default();
+        let mut partial = PartialTuple { slots: Vec::new(), tuples: vec![(Box::default(), 1)] };
         for (at, &release) in earlier.iter().enumerate() {
             let used = used(tables, sought, release, joined);
             let signatures = tables.views[release].signatures.project(&used, control)?;
-            let step = Step { tables, sought, release, used: &used, later: &earlier[at + 1..], with_new };
+            let step = JoinStep { tables, sought, release, used: &used, later: &earlier[at + 1..], with_new };
             partial = step.join(&partial, &signatures, most, control)?;
             if sought.keys.contains(&release) {
                 classes.insert(release, signatures);
@@ -132,19 +132,20 @@ impl Fixed {
     }
 
     fn of(
-        tables: &Tables,
-        sought: &Sought,
-        mut partial: Partial,
-        classes: &HashMap<usize, Signatures, RandomState>,
+        tables: &JoinTables,
+        sought: &IndexedRequirement,
+        mut partial: PartialTuple,
+        classes: &HashMap<usize, RowSignatures, RandomState>,
         with_new: bool,
     ) -> Self {
-        let place = |slot: Slot| partial.slots.iter().position(|&other| other == slot);
-        let places =
-            |cells: &[Cell]| -> Vec<usize> { cells.iter().filter_map(|&cell| place(Slot::Cell(cell))).collect() };
+        let place = |slot: TupleSlot| partial.slots.iter().position(|&other| other == slot);
+        let places = |cells: &[ColumnRef]| -> Vec<usize> {
+            cells.iter().filter_map(|&cell| place(TupleSlot::Cell(cell))).collect()
+        };
         let x_places = places(&sought.x);
         let y_places = places(&sought.y);
         let rows_places: Vec<(usize, usize)> =
-            sought.keys.iter().filter_map(|&release| Some((release, place(Slot::Rows(release))?))).collect();
+            sought.keys.iter().filter_map(|&release| Some((release, place(TupleSlot::Rows(release))?))).collect();
         let of_x = |tuple: &[u32]| x_places.iter().map(|&at| tuple[at]).collect::<Vec<u32>>();
         let of_y = |tuple: &[u32]| {
             let rows = rows_places.iter().map(|&(_, at)| tuple[at]);
@@ -153,17 +154,17 @@ impl Fixed {
         partial.tuples.sort_by_cached_key(|(tuple, _)| (of_x(tuple), of_y(tuple), tuple.clone()));
 
         // the places in Y of what earlier releases tell
-        let told: Vec<(usize, Cell)> =
+        let told: Vec<(usize, ColumnRef)> =
             sought.y.iter().copied().enumerate().filter(|&(_, (release, _))| release != 0).collect();
         let mut fixed = Self::default();
-        let (mut xs, mut ys) = (Tuples::default(), Tuples::default());
+        let (mut xs, mut ys) = (TupleInterner::default(), TupleInterner::default());
         for (tuple, weight) in &partial.tuples {
             fixed.x.push(xs.number(&of_x(tuple)).0);
             let (y, is_new) = ys.number(&of_y(tuple));
             if is_new {
                 let rows = |&(release, at): &(usize, usize)| u128::from(classes[&release].count(tuple[at] as usize));
                 fixed.y_weights.push(rows_places.iter().map(rows).product());
-                let label = |(&(in_y, (release, column)), &at): (&(usize, Cell), &usize)| {
+                let label = |(&(in_y, (release, column)), &at): (&(usize, ColumnRef), &usize)| {
                     (in_y, tables.views[release].places[column][tuple[at] as usize].clone())
                 };
                 fixed.y_meets.push(meets(&sought.measure, told.iter().zip(&y_places).map(label)));
@@ -178,40 +179,40 @@ impl Fixed {
     }
 
     /// What the new release is matched against.
-    fn match_new(&mut self, tables: &Tables, partial: &Partial) {
-        let places = |at: usize, (release, column): Cell| -> Vec<Places> {
+    fn match_new(&mut self, tables: &JoinTables, partial: &PartialTuple) {
+        let places = |at: usize, (release, column): ColumnRef| -> Vec<NodeSet> {
             let of = &tables.views[release].places[column];
             partial.tuples.iter().map(|(tuple, _)| of[tuple[at] as usize].clone()).collect()
         };
         let mut releases: Vec<usize> = Vec::new();
         for (at, slot) in partial.slots.iter().enumerate() {
-            let Slot::Cell((release, column)) = *slot else { continue };
+            let TupleSlot::Cell((release, column)) = *slot else { continue };
             if !releases.contains(&release) {
                 releases.push(release);
             }
             if let Some(own) = tables.views[0].column(tables.views[release].attributes[column]) {
-                self.pairings.push(Pairing::new(own, places(at, (release, column))));
+                self.pairings.push(ColumnPairing::new(own, places(at, (release, column))));
             }
         }
         for &release in &releases {
             for (own, other) in tables.barred.iter().filter_map(|barred| barred.between(0, release)) {
                 let mut applies = vec![true; partial.tuples.len()];
                 for &(column, within) in &other.within {
-                    let slot = Slot::Cell((release, column));
+                    let slot = TupleSlot::Cell((release, column));
                     // kept, because an exclusion names it
                     let Some(at) = partial.slots.iter().position(|&other| other == slot) else { continue };
                     for (applies, label) in applies.iter_mut().zip(places(at, (release, column))) {
                         *applies &= label.within(within);
                     }
                 }
-                self.barriers.push(Barrier { within: own.within.clone(), applies });
+                self.barriers.push(ExclusionPairing { within: own.within.clone(), applies });
             }
         }
     }
 }
 
 /// The columns of a release that matter to a requirement in a join.
-pub(super) fn used(tables: &Tables, sought: &Sought, release: usize, joined: &[usize]) -> Vec<usize> {
+pub(super) fn used(tables: &JoinTables, sought: &IndexedRequirement, release: usize, joined: &[usize]) -> Vec<usize> {
     let told = sought.x.iter().chain(&sought.y).filter(|&&(other, _)| other == release).map(|&(_, column)| column);
     let mut used: Vec<usize> = tables.matched(release, joined).into_iter().chain(told).collect();
     used.sort_unstable();
@@ -220,9 +221,9 @@ pub(super) fn used(tables: &Tables, sought: &Sought, release: usize, joined: &[u
 }
 
 /// The joining of one release to those before it.
-struct Step<'a> {
-    tables: &'a Tables,
-    sought: &'a Sought,
+struct JoinStep<'a> {
+    tables: &'a JoinTables,
+    sought: &'a IndexedRequirement,
     release: usize,
     /// Its columns that matter.
     used: &'a [usize],
@@ -233,40 +234,40 @@ struct Step<'a> {
 }
 
 /// An exclusion between what was joined and a release: slots and columns, each with where it must lie.
-struct Inconsistent {
-    before: Vec<(usize, Cell, Span)>,
-    here: Vec<(usize, usize, Span)>,
+struct ExclusionTest {
+    before: Vec<(usize, ColumnRef, NodeRange)>,
+    here: Vec<(usize, usize, NodeRange)>,
 }
 
-impl Step<'_> {
+impl JoinStep<'_> {
     fn join(
         &self,
-        partial: &Partial,
-        signatures: &Signatures,
+        partial: &PartialTuple,
+        signatures: &RowSignatures,
         most: u64,
         control: &Control,
-    ) -> Result<Partial, Unjoined> {
+    ) -> Result<PartialTuple, SequentialJoinError> {
         let Self { tables, release, used, .. } = *self;
         let view = &tables.views[release];
         // slots with the column of this release that they have to meet
-        let mut pairs: Vec<(usize, Cell, usize)> = Vec::new();
+        let mut pairs: Vec<(usize, ColumnRef, usize)> = Vec::new();
         for (slot, kept) in partial.slots.iter().enumerate() {
-            let Slot::Cell((before, column)) = *kept else { continue };
+            let TupleSlot::Cell((before, column)) = *kept else { continue };
             let attribute = tables.views[before].attributes[column];
             let here = view.column(attribute).and_then(|own| used.iter().position(|&column| column == own));
             pairs.extend(here.map(|here| (slot, (before, column), here)));
         }
         let inconsistent = self.inconsistent(partial);
-        let all: Vec<Slot> = partial
+        let all: Vec<TupleSlot> = partial
             .slots
             .iter()
             .copied()
-            .chain(used.iter().map(|&column| Slot::Cell((release, column))))
-            .chain([Slot::Rows(release)])
+            .chain(used.iter().map(|&column| TupleSlot::Cell((release, column))))
+            .chain([TupleSlot::Rows(release)])
             .collect();
         let kept: Vec<usize> = (0..all.len()).filter(|&at| self.is_needed(all[at])).collect();
 
-        let label = |(release, column): Cell, code: u32| &tables.views[release].places[column][code as usize];
+        let label = |(release, column): ColumnRef, code: u32| &tables.views[release].places[column][code as usize];
         // the signatures that meet a label of the first pair
         let mut meeting: HashMap<u32, Vec<u32>, RandomState> = HashMap::default();
         let everything: Vec<u32> = (0..signatures.len() as u32).collect();
@@ -283,10 +284,10 @@ impl Step<'_> {
             };
             for &at in candidates {
                 let signature = signatures.get(at as usize);
-                let agrees = |&(slot, cell, here): &(usize, Cell, usize)| {
+                let agrees = |&(slot, cell, here): &(usize, ColumnRef, usize)| {
                     label(cell, tuple[slot]).meets(label((release, used[here]), signature[here]))
                 };
-                let contradicts = |inconsistent: &Inconsistent| {
+                let contradicts = |inconsistent: &ExclusionTest| {
                     inconsistent.before.iter().all(|&(slot, cell, span)| label(cell, tuple[slot]).within(span))
                         && inconsistent
                             .here
@@ -304,17 +305,17 @@ impl Step<'_> {
                 *joined.entry(tuple).or_default() += weight * u128::from(signatures.count(at as usize));
             }
             if joined.len() as u64 > most {
-                return Err(Unjoined::TooDense);
+                return Err(SequentialJoinError::TooDense);
             }
         }
-        Ok(Partial { slots: kept.iter().map(|&at| all[at]).collect(), tuples: joined.into_iter().collect() })
+        Ok(PartialTuple { slots: kept.iter().map(|&at| all[at]).collect(), tuples: joined.into_iter().collect() })
     }
 
-    fn inconsistent(&self, partial: &Partial) -> Vec<Inconsistent> {
+    fn inconsistent(&self, partial: &PartialTuple) -> Vec<ExclusionTest> {
         let mut found = Vec::new();
         let mut before: Vec<usize> = Vec::new();
         for slot in &partial.slots {
-            if let Slot::Cell((release, _)) = *slot
+            if let TupleSlot::Cell((release, _)) = *slot
                 && !before.contains(&release)
             {
                 before.push(release);
@@ -322,29 +323,29 @@ impl Step<'_> {
         }
         for other in before {
             for (there, here) in self.tables.barred.iter().filter_map(|barred| barred.between(other, self.release)) {
-                let slot = |&(column, span): &(usize, Span)| {
+                let slot = |&(column, span): &(usize, NodeRange)| {
                     let cell = (other, column);
-                    let slot = partial.slots.iter().position(|&slot| slot == Slot::Cell(cell))?;
+                    let slot = partial.slots.iter().position(|&slot| slot == TupleSlot::Cell(cell))?;
                     Some((slot, cell, span))
                 };
-                let own = |&(column, span): &(usize, Span)| {
+                let own = |&(column, span): &(usize, NodeRange)| {
                     Some((self.used.iter().position(|&used| used == column)?, column, span))
                 };
                 let before: Option<Vec<_>> = there.within.iter().map(slot).collect();
                 let here: Option<Vec<_>> = here.within.iter().map(own).collect();
                 // all of it is there, because exclusions name it
-                found.extend(before.zip(here).map(|(before, here)| Inconsistent { before, here }));
+                found.extend(before.zip(here).map(|(before, here)| ExclusionTest { before, here }));
             }
         }
         found
     }
 
     /// Whether a slot matters to what is still to come.
-    fn is_needed(&self, slot: Slot) -> bool {
+    fn is_needed(&self, slot: TupleSlot) -> bool {
         let Self { tables, sought, .. } = *self;
         match slot {
-            Slot::Rows(release) => sought.keys.contains(&release),
-            Slot::Cell(cell) => {
+            TupleSlot::Rows(release) => sought.keys.contains(&release),
+            TupleSlot::Cell(cell) => {
                 let matched = |other: usize| tables.matched(cell.0, &[cell.0, other]).contains(&cell.1);
                 let waits = self.later.iter().any(|&other| matched(other)) || (self.with_new && matched(0));
                 waits || sought.x.contains(&cell) || sought.y.contains(&cell)

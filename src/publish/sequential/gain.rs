@@ -3,7 +3,7 @@
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::span::Span;
+use super::span::NodeRange;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
@@ -11,13 +11,13 @@ use crate::microdata::Codes;
 const NEARLY: f64 = 1e-12;
 
 /// How often each place of an attribute occurs with each class, in order.
-pub(super) struct Cells {
+pub(super) struct ClassHistogram {
     cells: Vec<(u32, u32, u64)>,
     /// How many classes there are; 0 where steps are not judged by them.
     classes: usize,
 }
 
-impl Cells {
+impl ClassHistogram {
     /// Of a column whose codes have the given places. Without classes all rows are of one.
     pub(super) fn of(
         codes: &Codes,
@@ -52,25 +52,25 @@ impl Cells {
         self.cells.chunk_by(|a, b| a.0 == b.0).map(|of_place| of_place[0].0)
     }
 
-    fn below(&self, span: Span) -> &[(u32, u32, u64)] {
+    fn below(&self, span: NodeRange) -> &[(u32, u32, u64)] {
         let first = self.cells.partition_point(|cell| cell.0 < span.first);
         let end = self.cells.partition_point(|cell| cell.0 <= span.last);
         &self.cells[first..end.max(first)]
     }
 
     /// The rows below a node.
-    pub(super) fn rows(&self, span: Span) -> u64 {
+    pub(super) fn rows(&self, span: NodeRange) -> u64 {
         self.below(span).iter().map(|cell| cell.2).sum()
     }
 
-    fn histogram(&self, span: Span) -> Vec<u64> {
+    fn histogram(&self, span: NodeRange) -> Vec<u64> {
         let mut histogram = vec![0; self.classes.max(1)];
         self.below(span).iter().for_each(|cell| histogram[cell.1 as usize] += cell.2);
         histogram
     }
 
     /// How much the class is better known when `span` is replaced by `children`, in bits.
-    pub(super) fn information(&self, span: Span, children: impl Iterator<Item = Span>) -> f64 {
+    pub(super) fn information(&self, span: NodeRange, children: impl Iterator<Item = NodeRange>) -> f64 {
         let whole = self.histogram(span);
         let rows: u64 = whole.iter().sum();
         if rows == 0 {
@@ -86,7 +86,7 @@ impl Cells {
 
     /// The halves of an interval: where they tell most of the class, the smaller cut point of equally good ones; without
     /// classes, where they are most nearly equal. `None` where there is one place at most.
-    pub(super) fn halves(&self, span: Span) -> Option<[Span; 2]> {
+    pub(super) fn halves(&self, span: NodeRange) -> Option<[NodeRange; 2]> {
         let cells = self.below(span);
         let first = cells.first()?.0;
         let mut left = vec![0; self.classes.max(1)];
@@ -122,7 +122,7 @@ impl Cells {
             }
         }
         let (_, cut) = best?;
-        Some([Span { first: span.first, last: cut - 1 }, Span { first: cut, last: span.last }])
+        Some([NodeRange { first: span.first, last: cut - 1 }, NodeRange { first: cut, last: span.last }])
     }
 }
 

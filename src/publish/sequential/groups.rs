@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::Measure;
-use super::fixed::{Fixed, Meets};
-use super::share::Share;
+use super::GroupMeasure;
+use super::fixed::{JoinedEarlier, SensitiveMask};
+use super::share::MeasureValue;
 
 /// Values on X: the number of what the new release tells, and of what earlier ones tell.
-pub(super) type X = (u32, u32);
+pub(super) type XKey = (u32, u32);
 
 /// Values on Y: the number of what the new release tells, of what earlier ones tell, and the block of the new release, where its
 /// rows are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Y {
+pub(super) struct YKey {
     pub(super) new: u32,
     pub(super) earlier: u32,
     pub(super) block: u32,
@@ -23,9 +23,9 @@ pub(super) struct Y {
 
 /// So many tuples more, or less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Change {
-    pub(super) x: X,
-    pub(super) y: Y,
+pub(super) struct TupleChange {
+    pub(super) x: XKey,
+    pub(super) y: YKey,
     pub(super) tuples: i128,
 }
 
@@ -34,13 +34,13 @@ const ROOM: usize = 1 << 20;
 
 /// Changes that are made together.
 #[derive(Default)]
-pub(super) struct Changes {
-    changes: Vec<Change>,
+pub(super) struct ChangeBatch {
+    changes: Vec<TupleChange>,
     summed: usize,
 }
 
-impl Changes {
-    pub(super) fn push(&mut self, change: Change) {
+impl ChangeBatch {
+    pub(super) fn push(&mut self, change: TupleChange) {
         self.changes.push(change);
         if self.changes.len() > 2 * self.summed + ROOM {
             self.sum();
@@ -60,30 +60,30 @@ impl Changes {
     }
 
     /// By value on X.
-    fn by_x(&self) -> impl Iterator<Item = &[Change]> {
+    fn by_x(&self) -> impl Iterator<Item = &[TupleChange]> {
         self.changes.chunk_by(|a, b| a.x == b.x)
     }
 }
 
 /// What a group needs to know of values on Y.
-pub(super) struct Lexicon<'a> {
-    pub(super) measure: &'a Measure,
-    pub(super) fixed: &'a Fixed,
+pub(super) struct YIndex<'a> {
+    pub(super) measure: &'a GroupMeasure,
+    pub(super) fixed: &'a JoinedEarlier,
     /// By number of what the new release tells.
-    pub(super) new_meets: &'a [Meets],
+    pub(super) new_meets: &'a [SensitiveMask],
     /// The rows of each block of the new release.
     pub(super) block_rows: &'a [u64],
 }
 
-impl Lexicon<'_> {
+impl YIndex<'_> {
     /// For how many different values one stands.
-    fn weight(&self, y: Y) -> u128 {
+    fn weight(&self, y: YKey) -> u128 {
         let rows = if y.block == NO_BLOCK { 1 } else { self.block_rows[y.block as usize] };
         u128::from(rows) * self.fixed.y_weights[y.earlier as usize]
     }
 
-    fn is_sensitive(&self, y: Y) -> bool {
-        let Measure::Linkability { sensitive: Some(_), .. } = self.measure else { return true };
+    fn is_sensitive(&self, y: YKey) -> bool {
+        let GroupMeasure::Linkability { sensitive: Some(_), .. } = self.measure else { return true };
         let (new, earlier) = (&self.new_meets[y.new as usize], &self.fixed.y_meets[y.earlier as usize]);
         new.iter().zip(earlier).any(|(new, earlier)| new & earlier != 0)
     }
@@ -94,68 +94,72 @@ pub(super) const NO_BLOCK: u32 = u32::MAX;
 
 /// The measure of one group, as its values come in.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct MeasureTally {
     tuples: u128,
     distinct: u128,
     /// Tuples of the most frequent sensitive value.
     most: u128,
 }
 
-impl Tally {
-    fn add(&mut self, y: Y, tuples: u128, lexicon: &Lexicon<'_>) {
+impl MeasureTally {
+    fn add(&mut self, y: YKey, tuples: u128, lexicon: &YIndex<'_>) {
         self.count(y, lexicon.weight(y), tuples, lexicon);
     }
 
     /// Counts a value that stands for `weight` different ones.
-    pub(super) fn count(&mut self, y: Y, weight: u128, tuples: u128, lexicon: &Lexicon<'_>) {
+    pub(super) fn count(&mut self, y: YKey, weight: u128, tuples: u128, lexicon: &YIndex<'_>) {
         self.tuples += tuples;
         self.distinct += weight;
-        if matches!(lexicon.measure, Measure::Linkability { .. }) && lexicon.is_sensitive(y) {
+        if matches!(lexicon.measure, GroupMeasure::Linkability { .. }) && lexicon.is_sensitive(y) {
             // rows that are alike have equally many tuples each
             self.most = self.most.max(tuples / weight);
         }
     }
 
     /// `None` of no tuples.
-    pub(super) fn level(&self, measure: &Measure) -> Option<Share> {
+    pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
         (self.tuples > 0).then(|| match measure {
-            Measure::Anonymity { .. } => Share::number(self.distinct),
-            Measure::Linkability { .. } => Share { count: self.most, of: self.tuples },
+            GroupMeasure::Anonymity { .. } => MeasureValue::number(self.distinct),
+            GroupMeasure::Linkability { .. } => MeasureValue { count: self.most, of: self.tuples },
         })
     }
 }
 
-struct Group {
+struct XGroup {
     /// Values on Y, rising, with their tuples.
-    values: Vec<(Y, u128)>,
-    level: Share,
+    values: Vec<(YKey, u128)>,
+    level: MeasureValue,
 }
 
 /// The groups of a join.
 #[derive(Default)]
-pub(super) struct Groups {
-    groups: HashMap<X, Group, RandomState>,
+pub(super) struct XGroups {
+    groups: HashMap<XKey, XGroup, RandomState>,
     /// How many groups there are of each level.
-    levels: BTreeMap<Share, usize>,
+    levels: BTreeMap<MeasureValue, usize>,
 }
 
-impl Groups {
+impl XGroups {
     /// The measure of the whole; `None` of no tuples.
-    pub(super) fn level(&self, measure: &Measure) -> Option<Share> {
+    pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
         measure.worst(self.levels.keys().copied())
     }
 
     /// The measure of the whole without so many groups of some levels; `None` of no tuples.
-    pub(super) fn level_without(&self, gone: &BTreeMap<Share, usize>, measure: &Measure) -> Option<Share> {
-        let stays = |level: &&Share| self.levels.get(level) != gone.get(level);
+    pub(super) fn level_without(
+        &self,
+        gone: &BTreeMap<MeasureValue, usize>,
+        measure: &GroupMeasure,
+    ) -> Option<MeasureValue> {
+        let stays = |level: &&MeasureValue| self.levels.get(level) != gone.get(level);
         match measure {
-            Measure::Anonymity { .. } => self.levels.keys().find(stays).copied(),
-            Measure::Linkability { .. } => self.levels.keys().rev().find(stays).copied(),
+            GroupMeasure::Anonymity { .. } => self.levels.keys().find(stays).copied(),
+            GroupMeasure::Linkability { .. } => self.levels.keys().rev().find(stays).copied(),
         }
     }
 
     /// Makes changes.
-    pub(super) fn apply(&mut self, changes: &Changes, lexicon: &Lexicon<'_>) {
+    pub(super) fn apply(&mut self, changes: &ChangeBatch, lexicon: &YIndex<'_>) {
         for changes in changes.by_x() {
             let x = changes[0].x;
             let before = self.groups.remove(&x);
@@ -167,7 +171,7 @@ impl Groups {
                     self.levels.remove(&before.level);
                 }
             }
-            let mut tally = Tally::default();
+            let mut tally = MeasureTally::default();
             let mut values = Vec::new();
             merge(before.as_ref().map_or(&[], |group| &group.values), changes, |y, tuples| {
                 tally.add(y, tuples, lexicon);
@@ -175,7 +179,7 @@ impl Groups {
             });
             if let Some(level) = tally.level(lexicon.measure) {
                 *self.levels.entry(level).or_default() += 1;
-                self.groups.insert(x, Group { values, level });
+                self.groups.insert(x, XGroup { values, level });
             }
         }
     }
@@ -188,7 +192,7 @@ impl Groups {
 }
 
 /// The values of a group after changes, in order, without those that are gone.
-fn merge(values: &[(Y, u128)], changes: &[Change], mut each: impl FnMut(Y, u128)) {
+fn merge(values: &[(YKey, u128)], changes: &[TupleChange], mut each: impl FnMut(YKey, u128)) {
     let mut changes = changes.iter().peekable();
     for &(y, tuples) in values {
         while let Some(new) = changes.next_if(|change| change.y < y) {
@@ -204,9 +208,9 @@ fn merge(values: &[(Y, u128)], changes: &[Change], mut each: impl FnMut(Y, u128)
     changes.for_each(|new| each(new.y, new.tuples.unsigned_abs()));
 }
 
-impl Measure {
+impl GroupMeasure {
     /// The worst of several levels.
-    pub(super) fn worst(&self, levels: impl IntoIterator<Item = Share>) -> Option<Share> {
+    pub(super) fn worst(&self, levels: impl IntoIterator<Item = MeasureValue>) -> Option<MeasureValue> {
         match self {
             Self::Anonymity { .. } => levels.into_iter().min(),
             Self::Linkability { .. } => levels.into_iter().max(),
@@ -214,17 +218,17 @@ impl Measure {
     }
 
     /// Whether a level is allowed.
-    pub(super) fn allows(&self, level: Share) -> bool {
+    pub(super) fn allows(&self, level: MeasureValue) -> bool {
         match self {
-            Self::Anonymity { k } => level >= Share::number(u128::from(*k)),
+            Self::Anonymity { k } => level >= MeasureValue::number(u128::from(*k)),
             Self::Linkability { h, .. } => {
-                level <= Share { count: u128::from(h.numerator()), of: u128::from(h.denominator()) }
+                level <= MeasureValue { count: u128::from(h.numerator()), of: u128::from(h.denominator()) }
             }
         }
     }
 
     /// How much worse a level got, and never less than nothing; in records, or in shares.
-    pub(super) fn loss(&self, before: Share, after: Share) -> f64 {
+    pub(super) fn loss(&self, before: MeasureValue, after: MeasureValue) -> f64 {
         if before == after {
             return 0.0;
         }
@@ -236,23 +240,23 @@ impl Measure {
     }
 }
 
-impl Fixed {
+impl JoinedEarlier {
     /// The measure of earlier releases by themselves; `None` of no tuples.
-    pub(super) fn level(&self, measure: &Measure) -> Option<Share> {
-        let lexicon = Lexicon {
+    pub(super) fn level(&self, measure: &GroupMeasure) -> Option<MeasureValue> {
+        let lexicon = YIndex {
             measure,
             fixed: self,
             new_meets: &[super::fixed::meets(measure, std::iter::empty())],
             block_rows: &[],
         };
-        let mut changes = Changes::default();
+        let mut changes = ChangeBatch::default();
         for block in 0..self.len() {
-            let y = Y { new: 0, earlier: self.y[block], block: NO_BLOCK };
+            let y = YKey { new: 0, earlier: self.y[block], block: NO_BLOCK };
             // fewer tuples than the product of all rows, which was checked
-            changes.push(Change { x: (0, self.x[block]), y, tuples: self.weights[block] as i128 });
+            changes.push(TupleChange { x: (0, self.x[block]), y, tuples: self.weights[block] as i128 });
         }
         changes.sum();
-        let mut groups = Groups::default();
+        let mut groups = XGroups::default();
         groups.apply(&changes, &lexicon);
         groups.level(measure)
     }

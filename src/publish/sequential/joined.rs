@@ -7,19 +7,19 @@ use std::sync::Arc;
 use ahash::RandomState;
 use hashbrown::{HashMap, HashSet};
 
-use super::fixed::{Fixed, Meets, Pairing, meets, used};
-use super::groups::{Change, Changes, Groups, Lexicon, NO_BLOCK, Y};
-use super::growth::Growth;
-use super::share::Share;
-use super::signatures::{Signatures, Tuples};
-use super::span::{Index, Places, Span};
-use super::tables::{Sought, Tables};
-use super::weighing::Weighed;
-use super::{Measure, Unjoined};
+use super::fixed::{ColumnPairing, JoinedEarlier, SensitiveMask, meets, used};
+use super::groups::{ChangeBatch, NO_BLOCK, TupleChange, XGroups, YIndex, YKey};
+use super::growth::CutState;
+use super::share::MeasureValue;
+use super::signatures::{RowSignatures, TupleInterner};
+use super::span::{CompatibilityIndex, NodeRange, NodeSet};
+use super::tables::{IndexedRequirement, JoinTables};
+use super::weighing::StepWeight;
+use super::{GroupMeasure, SequentialJoinError};
 use crate::control::Control;
 
 /// Rows of the new release with equal labels.
-pub(super) struct Block {
+pub(super) struct RowBlock {
     /// By used column: the node, or the code where the column is not specialized.
     labels: Box<[u32]>,
     /// Their signatures.
@@ -32,7 +32,7 @@ pub(super) struct Block {
 }
 
 /// What a step makes of a block: those of its rows that are below one of the children.
-pub(super) struct Part {
+pub(super) struct BlockPart {
     /// Which of the children.
     pub(super) child: usize,
     pub(super) labels: Box<[u32]>,
@@ -42,24 +42,24 @@ pub(super) struct Part {
 }
 
 /// A step down: a node of a used column, and what takes its place.
-pub(super) struct Descent<'a> {
+pub(super) struct SpecializationStep<'a> {
     at: usize,
     growth: usize,
     pub(super) children: &'a [u32],
-    pub(super) growths: &'a [Growth<'a>],
+    pub(super) growths: &'a [CutState<'a>],
     /// Of each pairing of the column, by its place: by child, which of its labels meet that.
-    meeting: Vec<(usize, Vec<Met>)>,
+    meeting: Vec<(usize, Vec<CompatibleLabels>)>,
 }
 
 /// Which of many labels meet one.
-enum Met {
+enum CompatibleLabels {
     /// By label.
     Each(Vec<bool>),
     /// These, rising.
     These(Vec<u32>),
 }
 
-impl Met {
+impl CompatibleLabels {
     /// So many answers are kept one by one.
     const MOST: usize = 1 << 22;
 
@@ -73,14 +73,14 @@ impl Met {
 
 /// Blocks by number.
 #[derive(Default)]
-pub(super) struct Blocks {
-    blocks: Vec<Option<Block>>,
+pub(super) struct BlockTable {
+    blocks: Vec<Option<RowBlock>>,
     pub(super) rows: Vec<u64>,
     free: Vec<u32>,
 }
 
-impl Blocks {
-    fn add(&mut self, block: Block, rows: u64) -> u32 {
+impl BlockTable {
+    fn add(&mut self, block: RowBlock, rows: u64) -> u32 {
         let number = self.free.pop().unwrap_or(self.blocks.len() as u32);
         if number as usize == self.blocks.len() {
             self.blocks.push(None);
@@ -96,7 +96,7 @@ impl Blocks {
         self.free.push(number);
     }
 
-    pub(super) fn get(&self, number: u32) -> Option<&Block> {
+    pub(super) fn get(&self, number: u32) -> Option<&RowBlock> {
         self.blocks[number as usize].as_ref()
     }
 
@@ -106,7 +106,7 @@ impl Blocks {
 }
 
 /// A requirement on a join.
-pub(super) struct Joined {
+pub(super) struct RequirementJoin {
     pub(super) requirement: usize,
     /// The joins that it speaks for, by their releases.
     pub(super) joins: Vec<Vec<usize>>,
@@ -114,8 +114,8 @@ pub(super) struct Joined {
     pub(super) is_alone: bool,
     /// Whether further specialization never repairs it.
     pub(super) is_monotone: bool,
-    pub(super) measure: Measure,
-    pub(super) fixed: Fixed,
+    pub(super) measure: GroupMeasure,
+    pub(super) fixed: JoinedEarlier,
     /// The columns of the new release that matter.
     columns: Vec<usize>,
     /// By used column, the attribute being specialized that it is.
@@ -125,33 +125,33 @@ pub(super) struct Joined {
     y: Vec<(usize, usize)>,
     /// Whether rows of the new release are different values on Y.
     pub(super) told_apart: bool,
-    raw: Signatures,
-    raw_places: Vec<Vec<Places>>,
-    pub(super) blocks: Blocks,
+    raw: RowSignatures,
+    raw_places: Vec<Vec<NodeSet>>,
+    pub(super) blocks: BlockTable,
     /// The blocks by attribute and node.
     pub(super) of_node: HashMap<(usize, u32), HashSet<u32, RandomState>, RandomState>,
     /// What is known of steps, by attribute and node, until one of the blocks of the node changes.
-    pub(super) weighed: HashMap<(usize, u32), Weighed, RandomState>,
-    xs: Tuples,
-    ys: Tuples,
-    y_meets: Vec<Meets>,
-    pub(super) groups: Groups,
+    pub(super) weighed: HashMap<(usize, u32), StepWeight, RandomState>,
+    xs: TupleInterner,
+    ys: TupleInterner,
+    y_meets: Vec<SensitiveMask>,
+    pub(super) groups: XGroups,
     pub(super) links: u64,
     pub(super) most: u64,
 }
 
-impl Joined {
+impl RequirementJoin {
     /// The join of `joined`, the new release among them, at the root of every attribute.
     pub(super) fn begin(
-        tables: &Tables,
+        tables: &JoinTables,
         requirement: usize,
-        sought: &Sought,
+        sought: &IndexedRequirement,
         joined: &[usize],
-        growths: &[Growth<'_>],
+        growths: &[CutState<'_>],
         most: u64,
         control: &Control,
-    ) -> Result<Self, Unjoined> {
-        let fixed = Fixed::join(tables, sought, joined, most, control)?;
+    ) -> Result<Self, SequentialJoinError> {
+        let fixed = JoinedEarlier::join(tables, sought, joined, most, control)?;
         let columns = used(tables, sought, 0, joined);
         let growth_of: Vec<Option<usize>> =
             columns.iter().map(|&column| growths.iter().position(|growth| growth.column == column)).collect();
@@ -179,13 +179,13 @@ impl Joined {
             growth_of,
             x,
             y,
-            blocks: Blocks::default(),
+            blocks: BlockTable::default(),
             of_node: HashMap::default(),
             weighed: HashMap::default(),
-            xs: Tuples::default(),
-            ys: Tuples::default(),
+            xs: TupleInterner::default(),
+            ys: TupleInterner::default(),
             y_meets: Vec::new(),
-            groups: Groups::default(),
+            groups: XGroups::default(),
             links: 0,
             most,
         };
@@ -194,7 +194,7 @@ impl Joined {
     }
 
     /// Makes the blocks of the roots: all rows, divided by what is not specialized, and linked to what they match.
-    fn link(&mut self, growths: &[Growth<'_>], control: &Control) -> Result<(), Unjoined> {
+    fn link(&mut self, growths: &[CutState<'_>], control: &Control) -> Result<(), SequentialJoinError> {
         type Begun = (Vec<u32>, Vec<u32>, Arc<[u32]>);
         let everything: Arc<[u32]> = (0..self.fixed.len() as u32).collect();
         let mut begun: Vec<Begun> = vec![(Vec::new(), (0..self.raw.len() as u32).collect(), everything)];
@@ -210,11 +210,11 @@ impl Joined {
                 }
                 let mut parts: Vec<(u32, Vec<u32>)> = by_label.into_iter().collect();
                 parts.sort_unstable();
-                let spans: Vec<Places> = parts.iter().map(|&(label, _)| self.places(at, label, growths)).collect();
+                let spans: Vec<NodeSet> = parts.iter().map(|&(label, _)| self.places(at, label, growths)).collect();
                 for ((label, members), linked) in parts.into_iter().zip(self.meeting(at, &spans, &linked)) {
                     links += linked.len() as u64;
                     if links > self.most {
-                        return Err(Unjoined::TooDense);
+                        return Err(SequentialJoinError::TooDense);
                     }
                     if !linked.is_empty() {
                         let labels = labels.iter().copied().chain([label]).collect();
@@ -224,7 +224,7 @@ impl Joined {
             }
             begun = next;
         }
-        let mut changes = Changes::default();
+        let mut changes = ChangeBatch::default();
         for (labels, members, links) in begun {
             control.check()?;
             let links = self.unbarred(&labels, None, links, growths);
@@ -234,7 +234,7 @@ impl Joined {
             self.enter(number);
         }
         if self.links > self.most {
-            return Err(Unjoined::TooDense);
+            return Err(SequentialJoinError::TooDense);
         }
         changes.sum();
         let mut groups = std::mem::take(&mut self.groups);
@@ -244,7 +244,7 @@ impl Joined {
     }
 
     /// What a label of a used column stands for.
-    fn places(&self, at: usize, label: u32, growths: &[Growth<'_>]) -> Places {
+    fn places(&self, at: usize, label: u32, growths: &[CutState<'_>]) -> NodeSet {
         match self.growth_of[at] {
             Some(growth) => growths[growth].span(label).into(),
             None => self.raw_places[at][label as usize].clone(),
@@ -252,14 +252,14 @@ impl Joined {
     }
 
     /// For each of some labels of a used column, the links that it meets.
-    fn meeting(&self, at: usize, labels: &[Places], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
+    fn meeting(&self, at: usize, labels: &[NodeSet], links: &Arc<[u32]>) -> Vec<Arc<[u32]>> {
         let mut meeting: Vec<Arc<[u32]>> = labels.iter().map(|_| Arc::clone(links)).collect();
         for pairing in self.fixed.pairings.iter().filter(|pairing| pairing.column == self.columns[at]) {
             // labels are few, links are many
-            let mut by_label: HashMap<&Places, Vec<u32>, RandomState> = HashMap::default();
+            let mut by_label: HashMap<&NodeSet, Vec<u32>, RandomState> = HashMap::default();
             links.iter().for_each(|&link| by_label.entry(pairing.places_of(link)).or_default().push(link));
-            let (others, of_others): (Vec<&Places>, Vec<Vec<u32>>) = by_label.into_iter().unzip();
-            let index = Index::of(others);
+            let (others, of_others): (Vec<&NodeSet>, Vec<Vec<u32>>) = by_label.into_iter().unzip();
+            let index = CompatibilityIndex::of(others);
             for (label, met) in labels.iter().zip(&mut meeting) {
                 let found = index.meeting(label);
                 // most often all of them meet, and need not be copied
@@ -285,11 +285,11 @@ impl Joined {
         labels: &[u32],
         naming: Option<usize>,
         mut links: Arc<[u32]>,
-        growths: &[Growth<'_>],
+        growths: &[CutState<'_>],
     ) -> Arc<[u32]> {
         for barrier in &self.fixed.barriers {
             let names = |column: usize| barrier.within.iter().any(|&(named, _)| named == column);
-            let holds = |&(column, within): &(usize, Span)| {
+            let holds = |&(column, within): &(usize, NodeRange)| {
                 let at = self.columns.iter().position(|&used| used == column);
                 at.is_some_and(|at| self.places(at, labels[at], growths).within(within))
             };
@@ -301,7 +301,13 @@ impl Joined {
     }
 
     /// Keeps a block, not yet counted; none without links, whose rows are in no tuple.
-    fn add(&mut self, labels: Box<[u32]>, members: Vec<u32>, links: Arc<[u32]>, growths: &[Growth<'_>]) -> Option<u32> {
+    fn add(
+        &mut self,
+        labels: Box<[u32]>,
+        members: Vec<u32>,
+        links: Arc<[u32]>,
+        growths: &[CutState<'_>],
+    ) -> Option<u32> {
         if links.is_empty() {
             return None;
         }
@@ -309,11 +315,11 @@ impl Joined {
         let (x, _) = self.xs.number(&on_x);
         let y = self.number_y(&labels, growths);
         let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
-        Some(self.blocks.add(Block { labels, members, links, x, y }, rows))
+        Some(self.blocks.add(RowBlock { labels, members, links, x, y }, rows))
     }
 
     /// The number of what the new release tells on Y.
-    pub(super) fn number_y(&mut self, labels: &[u32], growths: &[Growth<'_>]) -> u32 {
+    pub(super) fn number_y(&mut self, labels: &[u32], growths: &[CutState<'_>]) -> u32 {
         let on_y: Vec<u32> = self.y.iter().map(|&(_, at)| labels[at]).collect();
         let (y, is_new) = self.ys.number(&on_y);
         if is_new {
@@ -325,7 +331,7 @@ impl Joined {
     }
 
     /// Counts the tuples of a block in, or out.
-    fn contribute(&self, number: u32, sign: i128, changes: &mut Changes) {
+    fn contribute(&self, number: u32, sign: i128, changes: &mut ChangeBatch) {
         let Some(block) = self.blocks.get(number) else { return };
         let rows = sign * i128::from(self.blocks.rows[number as usize]);
         let values = |link: &u32| (self.fixed.x[*link as usize], self.fixed.y[*link as usize]);
@@ -333,9 +339,9 @@ impl Joined {
             let (x, earlier) = values(&links[0]);
             let weight: u128 = links.iter().map(|&link| self.fixed.weights[link as usize]).sum();
             let own = if self.told_apart { number } else { NO_BLOCK };
-            let y = Y { new: block.y, earlier, block: own };
+            let y = YKey { new: block.y, earlier, block: own };
             // no more than the product of all rows, which was checked
-            changes.push(Change { x: (block.x, x), y, tuples: rows * weight as i128 });
+            changes.push(TupleChange { x: (block.x, x), y, tuples: rows * weight as i128 });
         }
     }
 
@@ -361,12 +367,12 @@ impl Joined {
         }
     }
 
-    pub(super) fn lexicon(&self) -> Lexicon<'_> {
-        Lexicon { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
+    pub(super) fn lexicon(&self) -> YIndex<'_> {
+        YIndex { measure: &self.measure, fixed: &self.fixed, new_meets: &self.y_meets, block_rows: &self.blocks.rows }
     }
 
     /// The measure as it is; `None` of no tuple.
-    pub(super) fn level(&self) -> Option<Share> {
+    pub(super) fn level(&self) -> Option<MeasureValue> {
         self.groups.level(&self.measure)
     }
 
@@ -386,33 +392,33 @@ impl Joined {
         &self,
         growth: usize,
         children: &'a [u32],
-        growths: &'a [Growth<'a>],
-    ) -> Option<Descent<'a>> {
+        growths: &'a [CutState<'a>],
+    ) -> Option<SpecializationStep<'a>> {
         let at = self.growth_of.iter().position(|&other| other == Some(growth))?;
-        let of_column = |(_, pairing): &(usize, &Pairing)| pairing.column == self.columns[at];
-        let met = |(place, pairing): (usize, &Pairing)| {
-            let index = Index::of(pairing.places.iter().collect());
+        let of_column = |(_, pairing): &(usize, &ColumnPairing)| pairing.column == self.columns[at];
+        let met = |(place, pairing): (usize, &ColumnPairing)| {
+            let index = CompatibilityIndex::of(pairing.places.iter().collect());
             // values without a taxonomy may be as many as there are labels
-            let is_few = children.len().saturating_mul(pairing.places.len()) <= Met::MOST;
+            let is_few = children.len().saturating_mul(pairing.places.len()) <= CompatibleLabels::MOST;
             let by_child = children.iter().map(|&child| {
                 let mut labels = index.meeting(&growths[growth].span(child).into());
                 if is_few {
                     let mut meets = vec![false; pairing.places.len()];
                     labels.into_iter().for_each(|label| meets[label as usize] = true);
-                    return Met::Each(meets);
+                    return CompatibleLabels::Each(meets);
                 }
                 labels.sort_unstable();
-                Met::These(labels)
+                CompatibleLabels::These(labels)
             });
             (place, by_child.collect())
         };
         let meeting = self.fixed.pairings.iter().enumerate().filter(of_column).map(met).collect();
-        Some(Descent { at, growth, children, growths, meeting })
+        Some(SpecializationStep { at, growth, children, growths, meeting })
     }
 
     /// What a step makes of a block.
-    pub(super) fn parts(&self, block: &Block, descent: &Descent<'_>) -> Vec<Part> {
-        let Descent { at, growth, children, growths, .. } = *descent;
+    pub(super) fn parts(&self, block: &RowBlock, descent: &SpecializationStep<'_>) -> Vec<BlockPart> {
+        let SpecializationStep { at, growth, children, growths, .. } = *descent;
         let mut members: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &member in &block.members {
             let code = self.raw.get(member as usize)[at];
@@ -432,7 +438,7 @@ impl Joined {
             labels[at] = children[child];
             let links = self.unbarred(&labels, Some(self.columns[at]), links, growths);
             let rows = members.iter().map(|&member| self.raw.count(member as usize)).sum();
-            Part { child, labels, members, rows, links }
+            BlockPart { child, labels, members, rows, links }
         };
         members.into_iter().map(of_child).collect()
     }
@@ -449,9 +455,9 @@ impl Joined {
         &mut self,
         growth: usize,
         (node, children): (u32, &[u32]),
-        growths: &[Growth<'_>],
+        growths: &[CutState<'_>],
         control: &Control,
-    ) -> Result<(), Unjoined> {
+    ) -> Result<(), SequentialJoinError> {
         let divided = self.divided(growth, node);
         let mut parts = Vec::new();
         let Some(descent) = self.descent(growth, children, growths) else { return Ok(()) };
@@ -459,13 +465,13 @@ impl Joined {
             control.check()?;
             parts.extend(self.blocks.get(number).into_iter().flat_map(|block| self.parts(block, &descent)));
         }
-        let mut changes = Changes::default();
+        let mut changes = ChangeBatch::default();
         for &number in &divided {
             control.check()?;
             self.contribute(number, -1, &mut changes);
         }
         let mut added = Vec::new();
-        for Part { labels, members, links, .. } in parts {
+        for BlockPart { labels, members, links, .. } in parts {
             control.check()?;
             let Some(number) = self.add(labels, members, links, growths) else { continue };
             self.contribute(number, 1, &mut changes);

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::share::Share;
-use super::world::{World, is_ordered};
-use super::{Cut, Sequel, Unsequenced};
+use super::share::MeasureValue;
+use super::world::{ProblemBuilder, is_ordered};
+use super::{ColumnCut, SequentialError, SequentialSolution};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column, Interner, SUPPRESSED, Table, write_span};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    Beside, Cells, Contents, OnJoin, PartContents, Particulars, Publication, PublishedColumn, PublishedTable, Sequence,
-    Standing, TableName, TableWitness, Witness,
+    CellContent, EarlierReleases, JoinResult, MethodDetails, PartContents, Publication, PublicationCells,
+    PublishedColumn, PublishedTable, SequentialDetails, TableName, TableProtection, TableWitness, Witness,
 };
 use crate::publish::single::{column_of_texts, of_one_part};
-use crate::publish::{Decision, Design, DesignedTable, Input, Method, Published, Refusal, Unplanned};
-use crate::random::Streams;
+use crate::publish::{Decision, Design, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published};
+use crate::random::RandomStreams;
 use crate::spec::SequentialSpec;
 
 /// The method `sequential`.
@@ -22,11 +22,11 @@ pub struct Sequential;
 
 /// How the table of a sequential release is published, and what that keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sequenced {
+pub struct SequentialDesign {
     /// The generalized attributes.
-    cuts: Vec<Labelled>,
+    cuts: Vec<GeneralizedColumn>,
     /// What the release says of itself.
-    pub sequence: Sequence,
+    pub sequence: SequentialDetails,
     /// Steps of generalization over all cells.
     pub distortion: u64,
     /// Cells that are not published as they are.
@@ -35,7 +35,7 @@ pub struct Sequenced {
 
 /// A generalized attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Labelled {
+struct GeneralizedColumn {
     attribute: Attr,
     /// What may stand in its cells; `None` is the missing value.
     labels: Vec<Option<Vec<u8>>>,
@@ -49,22 +49,22 @@ impl Method for Sequential {
     type Spec = SequentialSpec;
     type Plan = Design;
 
-    fn plan(spec: &SequentialSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &SequentialSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
         let mut design =
             Design { tables: Vec::new(), rules: Vec::new(), relied_on: Vec::new(), decision: Decision::Undecided };
         let Some(rows) = input.rows else { return Ok(design) };
-        let nothing = Beside::default();
+        let nothing = EarlierReleases::default();
         let beside = input.beside.unwrap_or(&nothing);
-        let world = World::of(spec, rows.table, beside)?;
+        let world = ProblemBuilder::of(spec, rows.table, beside)?;
         let sequence = world.sequence(control)?;
         let mut faults = world.contradicted(&sequence, beside.excluded.as_deref(), control)?;
         faults.extend(world.tied(control)?);
         if !faults.is_empty() {
-            return Err(Refusal(faults).into());
+            return Err(PlanRefusal(faults).into());
         }
         let sequel = sequence.release(control).map_err(|why| refused(why, &world))?;
-        let cuts: Vec<Labelled> = sequel.cuts.iter().filter_map(|cut| labelled(cut, rows.table)).collect();
-        let sequenced = Sequenced {
+        let cuts: Vec<GeneralizedColumn> = sequel.cuts.iter().filter_map(|cut| labelled(cut, rows.table)).collect();
+        let sequenced = SequentialDesign {
             sequence: said(spec, &world, &sequel, &cuts, (rows.table, input.published_names))?,
             distortion: sequel.distortion,
             changed: sequel.changed,
@@ -79,26 +79,26 @@ impl Method for Sequential {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        _: &Streams,
+        _: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         let mut published = Published {
             publication: Publication {
                 tables: Vec::new(),
                 rules: Vec::new(),
-                particulars: Particulars::None,
+                particulars: MethodDetails::None,
                 suppressed: 0,
             },
-            contents: Contents { tables: Vec::new() },
+            contents: PublicationCells { tables: Vec::new() },
             witness: Witness { tables: Vec::new() },
         };
         for (index, designed) in plan.tables.iter().enumerate() {
             let Some(sequenced) = &designed.cut else { continue };
             let made = sequenced.make(TableName::at(index), designed.attributes, input, table, control)?;
             published.publication.tables.push(made.0);
-            published.publication.particulars = Particulars::Sequential(Box::new(sequenced.sequence.clone()));
+            published.publication.particulars = MethodDetails::Sequential(Box::new(sequenced.sequence.clone()));
             published.contents.tables.push(vec![made.1]);
             published.witness.tables.push(made.2);
         }
@@ -108,7 +108,7 @@ impl Method for Sequential {
 
 /// The labels of a cut, as cells have them: of an interval from the first to the last of its values. None where values are published as
 /// they are: which there are is told by the cells alone.
-fn labelled(cut: &Cut, table: &Table) -> Option<Labelled> {
+fn labelled(cut: &ColumnCut, table: &Table) -> Option<GeneralizedColumn> {
     let attribute = Attr::from(cut.column);
     let domain = &table.column(attribute).domain;
     let tree = table.terrain(attribute).taxonomy();
@@ -116,9 +116,9 @@ fn labelled(cut: &Cut, table: &Table) -> Option<Labelled> {
         let labels = vec![Some(SUPPRESSED.as_bytes().to_vec())];
         let is_suppressed = cut.labels.iter().any(|label| !label.span.is_point());
         let of_code = cut.of_code.clone();
-        return is_suppressed.then_some(Labelled { attribute, labels, of_code, shape: CellShape::Suppressed });
+        return is_suppressed.then_some(GeneralizedColumn { attribute, labels, of_code, shape: CellShape::Suppressed });
     }
-    let label = |(number, label): (u32, &super::Label)| match (label.node, tree) {
+    let label = |(number, label): (u32, &super::CutLabel)| match (label.node, tree) {
         (Some(node), Some(tree)) => tree.tree().label(node).map(|label| label.as_bytes().to_vec()),
         _ => {
             let mut within = (0..).zip(&cut.of_code).filter(|(_, of)| **of == number).map(|(code, _)| code);
@@ -129,7 +129,7 @@ fn labelled(cut: &Cut, table: &Table) -> Option<Labelled> {
             Some(text)
         }
     };
-    Some(Labelled {
+    Some(GeneralizedColumn {
         attribute,
         labels: (0..).zip(&cut.labels).map(label).collect(),
         of_code: cut.of_code.clone(),
@@ -140,26 +140,26 @@ fn labelled(cut: &Cut, table: &Table) -> Option<Labelled> {
 /// What the release says of itself.
 fn said(
     spec: &SequentialSpec,
-    world: &World<'_>,
-    sequel: &Sequel,
-    cuts: &[Labelled],
+    world: &ProblemBuilder<'_>,
+    sequel: &SequentialSolution,
+    cuts: &[GeneralizedColumn],
     (table, published_names): (&Table, &[String]),
-) -> Result<Sequence, Refusal> {
+) -> Result<SequentialDetails, PlanRefusal> {
     let mut requirements: Vec<_> =
         world.requirements.iter().map(|requirement| (requirement.clone(), Vec::new())).collect();
     for achieved in &sequel.achieved {
         let Some((requirement, on)) = requirements.get_mut(achieved.requirement) else { continue };
         let achieved_here = lowest(achieved.measure).ok_or_else(|| {
-            Refusal(vec![Fault::new(pointer_of(requirement), Kind::JoinTooDense, "tuples are too many")])
+            PlanRefusal(vec![Fault::new(pointer_of(requirement), Kind::JoinTooDense, "tuples are too many")])
         })?;
-        on.extend(achieved.joins.iter().map(|join| OnJoin { releases: join.clone(), achieved: achieved_here }));
+        on.extend(achieved.joins.iter().map(|join| JoinResult { releases: join.clone(), achieved: achieved_here }));
     }
     for (_, on) in &mut requirements {
         on.sort_by(|a, b| a.releases.cmp(&b.releases));
     }
     let text = |label: &Option<Vec<u8>>| label.as_ref().map(|label| String::from_utf8_lossy(label).into_owned());
-    let cut = |cut: &Labelled| (table.name(cut.attribute).to_owned(), cut.labels.iter().map(text).collect());
-    Ok(Sequence {
+    let cut = |cut: &GeneralizedColumn| (table.name(cut.attribute).to_owned(), cut.labels.iter().map(text).collect());
+    Ok(SequentialDetails {
         against: spec.against.iter().map(ToString::to_string).collect(),
         subsets: spec.subsets,
         requirements,
@@ -172,7 +172,7 @@ fn said(
 }
 
 /// In its lowest terms, where these are no longer than a word.
-fn lowest(Share { count, of }: Share) -> Option<(u64, u64)> {
+fn lowest(MeasureValue { count, of }: MeasureValue) -> Option<(u64, u64)> {
     let (mut a, mut b) = (count, of);
     while b > 0 {
         (a, b) = (b, a % b);
@@ -182,7 +182,7 @@ fn lowest(Share { count, of }: Share) -> Option<(u64, u64)> {
 }
 
 /// Where a requirement stands in this specification.
-fn pointer_of(requirement: &crate::publication::Requirement) -> String {
+fn pointer_of(requirement: &crate::publication::XyRequirement) -> String {
     match requirement.of.checked_sub(1) {
         None => requirement.pointer.clone(),
         Some(earlier) => format!("/method/against/{earlier}"),
@@ -190,7 +190,7 @@ fn pointer_of(requirement: &crate::publication::Requirement) -> String {
 }
 
 /// Why nothing is published, where it is stated what cannot be kept.
-fn refused(why: Unsequenced, world: &World<'_>) -> Unplanned {
+fn refused(why: SequentialError, world: &ProblemBuilder<'_>) -> PlanError {
     let of = |requirement: usize| world.requirements.get(requirement);
     let at = |requirement: usize| of(requirement).map_or_else(|| "/method/requirements".to_owned(), pointer_of);
     let promised = |requirement: usize| match of(requirement).map(|requirement| requirement.of) {
@@ -199,42 +199,44 @@ fn refused(why: Unsequenced, world: &World<'_>) -> Unplanned {
     };
     let detail = why.to_string();
     let fault = match why {
-        Unsequenced::Cancelled(cancelled) => return cancelled.into(),
-        Unsequenced::EmptyTable => Fault::new("/dataset", Kind::EmptyTable, detail),
-        Unsequenced::UnknownReference { requirement } => Fault::new(at(requirement), Kind::UnknownAttribute, detail),
-        Unsequenced::UnknownExclusion { exclusion } => {
+        SequentialError::Cancelled(cancelled) => return cancelled.into(),
+        SequentialError::EmptyTable => Fault::new("/dataset", Kind::EmptyTable, detail),
+        SequentialError::UnknownReference { requirement } => {
+            Fault::new(at(requirement), Kind::UnknownAttribute, detail)
+        }
+        SequentialError::UnknownExclusion { exclusion } => {
             Fault::new(format!("/method/exclusions/{exclusion}"), Kind::UnknownAttribute, detail)
         }
-        Unsequenced::Overlap { requirement } => Fault::new(at(requirement), Kind::RuleMalformed, detail),
-        Unsequenced::Threshold { requirement } => Fault::new(at(requirement), Kind::ParameterRange, detail),
-        Unsequenced::NothingToGeneralize | Unsequenced::NoScale { .. } | Unsequenced::ClassMissing => {
+        SequentialError::Overlap { requirement } => Fault::new(at(requirement), Kind::RuleMalformed, detail),
+        SequentialError::Threshold { requirement } => Fault::new(at(requirement), Kind::ParameterRange, detail),
+        SequentialError::NothingToGeneralize | SequentialError::NoScale { .. } | SequentialError::ClassMissing => {
             Fault::new("/method/requirements", Kind::BadColumns, detail)
         }
-        Unsequenced::InfeasibleRoot { requirement, proof } => {
+        SequentialError::InfeasibleRoot { requirement, proof } => {
             let detail = format!("not even with everything generalized {} holds", promised(requirement));
             Fault::new(at(requirement), Kind::InfeasibleRoot, detail).with("proof", proof)
         }
-        Unsequenced::PriorReleaseViolates { requirement } => {
+        SequentialError::PriorReleaseViolates { requirement } => {
             let detail = format!("earlier releases break {}, whatever is published now", promised(requirement));
             Fault::new(at(requirement), Kind::PriorReleaseViolates, detail)
         }
-        Unsequenced::EmptyJoin { requirement } => {
+        SequentialError::EmptyJoin { requirement } => {
             let detail = format!("no row of one release matches any of the others, for {}", promised(requirement));
             Fault::new(at(requirement), Kind::BadColumns, detail)
         }
-        Unsequenced::TooDense { requirement } => {
+        SequentialError::TooDense { requirement } => {
             Fault::new(at(requirement), Kind::JoinTooDense, "there is too much to be told apart")
         }
-        Unsequenced::TooManyJoins { .. } => {
+        SequentialError::TooManyJoins { .. } => {
             let allowed = "default, or fewer releases";
             Fault::new("/method/subsets", Kind::ParameterRange, format!("there are too many joins: expected {allowed}"))
                 .with("allowed", allowed)
         }
     };
-    Refusal(vec![fault]).into()
+    PlanRefusal(vec![fault]).into()
 }
 
-impl Sequenced {
+impl SequentialDesign {
     /// Whether some attribute is not published as it is.
     #[must_use]
     pub fn is_generalized(&self) -> bool {
@@ -251,7 +253,7 @@ impl Sequenced {
         &self,
         name: TableName,
         attributes: AttrSet,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
         control: &Control,
     ) -> Result<(PublishedTable, PartContents, TableWitness), Cancelled> {
@@ -261,19 +263,19 @@ impl Sequenced {
             let (column, name) = (table.column(attribute), input.published_names[attribute.index()].clone());
             let cut = self.cuts.iter().find(|cut| cut.attribute == attribute);
             let cells = match cut.map(|cut| cut.shape) {
-                None => Cells::Exact,
-                Some(CellShape::Node) => Cells::Node { taxonomy: name.clone(), cut: None },
-                Some(CellShape::Suppressed) => Cells::Suppressed,
-                Some(_) => Cells::Interval,
+                None => CellContent::Exact,
+                Some(CellShape::Node) => CellContent::Node { taxonomy: name.clone(), cut: None },
+                Some(CellShape::Suppressed) => CellContent::Suppressed,
+                Some(_) => CellContent::Interval,
             };
             columns.push(cut.map_or_else(|| column.clone(), |cut| cut.cells(column)));
             described.push(PublishedColumn { attribute, name, cells });
         }
-        of_one_part((name, Standing::Unsealed), (described, columns), table.rows(), control)
+        of_one_part((name, TableProtection::Unsealed), (described, columns), table.rows(), control)
     }
 }
 
-impl Labelled {
+impl GeneralizedColumn {
     /// The column with the labels in place of its values.
     fn cells(&self, column: &Column) -> Column {
         let mut texts = Interner::default();

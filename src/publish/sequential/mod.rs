@@ -26,9 +26,9 @@ mod tables;
 mod weighing;
 mod world;
 
-pub use method::{Sequenced, Sequential};
-pub use share::Share;
-pub use span::{Hierarchy, Places, Scale, Span};
+pub use method::{Sequential, SequentialDesign};
+pub use share::MeasureValue;
+pub use span::{ColumnScale, Hierarchy, NodeRange, NodeSet};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
@@ -39,7 +39,7 @@ pub const MOST_LINKS: u64 = 50_000_000;
 
 /// An attribute of a release. Attributes are numbered over all releases: a number that occurs in two is the same attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reference {
+pub struct ResolvedAttribute {
     /// The number of the release; 0 is the new one.
     pub release: usize,
     /// The attribute.
@@ -48,16 +48,16 @@ pub struct Reference {
 
 /// What is told apart, or told, about groups: an element of Y.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum ResolvedYElement {
     /// An attribute of a release.
-    Attribute(Reference),
+    Attribute(ResolvedAttribute),
     /// The rows of a release.
     Key(usize),
 }
 
 /// A measure of groups, and its bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Measure {
+pub enum GroupMeasure {
     /// Every group has so many different values on Y.
     Anonymity {
         /// The number.
@@ -69,77 +69,77 @@ pub enum Measure {
         h: Ratio,
         /// The values that are held to it, by their labels on the attributes of Y in order; all where nothing is said. A published
         /// label that may stand for one of them counts as it.
-        sensitive: Option<Vec<Vec<Span>>>,
+        sensitive: Option<Vec<Vec<NodeRange>>>,
     },
 }
 
 /// (X,Y)-anonymity or (X,Y)-linkability.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Requirement {
+pub struct ResolvedRequirement {
     /// What makes groups.
-    pub x: Vec<Reference>,
+    pub x: Vec<ResolvedAttribute>,
     /// What is counted in them.
-    pub y: Vec<Told>,
+    pub y: Vec<ResolvedYElement>,
     /// How.
-    pub measure: Measure,
+    pub measure: GroupMeasure,
 }
 
 /// Conditions on a release: attributes, and the labels they lie within.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Side {
+pub struct ResolvedConditions {
     /// The release.
     pub release: usize,
     /// Each attribute with the label that covers what is published of it.
-    pub within: Vec<(u32, Span)>,
+    pub within: Vec<(u32, NodeRange)>,
 }
 
 /// What nobody can be in two releases at once, such as male and pregnant. Never true of a row of the table behind them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Exclusion {
+pub struct ResolvedExclusion {
     /// Of one release.
-    pub left: Side,
+    pub left: ResolvedConditions,
     /// Of another.
-    pub right: Side,
+    pub right: ResolvedConditions,
 }
 
 /// A column as it was published.
 #[derive(Clone)]
-pub struct Labels<'a> {
+pub struct PublishedLabels<'a> {
     /// The attribute.
     pub attribute: u32,
     /// A code per row.
     pub codes: &'a Codes,
     /// What each code stands for.
-    pub places: Vec<Places>,
+    pub places: Vec<NodeSet>,
 }
 
 /// An earlier release.
 #[derive(Clone)]
-pub struct Earlier<'a> {
+pub struct EarlierReleaseTable<'a> {
     /// How many rows it has.
     pub rows: usize,
     /// Its columns.
-    pub columns: Vec<Labels<'a>>,
+    pub columns: Vec<PublishedLabels<'a>>,
 }
 
 /// A column of the new release.
 #[derive(Clone)]
-pub struct Column<'a> {
+pub struct NewTableColumn<'a> {
     /// The attribute.
     pub attribute: u32,
     /// A code per row, ungeneralized.
     pub codes: &'a Codes,
     /// How codes are placed, and generalized. What stands in no X is published as it is.
-    pub scale: Scale<'a>,
+    pub scale: ColumnScale<'a>,
 }
 
 /// The new release, ungeneralized.
 #[derive(Clone)]
-pub struct New<'a> {
+pub struct NewTable<'a> {
     /// How many rows it has.
     pub rows: usize,
     /// Its columns.
-    pub columns: Vec<Column<'a>>,
+    pub columns: Vec<NewTableColumn<'a>>,
     /// What it should stay good for telling.
     pub class: Option<&'a Codes>,
 }
@@ -147,7 +147,7 @@ pub struct New<'a> {
 /// The joins on which requirements must hold. All have the new release and those that a requirement names: an adversary may
 /// leave others out, and false matches of the full join blur.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Joins {
+pub enum JoinScope {
     /// Of all releases, as in the literature.
     Whole,
     /// Of the named ones, of these with any single other, and of all.
@@ -159,7 +159,7 @@ pub enum Joins {
 
 /// What a step down is worth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gain {
+pub enum SpecializationGain {
     /// What it tells of the class. Intervals are cut where that is most.
     Information,
     /// The rows it makes more exact. Intervals are cut in the middle.
@@ -168,7 +168,7 @@ pub enum Gain {
 
 /// How the worth of a step is weighed against the privacy it costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Score {
+pub enum SpecializationScore {
     /// `gain / (loss + 1)`.
     PlusOne,
     /// `gain / loss`; the gain where nothing is lost.
@@ -177,24 +177,24 @@ pub enum Score {
 
 /// A new release to be made beside earlier ones.
 #[derive(Clone)]
-pub struct Sequence<'a> {
+pub struct SequentialProblem<'a> {
     /// The new one.
-    pub new: New<'a>,
+    pub new: NewTable<'a>,
     /// The earlier ones, numbered from 1.
-    pub earlier: Vec<Earlier<'a>>,
+    pub earlier: Vec<EarlierReleaseTable<'a>>,
     /// Whether all are projections of the same rows. Where not, rows that match nothing are in no join: what requirements
     /// say of the new release must then hold in it alone too. Of anonymity that has no Y there, it is that many rows.
     pub same_rows: bool,
     /// What must hold. There is at least one, and an attribute of the new release stands in the X of one.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Vec<ResolvedRequirement>,
     /// What nobody can be.
-    pub exclusions: Vec<Exclusion>,
+    pub exclusions: Vec<ResolvedExclusion>,
     /// Where it must hold.
-    pub joins: Joins,
+    pub joins: JoinScope,
     /// What steps are worth.
-    pub gain: Gain,
+    pub gain: SpecializationGain,
     /// How that is weighed.
-    pub score: Score,
+    pub score: SpecializationScore,
     /// Steps that are worth nothing are not taken.
     pub stop_at_zero_gain: bool,
     /// Steps through cuts that break a requirement are taken where none keeps all; what is made is the last cut that does.
@@ -205,7 +205,7 @@ pub struct Sequence<'a> {
 
 /// Why a release cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unsequenced {
+pub enum SequentialError {
     /// The new release has no rows.
     #[error("the table has no rows")]
     EmptyTable,
@@ -284,94 +284,94 @@ pub enum Unsequenced {
 
 /// Why a join is not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unjoined {
+enum SequentialJoinError {
     TooDense,
     Cancelled(Cancelled),
 }
 
-impl From<Cancelled> for Unjoined {
+impl From<Cancelled> for SequentialJoinError {
     fn from(cancelled: Cancelled) -> Self {
         Self::Cancelled(cancelled)
     }
 }
 
-impl Unjoined {
-    const fn of(self, requirement: usize) -> Unsequenced {
+impl SequentialJoinError {
+    const fn of(self, requirement: usize) -> SequentialError {
         match self {
-            Self::TooDense => Unsequenced::TooDense { requirement },
-            Self::Cancelled(cancelled) => Unsequenced::Cancelled(cancelled),
+            Self::TooDense => SequentialError::TooDense { requirement },
+            Self::Cancelled(cancelled) => SequentialError::Cancelled(cancelled),
         }
     }
 }
 
 /// A label of a generalized column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Label {
+pub struct CutLabel {
     /// What it covers.
-    pub span: Span,
+    pub span: NodeRange,
     /// Its node of the taxonomy; none of an interval.
     pub node: Option<u32>,
 }
 
 /// How a column of the new release is published.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct ColumnCut {
     /// The column, of those given.
     pub column: usize,
     /// The labels, those of no row among them: exactly one is above every value.
-    pub labels: Vec<Label>,
+    pub labels: Vec<CutLabel>,
     /// The label of each code.
     pub of_code: Vec<u32>,
 }
 
 /// A step down that was taken.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct TakenStep {
     /// The column, of those given.
     pub column: usize,
     /// The label that was replaced.
-    pub label: Label,
+    pub label: CutLabel,
     /// The measures afterwards, by requirement, each the worst of its joins.
-    pub measures: Vec<Share>,
+    pub measures: Vec<MeasureValue>,
     /// What the step was worth.
     pub score: f64,
 }
 
 /// What a requirement comes to on joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Achieved {
+pub struct AchievedMeasure {
     /// The requirement.
     pub requirement: usize,
     /// The joins, each by its releases.
     pub joins: Vec<Vec<usize>>,
     /// The measure.
-    pub measure: Share,
+    pub measure: MeasureValue,
 }
 
 /// The new release.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sequel {
+pub struct SequentialSolution {
     /// Its generalized columns, in the order in which they stand in X.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<ColumnCut>,
     /// The measures of the roots, by requirement, each the worst of its joins.
-    pub root: Vec<Share>,
+    pub root: Vec<MeasureValue>,
     /// The steps taken, as many as lead to the cut. They look at the class and at sensitive values: for the owner alone.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TakenStep>,
     /// What holds.
-    pub achieved: Vec<Achieved>,
+    pub achieved: Vec<AchievedMeasure>,
     /// Steps of generalization over all cells of the generalized columns, to be divided by the rows.
     pub distortion: u64,
     /// Cells that are not published as they are.
     pub changed: u64,
 }
 
-impl Sequence<'_> {
+impl SequentialProblem<'_> {
     /// Makes the new release.
     ///
     /// # Errors
-    /// [`Unsequenced`] when a requirement makes no sense, cannot be kept or cannot be checked, or when told to stop.
-    pub fn release(&self, control: &Control) -> Result<Sequel, Unsequenced> {
-        search::Search::begin(self, true, control)?.run(control)
+    /// [`SequentialError`] when a requirement makes no sense, cannot be kept or cannot be checked, or when told to stop.
+    pub fn release(&self, control: &Control) -> Result<SequentialSolution, SequentialError> {
+        search::CutSearch::begin(self, true, control)?.run(control)
     }
 }
 

@@ -1,37 +1,37 @@
 //! The joins that requirements are looked at on, and what is settled without looking.
 
-use super::fixed::Fixed;
-use super::growth::Growth;
-use super::joined::Joined;
-use super::share::Share;
-use super::tables::{Sought, Tables};
-use super::{Achieved, Joins, Sequence, Unsequenced};
+use super::fixed::JoinedEarlier;
+use super::growth::CutState;
+use super::joined::RequirementJoin;
+use super::share::MeasureValue;
+use super::tables::{IndexedRequirement, JoinTables};
+use super::{AchievedMeasure, JoinScope, SequentialError, SequentialProblem};
 use crate::control::Control;
 
 /// No more joins are looked at for one requirement.
 const MOST_JOINS: usize = 1 << 10;
 
 /// All joins of all requirements.
-pub(super) struct Planned {
+pub(super) struct PlannedJoins {
     /// Those that steps may change.
-    pub(super) open: Vec<Joined>,
+    pub(super) open: Vec<RequirementJoin>,
     /// Those that no step changes.
-    pub(super) settled: Vec<Achieved>,
+    pub(super) settled: Vec<AchievedMeasure>,
 }
 
 /// The looking at requirements.
-pub(super) struct Planning<'a> {
-    pub(super) sequence: &'a Sequence<'a>,
-    pub(super) tables: &'a Tables,
-    pub(super) growths: &'a [Growth<'a>],
+pub(super) struct JoinPlanner<'a> {
+    pub(super) sequence: &'a SequentialProblem<'a>,
+    pub(super) tables: &'a JoinTables,
+    pub(super) growths: &'a [CutState<'a>],
     pub(super) control: &'a Control,
 }
 
-impl Planning<'_> {
+impl JoinPlanner<'_> {
     /// All joins at the roots. With `reduce` a join that depends on one release alone is not made.
-    pub(super) fn begin(&self, reduce: bool) -> Result<Planned, Unsequenced> {
+    pub(super) fn begin(&self, reduce: bool) -> Result<PlannedJoins, SequentialError> {
         let Self { sequence, tables, .. } = *self;
-        let mut planned = Planned { open: Vec::new(), settled: Vec::new() };
+        let mut planned = PlannedJoins { open: Vec::new(), settled: Vec::new() };
         let releases = tables.views.len();
         for (requirement, sought) in tables.sought.iter().enumerate() {
             let tuples = tables.views.iter().try_fold(1_u128, |tuples, view| {
@@ -39,14 +39,16 @@ impl Planning<'_> {
             });
             // tuples are counted up and down
             if tuples.is_none_or(|tuples| i128::try_from(tuples).is_err()) {
-                return Err(Unsequenced::TooDense { requirement });
+                return Err(SequentialError::TooDense { requirement });
             }
             let named = sought.named();
             if !sought.names_new() {
                 let earlier: Vec<usize> = named.iter().copied().filter(|&release| release != 0).collect();
                 planned.settle(requirement, sought, self.settled(requirement, sought, &earlier)?, &earlier)?;
             }
-            for joined in joins(&named, releases, sequence.joins).ok_or(Unsequenced::TooManyJoins { requirement })? {
+            for joined in
+                joins(&named, releases, sequence.joins).ok_or(SequentialError::TooManyJoins { requirement })?
+            {
                 match tables.decisive(sought, &joined).filter(|_| reduce && sequence.same_rows) {
                     None => planned.open.push(self.open(requirement, sought, &joined)?),
                     Some(0) => self.alone(&mut planned, requirement, &sought.only(0), &joined)?,
@@ -64,20 +66,25 @@ impl Planning<'_> {
         Ok(planned)
     }
 
-    fn open(&self, requirement: usize, sought: &Sought, joined: &[usize]) -> Result<Joined, Unsequenced> {
+    fn open(
+        &self,
+        requirement: usize,
+        sought: &IndexedRequirement,
+        joined: &[usize],
+    ) -> Result<RequirementJoin, SequentialError> {
         let Self { sequence, tables, growths, control } = *self;
-        let begun = Joined::begin(tables, requirement, sought, joined, growths, sequence.most_links, control);
+        let begun = RequirementJoin::begin(tables, requirement, sought, joined, growths, sequence.most_links, control);
         begun.map_err(|unjoined| unjoined.of(requirement))
     }
 
     /// A join that says what the new release says alone, which is `sought` of it.
     fn alone(
         &self,
-        planned: &mut Planned,
+        planned: &mut PlannedJoins,
         requirement: usize,
-        sought: &Sought,
+        sought: &IndexedRequirement,
         joined: &[usize],
-    ) -> Result<(), Unsequenced> {
+    ) -> Result<(), SequentialError> {
         let mut alike = planned.open.iter_mut();
         if let Some(open) = alike.find(|open| open.requirement == requirement && open.is_alone) {
             open.joins.push(joined.to_vec());
@@ -91,44 +98,54 @@ impl Planning<'_> {
     }
 
     /// What earlier releases say without the new one.
-    fn settled(&self, requirement: usize, sought: &Sought, earlier: &[usize]) -> Result<Share, Unsequenced> {
-        let fixed = Fixed::join(self.tables, sought, earlier, self.sequence.most_links, self.control);
+    fn settled(
+        &self,
+        requirement: usize,
+        sought: &IndexedRequirement,
+        earlier: &[usize],
+    ) -> Result<MeasureValue, SequentialError> {
+        let fixed = JoinedEarlier::join(self.tables, sought, earlier, self.sequence.most_links, self.control);
         let fixed = fixed.map_err(|unjoined| unjoined.of(requirement))?;
-        fixed.level(&sought.measure).ok_or(Unsequenced::EmptyJoin { requirement })
+        fixed.level(&sought.measure).ok_or(SequentialError::EmptyJoin { requirement })
     }
 }
 
-impl Planned {
+impl PlannedJoins {
     /// Notes a measure that no step changes.
     fn settle(
         &mut self,
         requirement: usize,
-        sought: &Sought,
-        measure: Share,
+        sought: &IndexedRequirement,
+        measure: MeasureValue,
         joined: &[usize],
-    ) -> Result<(), Unsequenced> {
+    ) -> Result<(), SequentialError> {
         if !sought.measure.allows(measure) {
-            return Err(Unsequenced::PriorReleaseViolates { requirement });
+            return Err(SequentialError::PriorReleaseViolates { requirement });
         }
-        let same = |settled: &&mut Achieved| settled.requirement == requirement && settled.measure == measure;
+        let same = |settled: &&mut AchievedMeasure| settled.requirement == requirement && settled.measure == measure;
         match self.settled.iter_mut().find(same) {
             Some(settled) => settled.joins.push(joined.to_vec()),
-            None => self.settled.push(Achieved { requirement, joins: vec![joined.to_vec()], measure }),
+            None => self.settled.push(AchievedMeasure { requirement, joins: vec![joined.to_vec()], measure }),
         }
         Ok(())
     }
 
     /// The worst measure of a requirement, of open joins as told.
-    pub(super) fn worst(&self, tables: &Tables, requirement: usize, open: &[Option<Share>]) -> Option<Share> {
+    pub(super) fn worst(
+        &self,
+        tables: &JoinTables,
+        requirement: usize,
+        open: &[Option<MeasureValue>],
+    ) -> Option<MeasureValue> {
         let of_open = self.open.iter().zip(open).filter(|(joined, _)| joined.requirement == requirement);
-        let levels: Option<Vec<Share>> = of_open.map(|(_, level)| *level).collect();
+        let levels: Option<Vec<MeasureValue>> = of_open.map(|(_, level)| *level).collect();
         let settled = self.settled.iter().filter(|settled| settled.requirement == requirement);
         tables.sought[requirement].measure.worst(levels?.into_iter().chain(settled.map(|settled| settled.measure)))
     }
 }
 
 /// The joins of a requirement that names some of so many releases; `None` where they are too many.
-fn joins(named: &[usize], releases: usize, which: Joins) -> Option<Vec<Vec<usize>>> {
+fn joins(named: &[usize], releases: usize, which: JoinScope) -> Option<Vec<Vec<usize>>> {
     let others: Vec<usize> = (0..releases).filter(|release| !named.contains(release)).collect();
     let with = |more: &[usize]| {
         let mut joined: Vec<usize> = named.iter().chain(more).copied().collect();
@@ -136,12 +153,12 @@ fn joins(named: &[usize], releases: usize, which: Joins) -> Option<Vec<Vec<usize
         joined
     };
     let mut joins = match which {
-        Joins::Whole => vec![with(&others)],
-        Joins::Extended => {
+        JoinScope::Whole => vec![with(&others)],
+        JoinScope::Extended => {
             let single = others.chunks(1).map(with);
             std::iter::once(with(&[])).chain(single).chain([with(&others)]).collect()
         }
-        Joins::All => {
+        JoinScope::All => {
             let sets = 1_usize.checked_shl(others.len() as u32).filter(|sets| *sets <= MOST_JOINS)?;
             let of = |set: usize| others.iter().enumerate().filter(move |(at, _)| set >> at & 1 == 1).map(|(_, &o)| o);
             (0..sets).map(|set| with(&of(set).collect::<Vec<_>>())).collect::<Vec<_>>()

@@ -1,17 +1,20 @@
 //! The way down: from the roots, the step that is worth most among those that keep every requirement (sequential, section 6).
 
-use super::gain::Cells;
-use super::growth::Growth;
-use super::joined::Joined;
-use super::planned::{Planned, Planning};
-use super::share::Share;
-use super::span::Places;
-use super::tables::{Tables, distinct};
-use super::{Achieved, Cut, Gain, Label, Measure, Score, Sequel, Sequence, Step, Unsequenced};
+use super::gain::ClassHistogram;
+use super::growth::CutState;
+use super::joined::RequirementJoin;
+use super::planned::{JoinPlanner, PlannedJoins};
+use super::share::MeasureValue;
+use super::span::NodeSet;
+use super::tables::{JoinTables, distinct};
+use super::{
+    AchievedMeasure, ColumnCut, CutLabel, GroupMeasure, SequentialError, SequentialProblem, SequentialSolution,
+    SpecializationGain, SpecializationScore, TakenStep,
+};
 use crate::control::{Cancelled, Control};
 
 /// A step that may be taken.
-struct Candidate {
+struct CandidateStep {
     growth: usize,
     node: u32,
     children: Vec<u32>,
@@ -20,16 +23,16 @@ struct Candidate {
 }
 
 /// A step that was looked at.
-struct Attempt {
+struct StepAttempt {
     candidate: usize,
-    measures: Vec<Share>,
+    measures: Vec<MeasureValue>,
     keeps_all: bool,
     score: f64,
 }
 
 /// What came of looking at a step.
-enum Tried {
-    Made(Attempt),
+enum AttemptOutcome {
+    Made(StepAttempt),
     /// It breaks a requirement; for ever, when nothing can repair it.
     Broken {
         for_ever: bool,
@@ -37,21 +40,21 @@ enum Tried {
 }
 
 /// A cut that keeps all requirements.
-struct Kept {
+struct FeasibleCut {
     cuts: Vec<Vec<u32>>,
     steps: usize,
-    levels: Vec<Option<Share>>,
+    levels: Vec<Option<MeasureValue>>,
 }
 
 /// A search for the cut.
-pub(super) struct Search<'a> {
-    sequence: &'a Sequence<'a>,
-    tables: Tables,
-    growths: Vec<Growth<'a>>,
-    pub(super) planned: Planned,
-    candidates: Vec<Candidate>,
+pub(super) struct CutSearch<'a> {
+    sequence: &'a SequentialProblem<'a>,
+    tables: JoinTables,
+    growths: Vec<CutState<'a>>,
+    pub(super) planned: PlannedJoins,
+    candidates: Vec<CandidateStep>,
     /// The measures as they are, by requirement.
-    measures: Vec<Share>,
+    measures: Vec<MeasureValue>,
 }
 
 /// Scores that are equal in so many decimals are equal.
@@ -59,21 +62,25 @@ fn rounded(score: f64) -> i128 {
     (score * 1e9).round() as i128
 }
 
-impl<'a> Search<'a> {
+impl<'a> CutSearch<'a> {
     /// Everything at its root. With `reduce` a join that depends on one release alone is not made.
-    pub(super) fn begin(sequence: &'a Sequence<'a>, reduce: bool, control: &Control) -> Result<Self, Unsequenced> {
+    pub(super) fn begin(
+        sequence: &'a SequentialProblem<'a>,
+        reduce: bool,
+        control: &Control,
+    ) -> Result<Self, SequentialError> {
         if sequence.new.rows == 0 {
-            return Err(Unsequenced::EmptyTable);
+            return Err(SequentialError::EmptyTable);
         }
-        let tables = Tables::of(sequence, control)?;
+        let tables = JoinTables::of(sequence, control)?;
         let growths = growths(sequence, &tables, control)?;
-        let planned = Planning { sequence, tables: &tables, growths: &growths, control }.begin(reduce)?;
+        let planned = JoinPlanner { sequence, tables: &tables, growths: &growths, control }.begin(reduce)?;
         let mut search = Self { sequence, tables, growths, planned, candidates: Vec::new(), measures: Vec::new() };
         let levels = search.levels();
         search.measures = (0..sequence.requirements.len())
             .map(|requirement| {
                 let worst = search.planned.worst(&search.tables, requirement, &levels);
-                worst.ok_or(Unsequenced::EmptyJoin { requirement })
+                worst.ok_or(SequentialError::EmptyJoin { requirement })
             })
             .collect::<Result<_, _>>()?;
         (0..search.growths.len()).for_each(|growth| search.propose(growth, 0));
@@ -81,13 +88,13 @@ impl<'a> Search<'a> {
     }
 
     /// Goes down as far as it goes.
-    pub(super) fn run(&mut self, control: &Control) -> Result<Sequel, Unsequenced> {
+    pub(super) fn run(&mut self, control: &Control) -> Result<SequentialSolution, SequentialError> {
         let root = self.measures.clone();
         let broken = (0..root.len()).find(|&requirement| !self.measure(requirement).allows(root[requirement]));
         if let Some(requirement) = broken
             && !self.sequence.allow_violating_prefix
         {
-            return Err(Unsequenced::InfeasibleRoot { requirement, proof: self.is_proof(requirement) });
+            return Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) });
         }
         let mut steps = Vec::new();
         let mut kept = broken.is_none().then(|| self.kept(0));
@@ -103,28 +110,32 @@ impl<'a> Search<'a> {
             // not all cuts were seen
             (None, broken) => {
                 let requirement = broken.unwrap_or_default();
-                Err(Unsequenced::InfeasibleRoot { requirement, proof: self.is_proof(requirement) })
+                Err(SequentialError::InfeasibleRoot { requirement, proof: self.is_proof(requirement) })
             }
         }
     }
 
-    fn measure(&self, requirement: usize) -> &Measure {
+    fn measure(&self, requirement: usize) -> &GroupMeasure {
         &self.tables.sought[requirement].measure
     }
 
-    fn levels(&self) -> Vec<Option<Share>> {
-        self.planned.open.iter().map(Joined::level).collect()
+    fn levels(&self) -> Vec<Option<MeasureValue>> {
+        self.planned.open.iter().map(RequirementJoin::level).collect()
     }
 
     /// Whether a broken requirement can be kept by no cut below this one.
     fn is_proof(&self, requirement: usize) -> bool {
-        let broken = |open: &&Joined| !open.level().is_some_and(|level| open.measure.allows(level));
+        let broken = |open: &&RequirementJoin| !open.level().is_some_and(|level| open.measure.allows(level));
         let of_it = self.planned.open.iter().filter(|open| open.requirement == requirement);
         of_it.filter(broken).any(|open| open.is_monotone)
     }
 
-    fn kept(&self, steps: usize) -> Kept {
-        Kept { cuts: self.growths.iter().map(|growth| growth.cut.clone()).collect(), steps, levels: self.levels() }
+    fn kept(&self, steps: usize) -> FeasibleCut {
+        FeasibleCut {
+            cuts: self.growths.iter().map(|growth| growth.cut.clone()).collect(),
+            steps,
+            levels: self.levels(),
+        }
     }
 
     /// Takes a node of the cut among the candidates, if it has children.
@@ -136,36 +147,39 @@ impl<'a> Search<'a> {
         }
         let span = grown.span(node);
         let gain = match self.sequence.gain {
-            Gain::Information => grown.cells.information(span, children.iter().map(|&child| grown.span(child))),
-            Gain::Distortion => grown.cells.rows(span) as f64,
+            SpecializationGain::Information => {
+                grown.cells.information(span, children.iter().map(|&child| grown.span(child)))
+            }
+            SpecializationGain::Distortion => grown.cells.rows(span) as f64,
         };
         if !self.sequence.stop_at_zero_gain || rounded(gain) > 0 {
-            self.candidates.push(Candidate { growth, node, children, gain });
+            self.candidates.push(CandidateStep { growth, node, children, gain });
         }
     }
 
     /// The step that is worth most: of those that keep all requirements; else, where that is allowed, of all.
-    fn best(&mut self, control: &Control) -> Result<Option<Attempt>, Unsequenced> {
+    fn best(&mut self, control: &Control) -> Result<Option<StepAttempt>, SequentialError> {
         let growths = &self.growths;
-        let place = |candidate: &Candidate| (candidate.growth, growths[candidate.growth].span(candidate.node).first);
+        let place =
+            |candidate: &CandidateStep| (candidate.growth, growths[candidate.growth].span(candidate.node).first);
         self.candidates.sort_by(|a, b| b.gain.total_cmp(&a.gain).then_with(|| place(a).cmp(&place(b))));
-        let mut best: Option<Attempt> = None;
+        let mut best: Option<StepAttempt> = None;
         let mut at = 0;
         while at < self.candidates.len() {
             control.check()?;
             let gain = self.candidates[at].gain;
             // no later one is worth more than it gains
-            let is_settled = |best: &Attempt| best.keeps_all && rounded(gain) < rounded(best.score);
+            let is_settled = |best: &StepAttempt| best.keeps_all && rounded(gain) < rounded(best.score);
             if self.never_exceeds_gain() && best.as_ref().is_some_and(is_settled) {
                 break;
             }
             match self.attempt(at, control)? {
-                Tried::Broken { for_ever: true } => {
+                AttemptOutcome::Broken { for_ever: true } => {
                     self.candidates.remove(at);
                     continue;
                 }
-                Tried::Broken { for_ever: false } => {}
-                Tried::Made(attempt) => {
+                AttemptOutcome::Broken { for_ever: false } => {}
+                AttemptOutcome::Made(attempt) => {
                     if best.as_ref().is_none_or(|best| self.is_better(&attempt, best)) {
                         best = Some(attempt);
                     }
@@ -179,17 +193,17 @@ impl<'a> Search<'a> {
     /// Whether a score is at most the gain: a loss counts at least 1, or is added to 1.
     fn never_exceeds_gain(&self) -> bool {
         match self.sequence.score {
-            Score::PlusOne => true,
-            Score::Ratio => {
+            SpecializationScore::PlusOne => true,
+            SpecializationScore::Ratio => {
                 let [only] = &self.tables.sought[..] else { return false };
-                matches!(only.measure, Measure::Anonymity { .. })
+                matches!(only.measure, GroupMeasure::Anonymity { .. })
             }
         }
     }
 
-    fn is_better(&self, a: &Attempt, b: &Attempt) -> bool {
-        let place = |attempt: &Attempt| {
-            let Candidate { growth, node, .. } = self.candidates[attempt.candidate];
+    fn is_better(&self, a: &StepAttempt, b: &StepAttempt) -> bool {
+        let place = |attempt: &StepAttempt| {
+            let CandidateStep { growth, node, .. } = self.candidates[attempt.candidate];
             (growth, self.growths[growth].span(node).first)
         };
         let by_score = rounded(b.score).cmp(&rounded(a.score)).then_with(|| place(a).cmp(&place(b)));
@@ -197,8 +211,8 @@ impl<'a> Search<'a> {
     }
 
     /// Looks at what a step would come to on every join.
-    fn attempt(&mut self, candidate: usize, control: &Control) -> Result<Tried, Unsequenced> {
-        let Candidate { growth, node, ref children, gain } = self.candidates[candidate];
+    fn attempt(&mut self, candidate: usize, control: &Control) -> Result<AttemptOutcome, SequentialError> {
+        let CandidateStep { growth, node, ref children, gain } = self.candidates[candidate];
         let (mut levels, mut keeps_all) = (Vec::new(), true);
         let strict = !self.sequence.allow_violating_prefix;
         for open in &mut self.planned.open {
@@ -208,18 +222,18 @@ impl<'a> Search<'a> {
             if !level.is_some_and(|level| open.measure.allows(level)) {
                 keeps_all = false;
                 if level.is_none() || strict {
-                    return Ok(Tried::Broken { for_ever: open.is_monotone });
+                    return Ok(AttemptOutcome::Broken { for_ever: open.is_monotone });
                 }
             }
         }
         let worst = |requirement| self.planned.worst(&self.tables, requirement, &levels);
-        let measures: Vec<Share> = (0..self.measures.len()).filter_map(worst).collect();
+        let measures: Vec<MeasureValue> = (0..self.measures.len()).filter_map(worst).collect();
         let score = self.score(gain, &measures);
-        Ok(Tried::Made(Attempt { candidate, measures, keeps_all, score }))
+        Ok(AttemptOutcome::Made(StepAttempt { candidate, measures, keeps_all, score }))
     }
 
     /// The gain against the largest loss of a requirement. Losses of several are compared as parts of what there is.
-    fn score(&self, gain: f64, after: &[Share]) -> f64 {
+    fn score(&self, gain: f64, after: &[MeasureValue]) -> f64 {
         let several = after.len() > 1;
         let losses = self.measures.iter().zip(after).enumerate().map(|(requirement, (&before, &after))| {
             let loss = self.measure(requirement).loss(before, after);
@@ -227,16 +241,16 @@ impl<'a> Search<'a> {
         });
         let loss = losses.fold(0.0, f64::max);
         match self.sequence.score {
-            Score::PlusOne => gain / (loss + 1.0),
-            Score::Ratio if loss > 0.0 => gain / loss,
-            Score::Ratio => gain,
+            SpecializationScore::PlusOne => gain / (loss + 1.0),
+            SpecializationScore::Ratio if loss > 0.0 => gain / loss,
+            SpecializationScore::Ratio => gain,
         }
     }
 
     /// Takes a step.
-    fn take(&mut self, attempt: Attempt, control: &Control) -> Result<Step, Unsequenced> {
-        let Attempt { candidate, measures, score, .. } = attempt;
-        let Candidate { growth, node, children, .. } = self.candidates.remove(candidate);
+    fn take(&mut self, attempt: StepAttempt, control: &Control) -> Result<TakenStep, SequentialError> {
+        let StepAttempt { candidate, measures, score, .. } = attempt;
+        let CandidateStep { growth, node, children, .. } = self.candidates.remove(candidate);
         for open in &mut self.planned.open {
             let made = open.make(growth, (node, &children), &self.growths, control);
             made.map_err(|unjoined| unjoined.of(open.requirement))?;
@@ -247,9 +261,9 @@ impl<'a> Search<'a> {
         self.measures.clone_from(&measures);
         let grown = &mut self.growths[growth];
         grown.specialize(node);
-        let step = Step {
+        let step = TakenStep {
             column: self.tables.original[grown.column],
-            label: Label { span: grown.span(node), node: grown.nodes[node as usize].tree },
+            label: CutLabel { span: grown.span(node), node: grown.nodes[node as usize].tree },
             measures,
             score,
         };
@@ -259,14 +273,20 @@ impl<'a> Search<'a> {
 
     fn sequel(
         &self,
-        root: Vec<Share>,
-        mut steps: Vec<Step>,
-        kept: &Kept,
+        root: Vec<MeasureValue>,
+        mut steps: Vec<TakenStep>,
+        kept: &FeasibleCut,
         control: &Control,
-    ) -> Result<Sequel, Cancelled> {
+    ) -> Result<SequentialSolution, Cancelled> {
         steps.truncate(kept.steps);
-        let mut sequel =
-            Sequel { cuts: Vec::new(), root, steps, achieved: self.achieved(kept), distortion: 0, changed: 0 };
+        let mut sequel = SequentialSolution {
+            cuts: Vec::new(),
+            root,
+            steps,
+            achieved: self.achieved(kept),
+            distortion: 0,
+            changed: 0,
+        };
         for (growth, cut) in self.growths.iter().zip(&kept.cuts) {
             let mut cut = cut.clone();
             cut.sort_by_key(|&node| growth.span(node).first);
@@ -283,40 +303,44 @@ impl<'a> Search<'a> {
                 sequel.distortion += steps;
                 sequel.changed += u64::from(steps > 0);
             }
-            let label = |&node: &u32| Label { span: growth.span(node), node: growth.nodes[node as usize].tree };
-            sequel.cuts.push(Cut { column, labels: cut.iter().map(label).collect(), of_code });
+            let label = |&node: &u32| CutLabel { span: growth.span(node), node: growth.nodes[node as usize].tree };
+            sequel.cuts.push(ColumnCut { column, labels: cut.iter().map(label).collect(), of_code });
         }
         Ok(sequel)
     }
 
-    fn achieved(&self, kept: &Kept) -> Vec<Achieved> {
-        let achieved = |(open, level): (&Joined, &Option<Share>)| {
-            level.map(|measure| Achieved { requirement: open.requirement, joins: open.joins.clone(), measure })
+    fn achieved(&self, kept: &FeasibleCut) -> Vec<AchievedMeasure> {
+        let achieved = |(open, level): (&RequirementJoin, &Option<MeasureValue>)| {
+            level.map(|measure| AchievedMeasure { requirement: open.requirement, joins: open.joins.clone(), measure })
         };
         let open = self.planned.open.iter().zip(&kept.levels).filter_map(achieved);
-        let mut all: Vec<Achieved> = open.chain(self.planned.settled.iter().cloned()).collect();
+        let mut all: Vec<AchievedMeasure> = open.chain(self.planned.settled.iter().cloned()).collect();
         all.sort_by(|a, b| (a.requirement, &a.joins).cmp(&(b.requirement, &b.joins)));
         all
     }
 }
 
 /// The attributes to specialize, in the order in which they stand in X.
-fn growths<'a>(sequence: &'a Sequence<'a>, tables: &Tables, control: &Control) -> Result<Vec<Growth<'a>>, Unsequenced> {
+fn growths<'a>(
+    sequence: &'a SequentialProblem<'a>,
+    tables: &JoinTables,
+    control: &Control,
+) -> Result<Vec<CutState<'a>>, SequentialError> {
     let class = match (sequence.gain, sequence.new.class) {
-        (Gain::Distortion, _) => None,
-        (Gain::Information, None) => return Err(Unsequenced::ClassMissing),
-        (Gain::Information, Some(class)) => Some((class, distinct(class))),
+        (SpecializationGain::Distortion, _) => None,
+        (SpecializationGain::Information, None) => return Err(SequentialError::ClassMissing),
+        (SpecializationGain::Information, Some(class)) => Some((class, distinct(class))),
     };
-    let mut growths: Vec<Growth<'a>> = Vec::new();
+    let mut growths: Vec<CutState<'a>> = Vec::new();
     for &(release, column) in tables.sought.iter().flat_map(|sought| &sought.x) {
         if release != 0 || growths.iter().any(|growth| growth.column == column) {
             continue;
         }
         let original = &sequence.new.columns[tables.original[column]];
-        let places: Vec<u32> = tables.views[0].places[column].iter().map(Places::first).collect();
-        let cells = Cells::of(original.codes, &places, class, control)?;
-        let growth = Growth::new(column, &original.scale, places, cells);
-        growths.push(growth.ok_or(Unsequenced::NoScale { attribute: original.attribute })?);
+        let places: Vec<u32> = tables.views[0].places[column].iter().map(NodeSet::first).collect();
+        let cells = ClassHistogram::of(original.codes, &places, class, control)?;
+        let growth = CutState::new(column, &original.scale, places, cells);
+        growths.push(growth.ok_or(SequentialError::NoScale { attribute: original.attribute })?);
     }
-    if growths.is_empty() { Err(Unsequenced::NothingToGeneralize) } else { Ok(growths) }
+    if growths.is_empty() { Err(SequentialError::NothingToGeneralize) } else { Ok(growths) }
 }

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 /// A count of a total. Of anonymity it is the count over 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Share {
+pub struct MeasureValue {
     /// The numerator.
     pub count: u128,
     /// The denominator, not 0.
     pub of: u128,
 }
 
-impl Share {
+impl MeasureValue {
     /// A plain number.
     #[must_use]
     pub const fn number(count: u128) -> Self {
@@ -25,7 +25,7 @@ impl Share {
     }
 }
 
-impl Ord for Share {
+impl Ord for MeasureValue {
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut a, mut b) = (*self, *other);
         loop {
@@ -43,16 +43,16 @@ impl Ord for Share {
     }
 }
 
-impl PartialOrd for Share {
+impl PartialOrd for MeasureValue {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Share {
+impl PartialEq for MeasureValue {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Share {}
+impl Eq for MeasureValue {}

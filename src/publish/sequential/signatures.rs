@@ -8,14 +8,14 @@ use crate::microdata::Codes;
 
 /// The distinct rows of some columns, each with its count.
 #[derive(Clone)]
-pub(super) struct Signatures {
+pub(super) struct RowSignatures {
     width: usize,
     /// One signature behind the other.
     values: Vec<u32>,
     counts: Vec<u64>,
 }
 
-impl Signatures {
+impl RowSignatures {
     /// Of the rows of a table.
     pub(super) fn of_rows(rows: usize, columns: &[&Codes], control: &Control) -> Result<Self, Cancelled> {
         Self::of(rows, columns.len(), |row, at| columns[at].get(row), |_| 1, control)
@@ -71,11 +71,11 @@ impl Signatures {
 
 /// Numbers tuples in the order in which they come.
 #[derive(Default)]
-pub(super) struct Tuples {
+pub(super) struct TupleInterner {
     numbers: HashMap<Box<[u32]>, u32, RandomState>,
 }
 
-impl Tuples {
+impl TupleInterner {
     /// The number of a tuple, and whether it is new.
     pub(super) fn number(&mut self, tuple: &[u32]) -> (u32, bool) {
         if let Some(&number) = self.numbers.get(tuple) {

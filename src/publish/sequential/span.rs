@@ -10,14 +10,14 @@ use crate::microdata::{BoundTaxonomy, Taxonomy};
 /// a node of a taxonomy covers its own number, depth first, and those of the nodes below it, so that two nodes are on one way
 /// to the root exactly if their ranges meet; an interval of numbers covers the ranks of its values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Span {
+pub struct NodeRange {
     /// The first place.
     pub first: u32,
     /// The last place.
     pub last: u32,
 }
 
-impl Span {
+impl NodeRange {
     /// The range of one place.
     #[must_use]
     pub const fn point(place: u32) -> Self {
@@ -45,27 +45,27 @@ impl Span {
 
 /// A published label as all that it may stand for: a range, or of a set of values the ranges that these make up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Places {
+pub enum NodeSet {
     /// One range.
-    Range(Span),
+    Range(NodeRange),
     /// At least two, rising, with places between them that it does not stand for.
-    Several(Arc<[Span]>),
+    Several(Arc<[NodeRange]>),
 }
 
-impl From<Span> for Places {
-    fn from(span: Span) -> Self {
+impl From<NodeRange> for NodeSet {
+    fn from(span: NodeRange) -> Self {
         Self::Range(span)
     }
 }
 
-impl Places {
+impl NodeSet {
     /// Single places, in any order; `None` of no place.
     #[must_use]
     pub fn of(mut places: Vec<u32>) -> Option<Self> {
         places.sort_unstable();
         places.dedup();
         let runs = places.chunk_by(|a, b| a + 1 == *b);
-        let spans: Vec<Span> = runs.map(|run| Span { first: run[0], last: run[run.len() - 1] }).collect();
+        let spans: Vec<NodeRange> = runs.map(|run| NodeRange { first: run[0], last: run[run.len() - 1] }).collect();
         match &spans[..] {
             [] => None,
             [only] => Some(Self::Range(*only)),
@@ -75,7 +75,7 @@ impl Places {
 
     /// The ranges, rising.
     #[must_use]
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[NodeRange] {
         match self {
             Self::Range(span) => slice::from_ref(span),
             Self::Several(spans) => spans,
@@ -106,31 +106,31 @@ impl Places {
 
     /// Whether everything that it stands for is covered by `span`.
     #[must_use]
-    pub fn within(&self, span: Span) -> bool {
+    pub fn within(&self, span: NodeRange) -> bool {
         self.spans().iter().all(|own| own.within(span))
     }
 }
 
 /// Labels, to be asked which of them meet another. Values may be many, and are not compared one by one.
-pub(super) struct Index<'a> {
-    places: Vec<&'a Places>,
+pub(super) struct CompatibilityIndex<'a> {
+    places: Vec<&'a NodeSet>,
     /// Those of one place, rising, and the others.
     points: Vec<u32>,
     wide: Vec<u32>,
 }
 
-impl<'a> Index<'a> {
-    pub(super) fn of(places: Vec<&'a Places>) -> Self {
-        let is_point = |at: &u32| matches!(places[*at as usize], Places::Range(span) if span.is_point());
+impl<'a> CompatibilityIndex<'a> {
+    pub(super) fn of(places: Vec<&'a NodeSet>) -> Self {
+        let is_point = |at: &u32| matches!(places[*at as usize], NodeSet::Range(span) if span.is_point());
         let (mut points, wide): (Vec<u32>, Vec<u32>) = (0..places.len() as u32).partition(is_point);
         points.sort_unstable_by_key(|at| places[*at as usize].first());
         Self { points, wide, places }
     }
 
     /// The labels that meet one, by their numbers.
-    pub(super) fn meeting(&self, label: &Places) -> Vec<u32> {
+    pub(super) fn meeting(&self, label: &NodeSet) -> Vec<u32> {
         let first = |at: u32| self.places[at as usize].first();
-        let within = |span: &Span| {
+        let within = |span: &NodeRange| {
             let begin = self.points.partition_point(|at| first(*at) < span.first);
             let end = self.points.partition_point(|at| first(*at) <= span.last);
             &self.points[begin..end]
@@ -147,7 +147,7 @@ pub trait Hierarchy: Sync {
     /// The nodes right below a node, in order.
     fn children(&self, node: u32) -> Vec<u32>;
     /// The places of a node and of all below it. Those of its children are disjoint, and rise.
-    fn span(&self, node: u32) -> Span;
+    fn span(&self, node: u32) -> NodeRange;
     /// How many steps lead from the root to a node.
     fn depth(&self, node: u32) -> usize;
     /// The leaf of a code of the column.
@@ -163,7 +163,7 @@ impl Hierarchy for BoundTaxonomy {
         self.tree().children(node).collect()
     }
 
-    fn span(&self, node: u32) -> Span {
+    fn span(&self, node: u32) -> NodeRange {
         below(self.tree(), node)
     }
 
@@ -177,31 +177,33 @@ impl Hierarchy for BoundTaxonomy {
 }
 
 /// The places of a node of a taxonomy and of all below it, which are numbered depth first.
-pub(super) fn below(tree: &Taxonomy, node: u32) -> Span {
+pub(super) fn below(tree: &Taxonomy, node: u32) -> NodeRange {
     let below = std::iter::successors(Some(node), |&node| tree.children(node).last());
-    Span { first: node, last: below.last().unwrap_or(node) }
+    NodeRange { first: node, last: below.last().unwrap_or(node) }
 }
 
 /// How the values of a column of the new release are placed, and how they can be generalized.
 #[derive(Clone)]
-pub enum Scale<'a> {
+pub enum ColumnScale<'a> {
     /// They cannot be generalized: the label of each code.
-    Raw(Vec<Span>),
+    Raw(Vec<NodeRange>),
     /// By a taxonomy.
     Tree(&'a dyn Hierarchy),
     /// Not at all, or to what may be any value: the place of each code, and what the latter covers.
-    Values(Vec<u32>, Span),
+    Values(Vec<u32>, NodeRange),
     /// By intervals, halved where the rows suggest it: the place of each code.
     Numbers(Vec<u32>),
 }
 
-impl Scale<'_> {
+impl ColumnScale<'_> {
     /// The label of each of `codes` codes, ungeneralized.
-    pub(super) fn spans(&self, codes: usize) -> Vec<Span> {
+    pub(super) fn spans(&self, codes: usize) -> Vec<NodeRange> {
         match self {
             Self::Raw(spans) => spans.clone(),
             Self::Tree(tree) => (0..codes as u32).map(|code| tree.span(tree.leaf(code))).collect(),
-            Self::Values(places, _) | Self::Numbers(places) => places.iter().map(|&place| Span::point(place)).collect(),
+            Self::Values(places, _) | Self::Numbers(places) => {
+                places.iter().map(|&place| NodeRange::point(place)).collect()
+            }
         }
     }
 }

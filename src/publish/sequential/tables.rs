@@ -1,40 +1,43 @@
 //! The releases of a sequence by their numbers, the new one being 0, reduced to the columns that matter.
 
-use super::signatures::Signatures;
-use super::span::{Places, Span};
-use super::{Exclusion, Labels, Measure, Reference, Requirement, Sequence, Told, Unsequenced};
+use super::signatures::RowSignatures;
+use super::span::{NodeRange, NodeSet};
+use super::{
+    GroupMeasure, PublishedLabels, ResolvedAttribute, ResolvedExclusion, ResolvedRequirement, ResolvedYElement,
+    SequentialError, SequentialProblem,
+};
 use crate::control::Control;
 use crate::microdata::Codes;
 
 /// A column of a release.
-pub(super) type Cell = (usize, usize);
+pub(super) type ColumnRef = (usize, usize);
 
 /// A release, with the columns that are referred to, shared with other releases or named in exclusions.
-pub(super) struct View {
+pub(super) struct ReleaseView {
     pub(super) attributes: Vec<u32>,
     /// What each code stands for, by column; ungeneralized in the new release.
-    pub(super) places: Vec<Vec<Places>>,
-    pub(super) signatures: Signatures,
+    pub(super) places: Vec<Vec<NodeSet>>,
+    pub(super) signatures: RowSignatures,
 }
 
-impl View {
+impl ReleaseView {
     pub(super) fn column(&self, attribute: u32) -> Option<usize> {
         self.attributes.iter().position(|&other| other == attribute)
     }
 }
 
 /// One side of an exclusion: columns of a release, and where each must lie.
-pub(super) struct Side {
+pub(super) struct ExclusionSide {
     pub(super) release: usize,
-    pub(super) within: Vec<(usize, Span)>,
+    pub(super) within: Vec<(usize, NodeRange)>,
 }
 
 /// What two releases say that nobody can be both.
-pub(super) struct Barred(pub(super) [Side; 2]);
+pub(super) struct ExclusionPair(pub(super) [ExclusionSide; 2]);
 
-impl Barred {
+impl ExclusionPair {
     /// The sides of two releases, if it is between them.
-    pub(super) fn between(&self, a: usize, b: usize) -> Option<(&Side, &Side)> {
+    pub(super) fn between(&self, a: usize, b: usize) -> Option<(&ExclusionSide, &ExclusionSide)> {
         let [left, right] = &self.0;
         match (left.release, right.release) {
             releases if releases == (a, b) => Some((left, right)),
@@ -46,15 +49,15 @@ impl Barred {
 
 /// A requirement by columns.
 #[derive(Clone)]
-pub(super) struct Sought {
-    pub(super) x: Vec<Cell>,
-    pub(super) y: Vec<Cell>,
+pub(super) struct IndexedRequirement {
+    pub(super) x: Vec<ColumnRef>,
+    pub(super) y: Vec<ColumnRef>,
     /// The releases whose rows are told apart.
     pub(super) keys: Vec<usize>,
-    pub(super) measure: Measure,
+    pub(super) measure: GroupMeasure,
 }
 
-impl Sought {
+impl IndexedRequirement {
     /// The releases it names, and the new one, rising.
     pub(super) fn named(&self) -> Vec<usize> {
         let cells = self.x.iter().chain(&self.y).map(|&(release, _)| release);
@@ -79,8 +82,8 @@ impl Sought {
         let tells = !alone.y.is_empty() || !alone.keys.is_empty();
         match self.measure {
             _ if !self.names_new() => return None,
-            Measure::Linkability { .. } if !tells => return None,
-            Measure::Anonymity { .. } if !tells => alone.keys.push(0),
+            GroupMeasure::Linkability { .. } if !tells => return None,
+            GroupMeasure::Anonymity { .. } if !tells => alone.keys.push(0),
             _ => {}
         }
         Some(alone)
@@ -88,9 +91,9 @@ impl Sought {
 
     /// What it says of one release.
     pub(super) fn only(&self, only: usize) -> Self {
-        let here = |&&(release, _): &&Cell| release == only;
+        let here = |&&(release, _): &&ColumnRef| release == only;
         let mut measure = self.measure.clone();
-        if let Measure::Linkability { sensitive: Some(values), .. } = &mut measure {
+        if let GroupMeasure::Linkability { sensitive: Some(values), .. } = &mut measure {
             for value in values {
                 let kept = self.y.iter().zip(&*value).filter(|(cell, _)| here(cell)).map(|(_, span)| *span).collect();
                 *value = kept;
@@ -107,28 +110,29 @@ impl Sought {
 }
 
 /// All that joins are made of.
-pub(super) struct Tables {
-    pub(super) views: Vec<View>,
-    pub(super) barred: Vec<Barred>,
-    pub(super) sought: Vec<Sought>,
+pub(super) struct JoinTables {
+    pub(super) views: Vec<ReleaseView>,
+    pub(super) barred: Vec<ExclusionPair>,
+    pub(super) sought: Vec<IndexedRequirement>,
     /// For each column of the new release, where it stands in the sequence.
     pub(super) original: Vec<usize>,
 }
 
-impl Tables {
-    pub(super) fn of(sequence: &Sequence<'_>, control: &Control) -> Result<Self, Unsequenced> {
-        let Sequence { new, earlier, requirements, exclusions, .. } = sequence;
+impl JoinTables {
+    pub(super) fn of(sequence: &SequentialProblem<'_>, control: &Control) -> Result<Self, SequentialError> {
+        let SequentialProblem { new, earlier, requirements, exclusions, .. } = sequence;
         let new_attributes: Vec<u32> = new.columns.iter().map(|column| column.attribute).collect();
-        let of_earlier = |release: &super::Earlier<'_>| release.columns.iter().map(|column| column.attribute).collect();
+        let of_earlier =
+            |release: &super::EarlierReleaseTable<'_>| release.columns.iter().map(|column| column.attribute).collect();
         let attributes: Vec<Vec<u32>> = std::iter::once(new_attributes).chain(earlier.iter().map(of_earlier)).collect();
         check(requirements, exclusions, &attributes)?;
         let matters = |release: usize, attribute: u32| {
-            let here = Reference { release, attribute };
+            let here = ResolvedAttribute { release, attribute };
             let shared = attributes.iter().enumerate().any(|(other, of)| other != release && of.contains(&attribute));
-            let named = |requirement: &Requirement| {
-                requirement.x.contains(&here) || requirement.y.contains(&Told::Attribute(here))
+            let named = |requirement: &ResolvedRequirement| {
+                requirement.x.contains(&here) || requirement.y.contains(&ResolvedYElement::Attribute(here))
             };
-            let barred = |exclusion: &Exclusion| {
+            let barred = |exclusion: &ResolvedExclusion| {
                 let sides = [&exclusion.left, &exclusion.right];
                 sides.iter().any(|side| side.release == release && side.within.iter().any(|&(a, _)| a == attribute))
             };
@@ -148,38 +152,44 @@ impl Tables {
             let places = |at: usize| match release {
                 0 => {
                     let spans = new.columns[at].scale.spans(distinct(new.columns[at].codes));
-                    spans.into_iter().map(Places::Range).collect()
+                    spans.into_iter().map(NodeSet::Range).collect()
                 }
                 _ => earlier[release - 1].columns[at].places.clone(),
             };
             let columns: Vec<&Codes> = used.iter().map(|&at| codes(at)).collect();
-            let signatures = Signatures::of_rows(rows, &columns, control)?;
-            views.push(View {
+            let signatures = RowSignatures::of_rows(rows, &columns, control)?;
+            views.push(ReleaseView {
                 attributes: used.iter().map(|&at| attributes[release][at]).collect(),
                 places: used.iter().map(|&at| places(at)).collect(),
                 signatures,
             });
         }
-        let cell = |reference: &Reference| -> Cell {
+        let cell = |reference: &ResolvedAttribute| -> ColumnRef {
             // every reference was checked, and what is referred to matters
             (reference.release, views[reference.release].column(reference.attribute).unwrap_or_default())
         };
-        let side = |side: &super::Side| {
-            let column =
-                |&(attribute, span): &(u32, Span)| (cell(&Reference { release: side.release, attribute }).1, span);
-            Side { release: side.release, within: side.within.iter().map(column).collect() }
+        let side = |side: &super::ResolvedConditions| {
+            let column = |&(attribute, span): &(u32, NodeRange)| {
+                (cell(&ResolvedAttribute { release: side.release, attribute }).1, span)
+            };
+            ExclusionSide { release: side.release, within: side.within.iter().map(column).collect() }
         };
         let barred =
-            exclusions.iter().map(|exclusion| Barred([side(&exclusion.left), side(&exclusion.right)])).collect();
-        let sought = |requirement: &Requirement| {
+            exclusions.iter().map(|exclusion| ExclusionPair([side(&exclusion.left), side(&exclusion.right)])).collect();
+        let sought = |requirement: &ResolvedRequirement| {
             let (mut y, mut keys) = (Vec::new(), Vec::new());
             for told in &requirement.y {
                 match told {
-                    Told::Attribute(reference) => y.push(cell(reference)),
-                    Told::Key(release) => keys.push(*release),
+                    ResolvedYElement::Attribute(reference) => y.push(cell(reference)),
+                    ResolvedYElement::Key(release) => keys.push(*release),
                 }
             }
-            Sought { x: requirement.x.iter().map(cell).collect(), y, keys, measure: requirement.measure.clone() }
+            IndexedRequirement {
+                x: requirement.x.iter().map(cell).collect(),
+                y,
+                keys,
+                measure: requirement.measure.clone(),
+            }
         };
         let sought = requirements.iter().map(sought).collect();
         Ok(Self { sought, barred, views, original: used.into_iter().next().unwrap_or_default() })
@@ -203,7 +213,7 @@ impl Tables {
     /// The release on which alone a requirement depends in a join of releases with equal rows, if there is one: Y lies in it, and
     /// X has every column by which it matches. Rows of it that are alike in X then join the same tuples, whose number cancels
     /// out.
-    pub(super) fn decisive(&self, sought: &Sought, joined: &[usize]) -> Option<usize> {
+    pub(super) fn decisive(&self, sought: &IndexedRequirement, joined: &[usize]) -> Option<usize> {
         let mut of_y = sought.y.iter().map(|&(release, _)| release).chain(sought.keys.iter().copied());
         let release = of_y.next()?;
         let decides = of_y.all(|other| other == release)
@@ -218,44 +228,49 @@ pub(super) fn distinct(codes: &Codes) -> usize {
 }
 
 /// Whether what is referred to exists, and thresholds mean something.
-fn check(requirements: &[Requirement], exclusions: &[Exclusion], attributes: &[Vec<u32>]) -> Result<(), Unsequenced> {
+fn check(
+    requirements: &[ResolvedRequirement],
+    exclusions: &[ResolvedExclusion],
+    attributes: &[Vec<u32>],
+) -> Result<(), SequentialError> {
     let exists = |release: usize, attribute: u32| attributes.get(release).is_some_and(|of| of.contains(&attribute));
     for (at, requirement) in requirements.iter().enumerate() {
-        let told = |told: &Told| match told {
-            Told::Attribute(reference) => exists(reference.release, reference.attribute),
-            Told::Key(release) => *release < attributes.len(),
+        let told = |told: &ResolvedYElement| match told {
+            ResolvedYElement::Attribute(reference) => exists(reference.release, reference.attribute),
+            ResolvedYElement::Key(release) => *release < attributes.len(),
         };
         let known = requirement.x.iter().all(|reference| exists(reference.release, reference.attribute));
         if !known || !requirement.y.iter().all(told) || requirement.y.is_empty() {
-            return Err(Unsequenced::UnknownReference { requirement: at });
+            return Err(SequentialError::UnknownReference { requirement: at });
         }
-        if requirement.x.iter().any(|reference| requirement.y.contains(&Told::Attribute(*reference))) {
-            return Err(Unsequenced::Overlap { requirement: at });
+        if requirement.x.iter().any(|reference| requirement.y.contains(&ResolvedYElement::Attribute(*reference))) {
+            return Err(SequentialError::Overlap { requirement: at });
         }
-        let attributes_of_y = requirement.y.iter().filter(|told| matches!(told, Told::Attribute(_))).count();
+        let attributes_of_y =
+            requirement.y.iter().filter(|told| matches!(told, ResolvedYElement::Attribute(_))).count();
         let means_something = match &requirement.measure {
-            Measure::Anonymity { k } => *k > 0,
-            Measure::Linkability { h, sensitive } => {
-                let fits = |values: &Vec<Vec<Span>>| values.iter().all(|value| value.len() == attributes_of_y);
+            GroupMeasure::Anonymity { k } => *k > 0,
+            GroupMeasure::Linkability { h, sensitive } => {
+                let fits = |values: &Vec<Vec<NodeRange>>| values.iter().all(|value| value.len() == attributes_of_y);
                 h.numerator() > 0 && h.numerator() <= h.denominator() && sensitive.as_ref().is_none_or(fits)
             }
         };
         if !means_something {
-            return Err(Unsequenced::Threshold { requirement: at });
+            return Err(SequentialError::Threshold { requirement: at });
         }
     }
-    for (at, Exclusion { left, right }) in exclusions.iter().enumerate() {
-        let known = |side: &super::Side| {
+    for (at, ResolvedExclusion { left, right }) in exclusions.iter().enumerate() {
+        let known = |side: &super::ResolvedConditions| {
             !side.within.is_empty() && side.within.iter().all(|&(attribute, _)| exists(side.release, attribute))
         };
         if left.release == right.release || !known(left) || !known(right) {
-            return Err(Unsequenced::UnknownExclusion { exclusion: at });
+            return Err(SequentialError::UnknownExclusion { exclusion: at });
         }
     }
     Ok(())
 }
 
-impl Exclusion {
+impl ResolvedExclusion {
     /// How many rows of the table behind the releases it would wrongly exclude: it must be none. `table` has the attributes it
     /// names, ungeneralized; `None` where one of them is not there.
     ///
@@ -264,14 +279,17 @@ impl Exclusion {
     pub fn contradicted_by(
         &self,
         rows: usize,
-        table: &[Labels<'_>],
+        table: &[PublishedLabels<'_>],
         control: &Control,
     ) -> Result<Option<u64>, crate::control::Cancelled> {
         let conditions = self.left.within.iter().chain(&self.right.within);
         let find = |&(attribute, span)| {
-            table.iter().find(|labels: &&Labels<'_>| labels.attribute == attribute).map(|labels| (labels, span))
+            table
+                .iter()
+                .find(|labels: &&PublishedLabels<'_>| labels.attribute == attribute)
+                .map(|labels| (labels, span))
         };
-        let Some(conditions) = conditions.map(find).collect::<Option<Vec<(&Labels<'_>, Span)>>>() else {
+        let Some(conditions) = conditions.map(find).collect::<Option<Vec<(&PublishedLabels<'_>, NodeRange)>>>() else {
             return Ok(None);
         };
         let mut found = 0;
@@ -279,8 +297,9 @@ impl Exclusion {
             if row % Control::STRIDE == 0 {
                 control.check()?;
             }
-            let is_true =
-                |(labels, span): &(&Labels<'_>, Span)| labels.places[labels.codes.get(row) as usize].within(*span);
+            let is_true = |(labels, span): &(&PublishedLabels<'_>, NodeRange)| {
+                labels.places[labels.codes.get(row) as usize].within(*span)
+            };
             found += u64::from(conditions.iter().all(is_true));
         }
         Ok(Some(found))

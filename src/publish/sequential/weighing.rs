@@ -7,19 +7,19 @@ use std::sync::Arc;
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::Unjoined;
-use super::groups::{Lexicon, NO_BLOCK, Tally, Y};
-use super::growth::Growth;
-use super::joined::{Descent, Joined};
-use super::share::Share;
+use super::SequentialJoinError;
+use super::groups::{MeasureTally, NO_BLOCK, YIndex, YKey};
+use super::growth::CutState;
+use super::joined::{RequirementJoin, SpecializationStep};
+use super::share::MeasureValue;
 use crate::control::Control;
 
 /// What is known of a step.
 #[derive(Clone, Copy)]
-pub(super) struct Weighed {
+pub(super) struct StepWeight {
     /// The worst of the groups that it makes; of those that it takes away.
-    made: Option<Share>,
-    gone: Option<Share>,
+    made: Option<MeasureValue>,
+    gone: Option<MeasureValue>,
     /// The links of the blocks that it divides, and of what it makes of them.
     links: (u64, u64),
     /// Whether it breaks the requirement for certain, so that not all was looked at.
@@ -27,24 +27,24 @@ pub(super) struct Weighed {
 }
 
 /// Rows of the new release with equal labels, and what they are linked to.
-struct Rows {
+struct LinkedRows {
     rows: u64,
     /// The number of their labels on Y.
     y: u32,
     links: Arc<[u32]>,
 }
 
-impl Joined {
+impl RequirementJoin {
     /// The measure after replacing a node by its children; `None` where no tuple is left. A `strict` caller does not ask how badly
     /// the requirement is broken: then it is any level that is not allowed.
     pub(super) fn weigh(
         &mut self,
         growth: usize,
         (node, children): (u32, &[u32]),
-        growths: &[Growth<'_>],
+        growths: &[CutState<'_>],
         strict: bool,
         control: &Control,
-    ) -> Result<Option<Share>, Unjoined> {
+    ) -> Result<Option<MeasureValue>, SequentialJoinError> {
         let weighed = match self.weighed.get(&(growth, node)) {
             Some(weighed) => *weighed,
             None => {
@@ -57,15 +57,15 @@ impl Joined {
                 weighed
             }
         };
-        let Weighed { made, gone, links: (removed, added), is_broken } = weighed;
+        let StepWeight { made, gone, links: (removed, added), is_broken } = weighed;
         if is_broken {
             return Ok(made);
         }
         if self.links - removed + added > self.most {
-            return Err(Unjoined::TooDense);
+            return Err(SequentialJoinError::TooDense);
         }
         let now = self.level();
-        let worst = |a: Option<Share>, b: Option<Share>| self.measure.worst(a.into_iter().chain(b));
+        let worst = |a: Option<MeasureValue>, b: Option<MeasureValue>| self.measure.worst(a.into_iter().chain(b));
         // nothing else is worse than the worst that there is
         if made.is_some() && worst(made, now) == made {
             return Ok(made);
@@ -74,10 +74,10 @@ impl Joined {
             return Ok(worst(made, now));
         }
         // the worst group may be among those that go
-        let mut levels: BTreeMap<Share, usize> = BTreeMap::new();
+        let mut levels: BTreeMap<MeasureValue, usize> = BTreeMap::new();
         for blocks in self.batches(growth, node) {
             control.check()?;
-            let before: Vec<Rows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
+            let before: Vec<LinkedRows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
             self.levels(&before, |level| {
                 if made.is_none_or(|made| level != made && self.measure.worst([level, made]) == Some(level)) {
                     *levels.entry(level).or_default() += 1;
@@ -90,11 +90,11 @@ impl Joined {
     fn look(
         &mut self,
         (growth, node): (usize, u32),
-        descent: &Descent<'_>,
+        descent: &SpecializationStep<'_>,
         strict: bool,
         control: &Control,
-    ) -> Result<Weighed, Unjoined> {
-        let mut weighed = Weighed { made: None, gone: None, links: (0, 0), is_broken: false };
+    ) -> Result<StepWeight, SequentialJoinError> {
+        let mut weighed = StepWeight { made: None, gone: None, links: (0, 0), is_broken: false };
         let divided = self.divided(growth, node);
         // where the attribute is not on X, all that it divides stays in one group
         let groups = if self.is_on_x(growth) { descent.children.len() } else { 1 };
@@ -105,7 +105,7 @@ impl Joined {
         let may_end = strict && most_links <= self.most;
         for blocks in self.batches(growth, node) {
             control.check()?;
-            let mut after: BTreeMap<usize, Vec<Rows>> = BTreeMap::new();
+            let mut after: BTreeMap<usize, Vec<LinkedRows>> = BTreeMap::new();
             for &number in &blocks {
                 if divided.binary_search(&number).is_err() {
                     after.entry(0).or_default().extend(self.rows_of(number));
@@ -115,26 +115,26 @@ impl Joined {
                 for part in self.parts(block, descent) {
                     weighed.links.1 += part.links.len() as u64;
                     let y = self.number_y(&part.labels, descent.growths);
-                    let rows = Rows { rows: part.rows, y, links: part.links };
+                    let rows = LinkedRows { rows: part.rows, y, links: part.links };
                     after.entry(part.child.min(groups - 1)).or_default().push(rows);
                 }
             }
-            let worst = |levels: Option<Share>, level| self.measure.worst(levels.into_iter().chain([level]));
+            let worst = |levels: Option<MeasureValue>, level| self.measure.worst(levels.into_iter().chain([level]));
             for rows in after.values() {
                 self.levels(rows, |level| weighed.made = worst(weighed.made, level));
             }
             if may_end && weighed.made.is_some_and(|made| !self.measure.allows(made)) {
-                return Ok(Weighed { is_broken: true, ..weighed });
+                return Ok(StepWeight { is_broken: true, ..weighed });
             }
-            let before: Vec<Rows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
+            let before: Vec<LinkedRows> = blocks.iter().filter_map(|&number| self.rows_of(number)).collect();
             self.levels(&before, |level| weighed.gone = worst(weighed.gone, level));
         }
         Ok(weighed)
     }
 
-    fn rows_of(&self, number: u32) -> Option<Rows> {
+    fn rows_of(&self, number: u32) -> Option<LinkedRows> {
         let block = self.blocks.get(number)?;
-        Some(Rows { rows: self.blocks.rows[number as usize], y: block.y, links: Arc::clone(&block.links) })
+        Some(LinkedRows { rows: self.blocks.rows[number as usize], y: block.y, links: Arc::clone(&block.links) })
     }
 
     /// The blocks whose groups a step changes, those with equal labels on X together. What has fewest rows comes first: there it
@@ -162,17 +162,17 @@ impl Joined {
     }
 
     /// Gives the level of each group of blocks with equal labels on X.
-    fn levels(&self, blocks: &[Rows], mut each: impl FnMut(Share)) {
+    fn levels(&self, blocks: &[LinkedRows], mut each: impl FnMut(MeasureValue)) {
         let (lexicon, fixed) = (self.lexicon(), &self.fixed);
-        let mut end = |tally: &Tally| tally.level(lexicon.measure).into_iter().for_each(&mut each);
-        if let [Rows { rows, y, links }] = blocks {
+        let mut end = |tally: &MeasureTally| tally.level(lexicon.measure).into_iter().for_each(&mut each);
+        if let [LinkedRows { rows, y, links }] = blocks {
             // links with equal values stand side by side
             let x = |link: u32| fixed.x[link as usize];
             let y_of = |link: u32| fixed.y[link as usize];
             for group in links.chunk_by(|&a, &b| x(a) == x(b)) {
-                let mut tally = Tally::default();
+                let mut tally = MeasureTally::default();
                 for alike in group.chunk_by(|&a, &b| y_of(a) == y_of(b)) {
-                    let value = Y { new: *y, earlier: y_of(alike[0]), block: NO_BLOCK };
+                    let value = YKey { new: *y, earlier: y_of(alike[0]), block: NO_BLOCK };
                     let weight: u128 = alike.iter().map(|&link| fixed.weights[link as usize]).sum();
                     self.count(&mut tally, value, *rows, u128::from(*rows) * weight, &lexicon);
                 }
@@ -180,17 +180,17 @@ impl Joined {
             }
             return;
         }
-        let mut values: Vec<(u32, Y, u64, u128)> = Vec::new();
-        for (Rows { rows, y, links }, number) in blocks.iter().zip(0..) {
+        let mut values: Vec<(u32, YKey, u64, u128)> = Vec::new();
+        for (LinkedRows { rows, y, links }, number) in blocks.iter().zip(0..) {
             for &link in &**links {
                 let block = if self.told_apart { number } else { NO_BLOCK };
-                let value = Y { new: *y, earlier: fixed.y[link as usize], block };
+                let value = YKey { new: *y, earlier: fixed.y[link as usize], block };
                 values.push((fixed.x[link as usize], value, *rows, u128::from(*rows) * fixed.weights[link as usize]));
             }
         }
         values.sort_unstable();
         for group in values.chunk_by(|a, b| a.0 == b.0) {
-            let mut tally = Tally::default();
+            let mut tally = MeasureTally::default();
             for alike in group.chunk_by(|a, b| a.1 == b.1) {
                 let (_, value, rows, _) = alike[0];
                 self.count(&mut tally, value, rows, alike.iter().map(|of| of.3).sum(), &lexicon);
@@ -200,7 +200,7 @@ impl Joined {
     }
 
     /// Counts a value on Y of some rows of the new release.
-    fn count(&self, tally: &mut Tally, y: Y, rows: u64, tuples: u128, lexicon: &Lexicon<'_>) {
+    fn count(&self, tally: &mut MeasureTally, y: YKey, rows: u64, tuples: u128, lexicon: &YIndex<'_>) {
         let rows = if self.told_apart { u128::from(rows) } else { 1 };
         tally.count(y, rows * self.fixed.y_weights[y.earlier as usize], tuples, lexicon);
     }

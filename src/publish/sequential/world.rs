@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::atlas::{Atlas, Unplaced};
+use super::atlas::{LabelDomain, LabelError};
 use super::{
-    Column, Earlier, Exclusion, Gain, Joins, Labels, MOST_LINKS, Measure, New, Places, Reference, Requirement, Scale,
-    Score, Sequence, Side, Span, Told,
+    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MOST_LINKS, NewTable, NewTableColumn, NodeRange,
+    NodeSet, PublishedLabels, ResolvedAttribute, ResolvedConditions, ResolvedExclusion, ResolvedRequirement,
+    ResolvedYElement, SequentialProblem, SpecializationGain, SpecializationScore,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, Table, Taxonomy};
 use crate::problem::{Fault, Kind};
-use crate::publication::{self as stated, Beside, Conditions, EarlierRelease, RowsOf, Subsets, XyMeasure};
-use crate::publish::{Refusal, Unplanned};
+use crate::publication::{
+    self as stated, Conditions, EarlierRelease, EarlierReleases, JoinSelection, RowCorrespondence, XyMeasure,
+};
+use crate::publish::{PlanError, PlanRefusal};
 use crate::spec::reader::child;
 use crate::spec::{SequentialSpec, StepGain, StepScore};
 
@@ -20,21 +23,25 @@ use crate::spec::{SequentialSpec, StepGain, StepScore};
 const AGAINST: &str = "/method/against";
 
 /// The releases of a sequence, and everything that is asked of their join.
-pub(super) struct World<'a> {
+pub(super) struct ProblemBuilder<'a> {
     spec: &'a SequentialSpec,
     table: &'a Table,
     /// In the order of `against`.
     earlier: Vec<&'a EarlierRelease>,
     /// What the new release asks for, then what earlier ones do; releases are numbered as here.
-    pub(super) requirements: Vec<stated::Requirement>,
+    pub(super) requirements: Vec<stated::XyRequirement>,
     pub(super) exclusions: Vec<stated::Exclusion>,
     /// The attributes of all releases; that of the new one at `i` is `Attr(i)`.
     names: Vec<String>,
-    atlases: Vec<Atlas>,
+    atlases: Vec<LabelDomain>,
 }
 
-impl<'a> World<'a> {
-    pub(super) fn of(spec: &'a SequentialSpec, table: &'a Table, beside: &'a Beside) -> Result<Self, Refusal> {
+impl<'a> ProblemBuilder<'a> {
+    pub(super) fn of(
+        spec: &'a SequentialSpec,
+        table: &'a Table,
+        beside: &'a EarlierReleases,
+    ) -> Result<Self, PlanRefusal> {
         let mut faults = Vec::new();
         let mut earlier: Vec<&EarlierRelease> = Vec::new();
         for (at, id) in spec.against.iter().map(ToString::to_string).enumerate() {
@@ -44,7 +51,7 @@ impl<'a> World<'a> {
                     let detail = "no release of this id, of the same series and content, can be read here";
                     faults.push(Fault::new(pointer, Kind::UnknownRelease, detail));
                 }
-                Some(release) if release.rows_of == RowsOf::Content && release.rows != table.rows() => {
+                Some(release) if release.rows_of == RowCorrespondence::Content && release.rows != table.rows() => {
                     let detail = "the release has other rows than the table";
                     faults.push(Fault::new(pointer, Kind::BadColumns, detail));
                 }
@@ -52,7 +59,7 @@ impl<'a> World<'a> {
             }
         }
         if !faults.is_empty() {
-            return Err(Refusal(faults));
+            return Err(PlanRefusal(faults));
         }
         let (requirements, exclusions) = standing(spec, &earlier)?;
         let mut names = table.names().to_vec();
@@ -68,13 +75,13 @@ impl<'a> World<'a> {
     }
 
     /// Every reference is to what its release has.
-    fn known(&self) -> Result<(), Refusal> {
-        let has = |reference: &stated::Reference| match reference.release.checked_sub(1) {
+    fn known(&self) -> Result<(), PlanRefusal> {
+        let has = |reference: &stated::JoinAttribute| match reference.release.checked_sub(1) {
             None => self.table.names().contains(&reference.attribute),
             Some(earlier) => self.earlier[earlier].column(&reference.attribute).is_some(),
         };
         let mut faults = Vec::new();
-        let mut check = |pointer: String, reference: &stated::Reference| {
+        let mut check = |pointer: String, reference: &stated::JoinAttribute| {
             if !has(reference) {
                 let detail = format!("the release does not publish {}", reference.attribute);
                 let fault = Fault::new(pointer, Kind::UnknownAttribute, detail);
@@ -86,7 +93,7 @@ impl<'a> World<'a> {
                 check(format!("{}/x/{at}", requirement.pointer), reference);
             }
             for (at, told) in requirement.y.iter().enumerate() {
-                if let stated::Told::Attribute(reference) = told {
+                if let stated::YElement::Attribute(reference) = told {
                     check(format!("{}/y/{at}", requirement.pointer), reference);
                 }
             }
@@ -96,11 +103,11 @@ impl<'a> World<'a> {
                 let Conditions { release, within } = conditions;
                 for (attribute, _) in within {
                     let pointer = self.condition(&exclusion.pointer, side, *release, attribute);
-                    check(pointer, &stated::Reference { release: *release, attribute: attribute.clone() });
+                    check(pointer, &stated::JoinAttribute { release: *release, attribute: attribute.clone() });
                 }
             }
         }
-        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+        if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
     }
 
     fn condition(&self, pointer: &str, side: &str, release: usize, attribute: &str) -> String {
@@ -112,7 +119,7 @@ impl<'a> World<'a> {
     }
 
     /// Finds a place for every label.
-    fn place(&mut self) -> Result<(), Refusal> {
+    fn place(&mut self) -> Result<(), PlanRefusal> {
         let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for requirement in &self.requirements {
             let XyMeasure::Linkability { sensitive: Some(sensitive), .. } = &requirement.measure else { continue };
@@ -138,22 +145,22 @@ impl<'a> World<'a> {
                 .filter_map(|release| Some((release.column(name)?, release.taxonomies.get(name))))
                 .collect();
             let stated = values.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-            match Atlas::of(new, &earlier, stated) {
+            match LabelDomain::of(new, &earlier, stated) {
                 Ok(atlas) => atlases.push(atlas),
                 Err(why) => faults.push(self.unplaced(name, why)),
             }
         }
         self.atlases = atlases;
-        if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+        if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
     }
 
-    fn atlas(&self, name: &str) -> Option<(u32, &Atlas)> {
+    fn atlas(&self, name: &str) -> Option<(u32, &LabelDomain)> {
         let at = self.names.iter().position(|known| known == name)?;
         Some((at as u32, self.atlases.get(at)?))
     }
 
     /// The sequence.
-    pub(super) fn sequence(&'a self, control: &Control) -> Result<Sequence<'a>, Unplanned> {
+    pub(super) fn sequence(&'a self, control: &Control) -> Result<SequentialProblem<'a>, PlanError> {
         let class = self.spec.class.map(|class| &self.table.column(class).codes);
         let mut columns = Vec::new();
         for attr in self.table.attributes().iter() {
@@ -162,13 +169,13 @@ impl<'a> World<'a> {
             let spans = atlas.of_domain(&column.domain).ok_or_else(|| self.homeless(attr.index()))?;
             let places = || spans.iter().map(|span| span.first).collect();
             let scale = match self.table.terrain(attr).taxonomy() {
-                _ if !self.spec.generalized.contains(attr) => Scale::Raw(spans),
-                Some(tree) => Scale::Tree(tree),
-                None if !is_ordered(column.domain.kind()) => Scale::Values(places(), atlas.anything()),
+                _ if !self.spec.generalized.contains(attr) => ColumnScale::Raw(spans),
+                Some(tree) => ColumnScale::Tree(tree),
+                None if !is_ordered(column.domain.kind()) => ColumnScale::Values(places(), atlas.anything()),
                 None if atlas.is_tree() => return Err(self.homeless(attr.index()).into()),
-                None => Scale::Numbers(places()),
+                None => ColumnScale::Numbers(places()),
             };
-            columns.push(Column { attribute: attr.index() as u32, codes: &column.codes, scale });
+            columns.push(NewTableColumn { attribute: attr.index() as u32, codes: &column.codes, scale });
         }
         let mut earlier = Vec::new();
         for release in &self.earlier {
@@ -177,27 +184,27 @@ impl<'a> World<'a> {
                 control.check()?;
                 let Some((attribute, atlas)) = self.atlas(&column.name) else { continue };
                 let places = atlas.of_cells(column).ok_or_else(|| self.homeless(attribute as usize))?;
-                labels.push(Labels { attribute, codes: &column.cells.codes, places });
+                labels.push(PublishedLabels { attribute, codes: &column.cells.codes, places });
             }
-            earlier.push(Earlier { rows: release.rows, columns: labels });
+            earlier.push(EarlierReleaseTable { rows: release.rows, columns: labels });
         }
-        Ok(Sequence {
-            new: New { rows: self.table.rows(), columns, class },
+        Ok(SequentialProblem {
+            new: NewTable { rows: self.table.rows(), columns, class },
             earlier,
             same_rows: self.same_rows(),
             requirements: self.numbered()?,
             exclusions: self.barred()?,
             joins: match self.spec.subsets {
-                Subsets::Default => Joins::Extended,
-                Subsets::All => Joins::All,
+                JoinSelection::Default => JoinScope::Extended,
+                JoinSelection::All => JoinScope::All,
             },
             gain: match self.spec.gain {
-                StepGain::Information => Gain::Information,
-                StepGain::Distortion => Gain::Distortion,
+                StepGain::Information => SpecializationGain::Information,
+                StepGain::Distortion => SpecializationGain::Distortion,
             },
             score: match self.spec.score {
-                StepScore::PlusOne => Score::PlusOne,
-                StepScore::Ratio => Score::Ratio,
+                StepScore::PlusOne => SpecializationScore::PlusOne,
+                StepScore::Ratio => SpecializationScore::Ratio,
             },
             stop_at_zero_gain: false,
             allow_violating_prefix: false,
@@ -205,12 +212,12 @@ impl<'a> World<'a> {
         })
     }
 
-    fn homeless(&self, attribute: usize) -> Refusal {
-        Refusal(vec![self.unplaced(&self.names[attribute], Unplaced::Trees)])
+    fn homeless(&self, attribute: usize) -> PlanRefusal {
+        PlanRefusal(vec![self.unplaced(&self.names[attribute], LabelError::Trees)])
     }
 
     /// What cannot be placed, where it is stated; of what was entered, with the table.
-    fn unplaced(&self, name: &str, why: Unplaced) -> Fault {
+    fn unplaced(&self, name: &str, why: LabelError) -> Fault {
         let has = |release: &&EarlierRelease| release.entered && release.column(name).is_some();
         let fault = unplaced(name, why);
         match self.earlier.iter().position(has) {
@@ -236,7 +243,7 @@ impl<'a> World<'a> {
     pub(super) fn tied(&self, control: &Control) -> Result<Vec<Fault>, Cancelled> {
         let mut faults = Vec::new();
         for (at, release) in self.earlier.iter().enumerate() {
-            let RowsOf::Records(records) = &release.rows_of else { continue };
+            let RowCorrespondence::Records(records) = &release.rows_of else { continue };
             for attr in records.values.attributes().iter() {
                 control.check()?;
                 let name = records.values.name(attr);
@@ -261,25 +268,25 @@ impl<'a> World<'a> {
         Ok(faults)
     }
 
-    fn reference(&self, reference: &stated::Reference) -> Option<Reference> {
-        Some(Reference { release: reference.release, attribute: self.atlas(&reference.attribute)?.0 })
+    fn reference(&self, reference: &stated::JoinAttribute) -> Option<ResolvedAttribute> {
+        Some(ResolvedAttribute { release: reference.release, attribute: self.atlas(&reference.attribute)?.0 })
     }
 
-    fn numbered(&self) -> Result<Vec<Requirement>, Refusal> {
+    fn numbered(&self) -> Result<Vec<ResolvedRequirement>, PlanRefusal> {
         let mut numbered = Vec::new();
         for requirement in &self.requirements {
-            let told = |told: &stated::Told| match told {
-                stated::Told::Attribute(reference) => self.reference(reference).map(Told::Attribute),
-                stated::Told::Key(release) => Some(Told::Key(*release)),
+            let told = |told: &stated::YElement| match told {
+                stated::YElement::Attribute(reference) => self.reference(reference).map(ResolvedYElement::Attribute),
+                stated::YElement::Key(release) => Some(ResolvedYElement::Key(*release)),
             };
             let measure = match &requirement.measure {
-                XyMeasure::Anonymity { k } => Measure::Anonymity { k: *k },
-                XyMeasure::Linkability { h, sensitive } => Measure::Linkability {
+                XyMeasure::Anonymity { k } => GroupMeasure::Anonymity { k: *k },
+                XyMeasure::Linkability { h, sensitive } => GroupMeasure::Linkability {
                     h: *h,
                     sensitive: sensitive.as_ref().map(|values| self.sensitive(requirement, values)).transpose()?,
                 },
             };
-            numbered.push(Requirement {
+            numbered.push(ResolvedRequirement {
                 x: requirement.x.iter().filter_map(|x| self.reference(x)).collect(),
                 y: requirement.y.iter().filter_map(told).collect(),
                 measure,
@@ -290,14 +297,14 @@ impl<'a> World<'a> {
 
     fn sensitive(
         &self,
-        requirement: &stated::Requirement,
+        requirement: &stated::XyRequirement,
         values: &[stated::SensitiveValue],
-    ) -> Result<Vec<Vec<Span>>, Refusal> {
-        let of_y: Vec<&stated::Reference> = attributes_of(&requirement.y).collect();
+    ) -> Result<Vec<Vec<NodeRange>>, PlanRefusal> {
+        let of_y: Vec<&stated::JoinAttribute> = attributes_of(&requirement.y).collect();
         let mut spans = Vec::new();
         for (at, value) in values.iter().enumerate() {
             let parts = of_y.iter().zip(value).map(|(reference, label)| self.stated(reference, label.as_deref()));
-            let parts = parts.collect::<Option<Vec<Span>>>();
+            let parts = parts.collect::<Option<Vec<NodeRange>>>();
             spans.push(parts.ok_or_else(|| {
                 let pointer = match requirement.of {
                     0 => format!("{}/measure/sensitive_values/{at}", requirement.pointer),
@@ -310,25 +317,25 @@ impl<'a> World<'a> {
     }
 
     /// Where a stated value or node stands, if some row of the release may have it.
-    fn stated(&self, reference: &stated::Reference, label: Option<&str>) -> Option<Span> {
+    fn stated(&self, reference: &stated::JoinAttribute, label: Option<&str>) -> Option<NodeRange> {
         let (_, atlas) = self.atlas(&reference.attribute)?;
         let stated = atlas.stated(label)?;
         let shown = match reference.release.checked_sub(1) {
             None => {
                 let at = self.table.names().iter().position(|name| *name == reference.attribute)?;
                 let spans = atlas.of_domain(&self.table.column(Attr::from(at)).domain)?;
-                spans.into_iter().map(Places::Range).collect()
+                spans.into_iter().map(NodeSet::Range).collect()
             }
             Some(earlier) => atlas.of_cells(self.earlier[earlier].column(&reference.attribute)?)?,
         };
         shown.iter().any(|label| label.meets(&stated.into())).then_some(stated)
     }
 
-    fn barred(&self) -> Result<Vec<Exclusion>, Refusal> {
+    fn barred(&self) -> Result<Vec<ResolvedExclusion>, PlanRefusal> {
         let side = |exclusion: &stated::Exclusion, side: &str, conditions: &Conditions| {
             let mut within = Vec::new();
             for (attribute, label) in &conditions.within {
-                let reference = stated::Reference { release: conditions.release, attribute: attribute.clone() };
+                let reference = stated::JoinAttribute { release: conditions.release, attribute: attribute.clone() };
                 let place = self.reference(&reference).zip(self.stated(&reference, label.as_deref()));
                 let Some((reference, span)) = place else {
                     return Err(strange(match exclusion.of {
@@ -338,12 +345,12 @@ impl<'a> World<'a> {
                 };
                 within.push((reference.attribute, span));
             }
-            Ok(Side { release: conditions.release, within })
+            Ok(ResolvedConditions { release: conditions.release, within })
         };
         let barred = |exclusion: &stated::Exclusion| {
             let (left, right) =
                 (side(exclusion, "left", &exclusion.left)?, side(exclusion, "right", &exclusion.right)?);
-            Ok(Exclusion { left, right })
+            Ok(ResolvedExclusion { left, right })
         };
         self.exclusions.iter().map(barred).collect()
     }
@@ -364,7 +371,7 @@ impl<'a> World<'a> {
     /// No exclusion is true of a row of the original.
     pub(super) fn contradicted(
         &self,
-        sequence: &Sequence<'_>,
+        sequence: &SequentialProblem<'_>,
         excluded: Option<&Table>,
         control: &Control,
     ) -> Result<Vec<Fault>, Cancelled> {
@@ -375,8 +382,8 @@ impl<'a> World<'a> {
             let Some((attribute, atlas)) = self.atlas(table.name(attr)) else { continue };
             let column = table.column(attr);
             let Some(spans) = atlas.of_domain(&column.domain) else { continue };
-            let places = spans.into_iter().map(Places::Range).collect();
-            labels.push(Labels { attribute, codes: &column.codes, places });
+            let places = spans.into_iter().map(NodeSet::Range).collect();
+            labels.push(PublishedLabels { attribute, codes: &column.codes, places });
         }
         let rows = excluded.map_or(0, Table::rows);
         for (exclusion, said) in sequence.exclusions.iter().zip(&self.exclusions).filter(|(_, said)| said.of == 0) {
@@ -398,10 +405,10 @@ pub(super) const fn is_ordered(kind: AttributeType) -> bool {
 }
 
 /// The attributes among the elements of Y, in their order.
-fn attributes_of(y: &[stated::Told]) -> impl Iterator<Item = &stated::Reference> {
+fn attributes_of(y: &[stated::YElement]) -> impl Iterator<Item = &stated::JoinAttribute> {
     y.iter().filter_map(|told| match told {
-        stated::Told::Attribute(reference) => Some(reference),
-        stated::Told::Key(_) => None,
+        stated::YElement::Attribute(reference) => Some(reference),
+        stated::YElement::Key(_) => None,
     })
 }
 
@@ -409,7 +416,7 @@ fn attributes_of(y: &[stated::Told]) -> impl Iterator<Item = &stated::Reference>
 fn standing(
     spec: &SequentialSpec,
     earlier: &[&EarlierRelease],
-) -> Result<(Vec<stated::Requirement>, Vec<stated::Exclusion>), Refusal> {
+) -> Result<(Vec<stated::XyRequirement>, Vec<stated::Exclusion>), PlanRefusal> {
     let (mut requirements, mut exclusions) = (spec.requirements.clone(), spec.exclusions.clone());
     let mut unlisted = Vec::new();
     for (number, release) in (1..).zip(earlier) {
@@ -423,18 +430,18 @@ fn standing(
             continue;
         }
         let renumbered = |release: usize| numbers.get(release).copied().flatten().unwrap_or(number);
-        let reference = |of: &stated::Reference| stated::Reference {
+        let reference = |of: &stated::JoinAttribute| stated::JoinAttribute {
             release: renumbered(of.release),
             attribute: of.attribute.clone(),
         };
-        let told = |told: &stated::Told| match told {
-            stated::Told::Attribute(of) => stated::Told::Attribute(reference(of)),
-            stated::Told::Key(of) => stated::Told::Key(renumbered(*of)),
+        let told = |told: &stated::YElement| match told {
+            stated::YElement::Attribute(of) => stated::YElement::Attribute(reference(of)),
+            stated::YElement::Key(of) => stated::YElement::Key(renumbered(*of)),
         };
         let side = |side: &Conditions| Conditions { release: renumbered(side.release), within: side.within.clone() };
         // what it took over from others is taken from these
         for (own, _) in sequence.requirements.iter().filter(|(requirement, _)| requirement.of == 0) {
-            requirements.push(stated::Requirement {
+            requirements.push(stated::XyRequirement {
                 pointer: own.pointer.clone(),
                 of: number,
                 x: own.x.iter().map(reference).collect(),
@@ -455,30 +462,30 @@ fn standing(
         let detail = format!("what the release keeps is kept on its join with others: expected {allowed}");
         Fault::new(pointer, Kind::ParameterRange, detail).with("allowed", allowed)
     };
-    Err(Refusal(unlisted.into_iter().map(fault).collect()))
+    Err(PlanRefusal(unlisted.into_iter().map(fault).collect()))
 }
 
-fn strange(pointer: String) -> Refusal {
+fn strange(pointer: String) -> PlanRefusal {
     let allowed = "a value that some row has, or a node of the taxonomy above one";
     let fault = Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}"));
-    Refusal(vec![fault.with("allowed", allowed)])
+    PlanRefusal(vec![fault.with("allowed", allowed)])
 }
 
-fn unplaced(name: &str, why: Unplaced) -> Fault {
+fn unplaced(name: &str, why: LabelError) -> Fault {
     let pointer = child("/attributes", name);
     match why {
-        Unplaced::Trees => {
+        LabelError::Trees => {
             let detail =
                 format!("releases that publish nodes of {name} go by one taxonomy: state that of the earlier ones");
             let fault = Fault::new(child(&pointer, "taxonomy"), Kind::TaxonomyConflict, detail);
             fault.with("attribute", name)
         }
-        Unplaced::Shapes => {
+        LabelError::Shapes => {
             let detail =
                 format!("the cells of {name} in the releases are of kinds that cannot be held against each other");
             Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name)
         }
-        Unplaced::Spellings => {
+        LabelError::Spellings => {
             let detail =
                 format!("some numbers of {name} are spelled in several ways, which would be told from each other");
             Fault::new(pointer, Kind::BadColumns, detail).with("attribute", name)

@@ -8,20 +8,20 @@ use crate::microdata::{Associations, Attr, AttrSet, BINS, Coarse, Table, phi_squ
 
 /// Into how many bins of equal width numbers of many values are cut to see what they go with.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bins {
+pub struct CorrelationBins {
     /// Where nothing is said.
     pub otherwise: u32,
     /// Of some attributes.
     pub of: BTreeMap<Attr, u32>,
 }
 
-impl Default for Bins {
+impl Default for CorrelationBins {
     fn default() -> Self {
         Self { otherwise: BINS, of: BTreeMap::new() }
     }
 }
 
-impl Bins {
+impl CorrelationBins {
     fn number(&self, attr: Attr) -> u32 {
         self.of.get(&attr).copied().unwrap_or(self.otherwise)
     }
@@ -33,7 +33,7 @@ impl Bins {
 
 /// How the caller wants attributes put together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Columns {
+pub enum ColumnChoice {
     /// So many columns of attributes that go together.
     Count(usize),
     /// So many columns, of which the sensitive one has `width` attributes: the sensitive attribute and those it goes with
@@ -95,7 +95,7 @@ pub enum ColumnsError {
 
 /// Why there are no columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NoColumns {
+pub enum ColumnPartitionError {
     /// The caller's answer.
     #[error(transparent)]
     Refused(#[from] ColumnsError),
@@ -104,7 +104,7 @@ pub enum NoColumns {
     Cancelled(#[from] Cancelled),
 }
 
-impl Columns {
+impl ColumnChoice {
     /// Whether the columns can be made of `attributes`: all that can be said without rows.
     ///
     /// # Errors
@@ -137,15 +137,15 @@ impl Columns {
     /// of many values are cut into `bins` to see what they go with.
     ///
     /// # Errors
-    /// [`NoColumns`] when these columns cannot be made, or when told to stop.
+    /// [`ColumnPartitionError`] when these columns cannot be made, or when told to stop.
     pub fn divide(
         &self,
         table: &Table,
         attributes: AttrSet,
         sensitive: Attr,
-        bins: &Bins,
+        bins: &CorrelationBins,
         control: &Control,
-    ) -> Result<Vec<AttrSet>, NoColumns> {
+    ) -> Result<Vec<AttrSet>, ColumnPartitionError> {
         self.check(attributes, sensitive)?;
         let mut columns = match self {
             Self::Count(count) => clustered(table, attributes, *count, bins, control)?,
@@ -190,7 +190,7 @@ fn clustered(
     table: &Table,
     attributes: AttrSet,
     count: usize,
-    bins: &Bins,
+    bins: &CorrelationBins,
     control: &Control,
 ) -> Result<Vec<AttrSet>, Cancelled> {
     if count == 1 {
@@ -213,7 +213,7 @@ fn companions(
     attributes: AttrSet,
     sensitive: Attr,
     others: usize,
-    bins: &Bins,
+    bins: &CorrelationBins,
     control: &Control,
 ) -> Result<AttrSet, Cancelled> {
     if others == 0 {
@@ -242,18 +242,19 @@ mod tests {
 
     #[test]
     fn impossible_columns_are_refused() {
-        let check = |columns: Columns| columns.check(AttrSet::first(5), Attr(4)).err();
-        assert_eq!(check(Columns::Count(0)), Some(ColumnsError::BadColumnCount { count: 0, attributes: 5 }));
-        assert_eq!(check(Columns::Count(6)), Some(ColumnsError::BadColumnCount { count: 6, attributes: 5 }));
-        assert_eq!((check(Columns::Count(1)), check(Columns::Count(5))), (None, None));
-        let wide = |count, width| check(Columns::SensitiveWidth { count, width });
+        let check = |columns: ColumnChoice| columns.check(AttrSet::first(5), Attr(4)).err();
+        assert_eq!(check(ColumnChoice::Count(0)), Some(ColumnsError::BadColumnCount { count: 0, attributes: 5 }));
+        assert_eq!(check(ColumnChoice::Count(6)), Some(ColumnsError::BadColumnCount { count: 6, attributes: 5 }));
+        assert_eq!((check(ColumnChoice::Count(1)), check(ColumnChoice::Count(5))), (None, None));
+        let wide = |count, width| check(ColumnChoice::SensitiveWidth { count, width });
         assert_eq!(wide(2, 0), Some(ColumnsError::BadSensitiveWidth { width: 0, attributes: 5 }));
         assert_eq!(wide(2, 6), Some(ColumnsError::BadSensitiveWidth { width: 6, attributes: 5 }));
         assert_eq!(wide(4, 3), Some(ColumnsError::BadColumnCount { count: 3, attributes: 2 }));
         assert_eq!(wide(1, 3), Some(ColumnsError::BadColumnCount { count: 0, attributes: 2 }));
         assert_eq!(wide(0, 3), Some(ColumnsError::BadColumnCount { count: 0, attributes: 2 }));
         assert_eq!((wide(3, 3), wide(2, 1), wide(1, 5)), (None, None, None));
-        let explicit = |columns: &[&[u8]]| check(Columns::Explicit(columns.iter().map(|column| set(column)).collect()));
+        let explicit =
+            |columns: &[&[u8]]| check(ColumnChoice::Explicit(columns.iter().map(|column| set(column)).collect()));
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4]]), None);
         assert_eq!(explicit(&[&[0, 1, 2, 3, 4], &[]]), Some(ColumnsError::Empty(1)));
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4, 5]]), Some(ColumnsError::Unknown(1, set(&[5]))));
@@ -262,11 +263,11 @@ mod tests {
         assert_eq!(explicit(&[&[0, 1, 2], &[3, 4], &[4, 3]]), Some(ColumnsError::Contained(1, 2)));
         let many = |count: u8| {
             let column = |other: u8| [Attr(other), Attr(9)].into_iter().collect();
-            Columns::Explicit((0..count).map(column).collect())
+            ColumnChoice::Explicit((0..count).map(column).collect())
                 .check(AttrSet::first(usize::from(count)).with(Attr(9)), Attr(9))
         };
         assert_eq!((many(4), many(5)), (Ok(()), Err(ColumnsError::TooManySensitive(5))));
         assert_eq!(explicit(&[&[0, 1], &[3]]), Some(ColumnsError::NotCovered(set(&[2, 4]))));
-        assert_eq!(Columns::Count(1).check(set(&[0, 1]), Attr(4)), Err(ColumnsError::NoSensitive));
+        assert_eq!(ColumnChoice::Count(1).check(set(&[0, 1]), Attr(4)), Err(ColumnsError::NoSensitive));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::microdata::{Codes, Terrain};
+use crate::microdata::{Codes, ColumnAnnotations};
 use crate::publication::Ratio;
-use crate::publish::partition::{Groups, Tally};
+use crate::publish::partition::{GroupTally, TallyGroups};
 
-use super::keys::Keys;
+use super::keys::IdentityKeys;
 
 /// The rows of a bucket with one value beside the sensitive attribute.
 #[derive(Clone, Copy)]
-pub(super) struct Side {
+pub(super) struct QiRows {
     /// The value.
     beside: u32,
     /// The end of its sensitive values in the bucket's list.
@@ -20,7 +20,7 @@ pub(super) struct Side {
 }
 
 /// Read access to the counts of a bucket.
-pub(super) trait Counts {
+pub(super) trait BucketCountsView {
     /// How many rows it has.
     fn size(&self) -> u64;
     /// How many rows have `value` in column `at`, of those without the sensitive attribute.
@@ -30,22 +30,22 @@ pub(super) trait Counts {
 }
 
 /// The counts of a bucket that stays for a while.
-pub(super) struct Kept {
+pub(super) struct StoredCounts {
     size: u64,
-    rows_with: Box<[Occurring]>,
+    rows_with: Box<[OccurringValues]>,
     /// Rising by value.
-    pub(super) sides: Box<[Side]>,
+    pub(super) sides: Box<[QiRows]>,
     sensitive: Box<[(u32, u32)]>,
 }
 
 /// The values of a column that occur in a bucket, `(value, rows)`. Most buckets are split before they are asked for one, so that
 /// they are brought into order by the first question.
-struct Occurring {
+struct OccurringValues {
     rows: RefCell<Box<[(u32, u32)]>>,
     rising: Cell<bool>,
 }
 
-impl Occurring {
+impl OccurringValues {
     /// Values have other numbers from now on.
     fn renumber(&mut self, numbers: &[u32]) {
         self.rows.get_mut().iter_mut().for_each(|(value, _)| *value = numbers[*value as usize]);
@@ -62,9 +62,9 @@ impl Occurring {
 }
 
 /// Which values of a column occur: a bit for each, so that all of them stay near the processor.
-struct Present(Vec<u64>);
+struct ValueBitmap(Vec<u64>);
 
-impl Present {
+impl ValueBitmap {
     fn insert(&mut self, value: u32) {
         self.0[value as usize / 64] |= 1 << (value % 64);
     }
@@ -79,33 +79,33 @@ impl Present {
 }
 
 /// The counts of a bucket that may not come to be, in arrays over all values.
-pub(super) struct Trial {
+pub(super) struct TrialCounts {
     size: u64,
     /// Rows with each value of each column.
     rows_with: Vec<Vec<u32>>,
     /// The values that occur, by column: in a list, and as bits.
-    occurring: Vec<(Vec<u32>, Present)>,
+    occurring: Vec<(Vec<u32>, ValueBitmap)>,
     /// The place of each value beside the sensitive attribute in `sides`, raised by 1; 0 where it does not occur.
     side_of: Vec<u32>,
-    sides: Vec<Side>,
+    sides: Vec<QiRows>,
     sensitive: Vec<(u32, u32)>,
-    tally: Tally,
+    tally: GroupTally,
 }
 
-impl Trial {
-    pub(super) fn new(keys: &Keys) -> Self {
+impl TrialCounts {
+    pub(super) fn new(keys: &IdentityKeys) -> Self {
         Self {
             size: 0,
             rows_with: keys.others.iter().map(|other| vec![0; other.count as usize]).collect(),
             occurring: keys
                 .others
                 .iter()
-                .map(|other| (Vec::new(), Present(vec![0; (other.count as usize).div_ceil(64)])))
+                .map(|other| (Vec::new(), ValueBitmap(vec![0; (other.count as usize).div_ceil(64)])))
                 .collect(),
             side_of: vec![0; keys.beside.count as usize],
             sides: Vec::new(),
             sensitive: Vec::new(),
-            tally: Tally::default(),
+            tally: GroupTally::default(),
         }
     }
 
@@ -123,10 +123,17 @@ impl Trial {
     }
 
     /// Counts `rows` in place of what was counted before.
-    pub(super) fn count(&mut self, rows: &[u32], keys: &Keys, codes: &Codes, values: usize, bound: &Bound) {
+    pub(super) fn count(
+        &mut self,
+        rows: &[u32],
+        keys: &IdentityKeys,
+        codes: &Codes,
+        values: usize,
+        bound: &FrequencyBound,
+    ) {
         self.clear();
         self.size = rows.len() as u64;
-        for ((counts, (occurring, present)), Groups { of_row, .. }) in
+        for ((counts, (occurring, present)), TallyGroups { of_row, .. }) in
             self.rows_with.iter_mut().zip(&mut self.occurring).zip(&keys.others)
         {
             for &row in rows {
@@ -143,7 +150,7 @@ impl Trial {
         tally.groups(rows, Some(&keys.beside), codes, values, |beside, counts| {
             sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
             let bad = !bound.holds(counts);
-            sides.push(Side { beside, end: sensitive.len() as u32, bad });
+            sides.push(QiRows { beside, end: sensitive.len() as u32, bad });
             side_of[beside as usize] = sides.len() as u32;
             true
         });
@@ -167,12 +174,12 @@ impl Trial {
     }
 
     /// The counts, to stay.
-    pub(super) fn kept(&self) -> Kept {
-        let columns = self.occurring.iter().zip(&self.rows_with).map(|((occurring, _), counts)| Occurring {
+    pub(super) fn kept(&self) -> StoredCounts {
+        let columns = self.occurring.iter().zip(&self.rows_with).map(|((occurring, _), counts)| OccurringValues {
             rows: RefCell::new(occurring.iter().map(|&value| (value, counts[value as usize])).collect()),
             rising: Cell::new(false),
         });
-        Kept {
+        StoredCounts {
             size: self.size,
             rows_with: columns.collect(),
             sides: self.sides.as_slice().into(),
@@ -181,7 +188,7 @@ impl Trial {
     }
 }
 
-impl Kept {
+impl StoredCounts {
     /// The values of columns have other numbers from now on, column by column.
     pub(super) fn renumber(&mut self, numbers: &[Vec<u32>]) {
         self.rows_with.iter_mut().zip(numbers).for_each(|(occurring, numbers)| occurring.renumber(numbers));
@@ -189,15 +196,15 @@ impl Kept {
 }
 
 /// How frequent a sensitive value may be.
-pub(super) struct Bound {
+pub(super) struct FrequencyBound {
     /// No value takes more than 1/l of the rows.
     pub(super) l: Ratio,
     /// Of the values that an insider can rule out each is held to that; others to 1/l of the rows without any of these
     /// (`PRIVACY`, every column is accounted for).
-    pub(super) terrain: Terrain,
+    pub(super) terrain: ColumnAnnotations,
 }
 
-impl Bound {
+impl FrequencyBound {
     /// Whether rows with these sensitive values hold alone. There must be some that nobody can rule out.
     pub(super) fn holds(&self, counts: &[(u32, u64)]) -> bool {
         let (mut all, mut informative) = (0, 0);
@@ -214,18 +221,18 @@ impl Bound {
     }
 }
 
-fn of_side<'a>(sides: &[Side], at: usize, sensitive: &'a [(u32, u32)]) -> &'a [(u32, u32)] {
+fn of_side<'a>(sides: &[QiRows], at: usize, sensitive: &'a [(u32, u32)]) -> &'a [(u32, u32)] {
     let start = at.checked_sub(1).map_or(0, |before| sides[before].end);
     &sensitive[start as usize..sides[at].end as usize]
 }
 
-impl Side {
+impl QiRows {
     pub(super) fn beside(self) -> u32 {
         self.beside
     }
 }
 
-impl Counts for Trial {
+impl BucketCountsView for TrialCounts {
     fn size(&self) -> u64 {
         self.size
     }
@@ -242,7 +249,7 @@ impl Counts for Trial {
     }
 }
 
-impl Counts for Kept {
+impl BucketCountsView for StoredCounts {
     fn size(&self) -> u64 {
         self.size
     }

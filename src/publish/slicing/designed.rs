@@ -1,15 +1,15 @@
 //! Sliced tables in a design, and why there is none.
 
-use super::Slicing;
+use super::SlicingPlan;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::kind_of_sealed;
 use crate::publish::DesignedTable;
-use crate::publish::decompose::Role;
+use crate::publish::decompose::DecompositionRole;
 
 /// Rows of the whole table among which a sensitive value is too frequent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Whole {
+pub struct WholeTableViolation {
     /// The attributes in which the rows are alike.
     pub beside: AttrSet,
     /// The sensitive attribute.
@@ -22,7 +22,7 @@ pub struct Whole {
     pub together: bool,
 }
 
-impl Whole {
+impl WholeTableViolation {
     /// Why nothing can be sliced, with the proof; `names` are those of the attributes.
     pub(in crate::publish) fn fault(&self, names: &[String]) -> Fault {
         let Self { beside, sensitive, most, of, together } = *self;
@@ -48,7 +48,7 @@ impl Whole {
 impl DesignedTable {
     /// How it is sliced, if it is.
     #[must_use]
-    pub fn sliced(&self) -> Option<&Slicing> {
+    pub fn sliced(&self) -> Option<&SlicingPlan> {
         self.bucketized.as_ref().and_then(|bucketized| bucketized.sliced.as_ref())
     }
 
@@ -57,8 +57,8 @@ impl DesignedTable {
     pub fn kind(&self) -> &'static str {
         if let Some(decomposed) = &self.decomposed {
             return match decomposed.role {
-                Role::Buckets => "decomposed",
-                Role::Joint => "sensitive",
+                DecompositionRole::Buckets => "decomposed",
+                DecompositionRole::Joint => "sensitive",
             };
         }
         match (&self.bucketized, self.sliced()) {
@@ -76,7 +76,7 @@ impl DesignedTable {
     #[must_use]
     pub fn sensitive(&self) -> Option<AttrSet> {
         if let Some(decomposed) = &self.decomposed {
-            return (decomposed.role == Role::Buckets).then(|| decomposed.sensitive());
+            return (decomposed.role == DecompositionRole::Buckets).then(|| decomposed.sensitive());
         }
         let Some(bucketized) = &self.bucketized else {
             return self.generalized.as_ref().map(|generalized| self.attributes.minus(generalized.quasi_identifiers));
@@ -87,7 +87,9 @@ impl DesignedTable {
     /// How often each row is looked at when it is made.
     #[must_use]
     pub fn passes(&self) -> u64 {
-        if let Some(decomposed) = self.decomposed.as_ref().filter(|decomposed| decomposed.role == Role::Buckets) {
+        if let Some(decomposed) =
+            self.decomposed.as_ref().filter(|decomposed| decomposed.role == DecompositionRole::Buckets)
+        {
             return 1 + decomposed.l.len() as u64;
         }
         match (&self.bucketized, self.sliced()) {

@@ -6,18 +6,18 @@ use ahash::RandomState;
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::publish::partition::Groups;
+use crate::publish::partition::TallyGroups;
 
 /// The values that a slicing puts side by side, numbered column by column.
 #[derive(Clone)]
-pub struct Keys {
+pub struct IdentityKeys {
     /// The value of each row in every column but the sensitive one.
-    pub(super) others: Vec<Groups>,
+    pub(super) others: Vec<TallyGroups>,
     /// The value of each row in the sensitive column, without the sensitive attribute.
-    pub(super) beside: Groups,
+    pub(super) beside: TallyGroups,
 }
 
-impl Keys {
+impl IdentityKeys {
     /// The keys of these rows, in their order.
     pub(super) fn gather(&self, order: &[u32]) -> Self {
         let others = self.others.iter().map(|other| other.gather(order)).collect();
@@ -25,7 +25,7 @@ impl Keys {
     }
 
     /// Numbers the rows as an adversary knows them.
-    pub(super) fn together(&self, control: &Control) -> Result<Groups, Cancelled> {
+    pub(super) fn together(&self, control: &Control) -> Result<TallyGroups, Cancelled> {
         let columns = std::iter::once(&self.beside).chain(&self.others);
         let columns = columns.map(|groups| (groups.count, groups.of_row.iter().copied()));
         combined(self.beside.of_row.len(), columns, control)
@@ -33,7 +33,7 @@ impl Keys {
 }
 
 /// Numbers groups in the order of their first rows. The new number of each; groups without rows come last.
-pub(super) fn renumber(groups: &mut Groups) -> Vec<u32> {
+pub(super) fn renumber(groups: &mut TallyGroups) -> Vec<u32> {
     let mut numbers = vec![u32::MAX; groups.count as usize];
     let mut next = 0;
     let mut number = |number: &mut u32| {
@@ -51,7 +51,7 @@ pub(super) fn renumber(groups: &mut Groups) -> Vec<u32> {
 }
 
 /// Numbers the values of `attributes` that occur together. All rows have the same value of no attributes.
-pub(super) fn together(table: &Table, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
+pub(super) fn together(table: &Table, attributes: AttrSet, control: &Control) -> Result<TallyGroups, Cancelled> {
     let columns = attributes.iter().map(|attr| table.column(attr));
     let columns = columns.map(|column| (column.domain.len() as u32, column.codes.iter()));
     combined(table.rows(), columns, control)
@@ -65,7 +65,7 @@ fn combined(
     rows: usize,
     columns: impl Iterator<Item = (u32, impl Iterator<Item = u32>)>,
     control: &Control,
-) -> Result<Groups, Cancelled> {
+) -> Result<TallyGroups, Cancelled> {
     let mut keys = vec![0; rows];
     let (mut combinations, mut numbered) = (1, true);
     for (count, values) in columns {
@@ -81,7 +81,7 @@ fn combined(
     if !numbered {
         combinations = u64::from(number(&mut keys, control)?);
     }
-    Ok(Groups { of_row: keys.into_iter().map(|key| key as u32).collect(), count: combinations as u32 })
+    Ok(TallyGroups { of_row: keys.into_iter().map(|key| key as u32).collect(), count: combinations as u32 })
 }
 
 /// Numbers keys in the order of their first rows. How many differ.

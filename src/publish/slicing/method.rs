@@ -3,24 +3,26 @@
 //! Which attributes stand together may be left to the data, and which rows stand together always is: splits are refused by
 //! looking at sensitive values. An adversary who asks why a split was not made is not reckoned with.
 
-use super::{Bins, Columns, Diversity, Sliced, Slicing, Unsliced, Whole};
+use super::{
+    ColumnChoice, CorrelationBins, SlicedTable, SlicingDiversity, SlicingError, SlicingPlan, WholeTableViolation,
+};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::Status;
+use crate::privacy::RuleStatus;
 use crate::problem::{Fault, Kind};
-use crate::publication::{Particulars, Ratio, SlicedDiversity, Standing};
-use crate::publish::assign::Assignment;
-use crate::publish::partition::Split;
+use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::MedianSplit;
 use crate::publish::{
-    Bucketized, Decision, Design, DesignedTable, Input, Method, Published, Refusal, Unplanned, anatomy,
+    Bucketized, Decision, Design, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published, anatomy,
 };
-use crate::random::Streams;
+use crate::random::RandomStreams;
 use crate::spec::{SlicedColumns, SlicingSpec};
 
 /// The method `slicing`.
 pub struct SlicingMethod;
 
-impl Slicing {
+impl SlicingPlan {
     /// What a specification asks for.
     #[must_use]
     pub fn asked(spec: &SlicingSpec, attributes: AttrSet) -> Self {
@@ -31,32 +33,32 @@ impl Slicing {
             attributes,
             sensitive: spec.sensitive(),
             columns: match &spec.columns {
-                SlicedColumns::Count(count) => Columns::Count(number(*count)),
+                SlicedColumns::Count(count) => ColumnChoice::Count(number(*count)),
                 SlicedColumns::SensitiveWidth { count, width } => {
-                    Columns::SensitiveWidth { count: number(*count), width: number(*width) }
+                    ColumnChoice::SensitiveWidth { count: number(*count), width: number(*width) }
                 }
-                SlicedColumns::Explicit(columns) => Columns::Explicit(columns.clone()),
+                SlicedColumns::Explicit(columns) => ColumnChoice::Explicit(columns.clone()),
             },
             diversity: match spec.diversity {
-                SlicedDiversity::Bucket => Diversity::Bucket(vec![spec.rule.guarantee]),
-                SlicedDiversity::Mixture => Diversity::Mixture(l),
-                SlicedDiversity::MixtureWeighted => Diversity::MixtureWeighted(l),
+                SlicedDiversity::Bucket => SlicingDiversity::Bucket(vec![spec.rule.guarantee]),
+                SlicedDiversity::Mixture => SlicingDiversity::Mixture(l),
+                SlicedDiversity::MixtureWeighted => SlicingDiversity::MixtureWeighted(l),
             },
-            split: if spec.strict { Split::Strict } else { Split::Relaxed },
+            split: if spec.strict { MedianSplit::Strict } else { MedianSplit::Relaxed },
             dimensions: None,
             max_attempts: spec.max_attempts.map(number),
             min_bucket: spec.min_bucket.map(number),
             column_k: spec.column_k,
-            bins: Bins { of: spec.bins.clone(), ..Bins::default() },
+            bins: CorrelationBins { of: spec.bins.clone(), ..CorrelationBins::default() },
         }
     }
 
     /// In the words of a publication.
     const fn word(&self) -> SlicedDiversity {
         match self.diversity {
-            Diversity::Bucket(_) => SlicedDiversity::Bucket,
-            Diversity::Mixture(_) => SlicedDiversity::Mixture,
-            Diversity::MixtureWeighted(_) => SlicedDiversity::MixtureWeighted,
+            SlicingDiversity::Bucket(_) => SlicedDiversity::Bucket,
+            SlicingDiversity::Mixture(_) => SlicedDiversity::Mixture,
+            SlicingDiversity::MixtureWeighted(_) => SlicedDiversity::MixtureWeighted,
         }
     }
 
@@ -64,8 +66,8 @@ impl Slicing {
     #[must_use]
     pub fn decided(&self) -> &[AttrSet] {
         match &self.columns {
-            Columns::Explicit(columns) => columns,
-            Columns::Count(_) | Columns::SensitiveWidth { .. } => &[],
+            ColumnChoice::Explicit(columns) => columns,
+            ColumnChoice::Count(_) | ColumnChoice::SensitiveWidth { .. } => &[],
         }
     }
 
@@ -73,15 +75,15 @@ impl Slicing {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<Sliced, Cancelled> {
+    pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<SlicedTable, Cancelled> {
         match self.slice(table, table, control) {
             Ok(sliced) => Ok(sliced),
-            Err(Unsliced::Cancelled(cancelled)) => Err(cancelled),
+            Err(SlicingError::Cancelled(cancelled)) => Err(cancelled),
             // the plan has refused what cannot be sliced; the audit lets nothing through that does not hold
-            Err(_) => Ok(Sliced {
+            Err(_) => Ok(SlicedTable {
                 columns: self.decided().to_vec(),
                 boxes: self.decided().iter().map(|_| None).collect(),
-                buckets: Assignment { bucket_of: vec![0; table.rows()], buckets: 1 },
+                buckets: BucketAssignment { bucket_of: vec![0; table.rows()], buckets: 1 },
             }),
         }
     }
@@ -91,21 +93,27 @@ impl Method for SlicingMethod {
     type Spec = SlicingSpec;
     type Plan = Design;
 
-    fn plan(spec: &SlicingSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
         let mut rule = anatomy::designed_rule(&spec.rule, input);
         let attributes = AttrSet::first(input.counts.attributes());
-        let mut slicing = Slicing::asked(spec, attributes);
+        let mut slicing = SlicingPlan::asked(spec, attributes);
         check_floor(spec, input)?;
         let sensitive = slicing.sensitive;
         let mut decision = Decision::ByData(None);
         // what a column by itself cannot keep no column beside it can
         if rule.ineligible.take().is_some() {
             let (most, of) = (input.counts.largest(sensitive), input.counts.rows());
-            decision = Decision::NotDiverse(Whole { beside: AttrSet::EMPTY, sensitive, most, of, together: false });
+            decision = Decision::NotDiverse(WholeTableViolation {
+                beside: AttrSet::EMPTY,
+                sensitive,
+                most,
+                of,
+                together: false,
+            });
         }
         let columns = match (&slicing.columns, input.rows) {
             _ if matches!(decision, Decision::NotDiverse(_)) => None,
-            (Columns::Explicit(columns), None) => Some(columns.clone()),
+            (ColumnChoice::Explicit(columns), None) => Some(columns.clone()),
             (_, None) => None,
             (wanted, Some(rows)) => {
                 let divided = wanted.divide(rows.table, attributes, sensitive, &slicing.bins, control);
@@ -122,15 +130,17 @@ impl Method for SlicingMethod {
         if let Some(rows) = input.rows {
             match slicing.check_whole(rows.table, &columns, rows.table, control) {
                 Ok(()) => {}
-                Err(Unsliced::NotDiverse { most, of }) => {
+                Err(SlicingError::NotDiverse { most, of }) => {
                     let last = columns.last().copied().unwrap_or_default();
                     let beside = last.without(sensitive);
                     rule.largest_l = rule.largest_l.min(of / most.max(1));
-                    decision = Decision::NotDiverse(Whole { beside, sensitive, most, of, together: false });
+                    decision =
+                        Decision::NotDiverse(WholeTableViolation { beside, sensitive, most, of, together: false });
                 }
-                Err(Unsliced::NotDiverseTogether { beside, most, of }) => {
+                Err(SlicingError::NotDiverseTogether { beside, most, of }) => {
                     rule.largest_l = rule.largest_l.min(of / most.max(1));
-                    decision = Decision::NotDiverse(Whole { beside, sensitive, most, of, together: true });
+                    decision =
+                        Decision::NotDiverse(WholeTableViolation { beside, sensitive, most, of, together: true });
                 }
                 Err(other) => return Err(unplanned(other)),
             }
@@ -138,10 +148,10 @@ impl Method for SlicingMethod {
         let mut table = DesignedTable::of(attributes, None);
         let last = columns.last().copied().unwrap_or_default();
         let standing = slicing.diversity.standing(&columns, sensitive);
-        slicing.columns = Columns::Explicit(columns);
+        slicing.columns = ColumnChoice::Explicit(columns);
         let seals = match standing {
-            Standing::Sealed(seals) => seals,
-            Standing::Plain | Standing::Unsealed => Vec::new(),
+            TableProtection::Sealed(seals) => seals,
+            TableProtection::Plain | TableProtection::Unsealed => Vec::new(),
         };
         let sealed = !seals.is_empty();
         table.bucketized = Some(Bucketized { parts: vec![last], seals, planned: None, sliced: Some(slicing) });
@@ -150,30 +160,30 @@ impl Method for SlicingMethod {
         if !sealed {
             // of its own rows the table holds it, whatever a bucket shows: nothing else may be published of them
             let known = attributes.without(sensitive);
-            design.rules[0].status = Status::Guardian { table: 0, known };
+            design.rules[0].status = RuleStatus::Guardian { table: 0, known };
         }
         Ok(design)
     }
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         let mut published = plan.execute(input, true, table, streams, control)?;
         if let Some(slicing) = plan.tables.first().and_then(DesignedTable::sliced) {
             let (columns, diversity) = (slicing.decided().to_vec(), slicing.word());
             let column_k = slicing.column_k;
-            published.publication.particulars = Particulars::Slicing { columns, diversity, column_k };
+            published.publication.particulars = MethodDetails::Slicing { columns, diversity, column_k };
         }
         Ok(published)
     }
 }
 
 /// Neither the smallest bucket nor the smallest box that is asked for can be larger than the table.
-fn check_floor(spec: &SlicingSpec, input: &Input<'_>) -> Result<(), Refusal> {
+fn check_floor(spec: &SlicingSpec, input: &PlanInput<'_>) -> Result<(), PlanRefusal> {
     let rows = input.counts.rows();
     let members = [
         ("/method/min_bucket", spec.min_bucket, "an integer from 1 to the number of rows"),
@@ -185,20 +195,20 @@ fn check_floor(spec: &SlicingSpec, input: &Input<'_>) -> Result<(), Refusal> {
             Fault::new(pointer, Kind::ParameterRange, format!("expected {allowed}")).with("allowed", allowed)
         })
         .collect();
-    if faults.is_empty() { Ok(()) } else { Err(Refusal(faults)) }
+    if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
 }
 
 /// What cannot be made of the columns, as far as the specification could not show it.
-fn unplanned(unsliced: Unsliced) -> Unplanned {
+fn unplanned(unsliced: SlicingError) -> PlanError {
     match unsliced {
-        Unsliced::Cancelled(cancelled) => Unplanned::Cancelled(cancelled),
-        Unsliced::TooDense => {
+        SlicingError::Cancelled(cancelled) => PlanError::Cancelled(cancelled),
+        SlicingError::TooDense => {
             let fault = Fault::new("/method/columns", Kind::JoinTooDense, unsliced.to_string());
-            Unplanned::Refused(Refusal(vec![fault]))
+            PlanError::Refused(PlanRefusal(vec![fault]))
         }
         other => {
             let fault = Fault::new("/method/columns", Kind::BadColumns, other.to_string());
-            Unplanned::Refused(Refusal(vec![fault]))
+            PlanError::Refused(PlanRefusal(vec![fault]))
         }
     }
 }

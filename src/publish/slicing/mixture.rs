@@ -13,38 +13,38 @@ use std::num::NonZeroU32;
 
 use smallvec::SmallVec;
 
-use super::counts::{Bound, Kept, Trial};
-use super::keys::{self, Keys};
-use super::posterior::{Judge, Weighed, Weights, weight};
+use super::counts::{FrequencyBound, StoredCounts, TrialCounts};
+use super::keys::{self, IdentityKeys};
+use super::posterior::{BucketWeights, MatchedBucket, PosteriorJudge, weight};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Codes, Column};
 use crate::publish::partition;
 
 /// Allows the splits after which every identity holds l-diversity over all buckets that it matches.
-pub(super) struct Mixture<'a> {
-    keys: Cow<'a, Keys>,
+pub(super) struct MixtureChecker<'a> {
+    keys: Cow<'a, IdentityKeys>,
     codes: Cow<'a, Codes>,
     values: usize,
-    judge: Judge,
+    judge: PosteriorJudge,
     /// The identities that have matched several buckets at once, behind one that is none.
-    shared: Vec<Shared>,
+    shared: Vec<IdentityMatches>,
     /// Per bucket made; none when it was split.
-    buckets: Vec<Option<Bucket>>,
-    left: Trial,
-    right: Trial,
+    buckets: Vec<Option<MixtureBucket>>,
+    left: TrialCounts,
+    right: TrialCounts,
     /// Values beside the sensitive attribute for which the bucket under trial is bad; all false between trials.
     bad_before: Vec<bool>,
-    plan: Vec<Change>,
+    plan: Vec<MixtureChange>,
 }
 
-struct Bucket {
-    counts: Kept,
+struct MixtureBucket {
+    counts: StoredCounts,
     /// The identities that match it; none when it is closed.
-    matching: Matching,
+    matching: IdentityIndex,
 }
 
 /// Distinct rows of the table as an adversary knows them.
-struct Matching {
+struct IdentityIndex {
     identities: Vec<Identity>,
     /// Their values in every column but the sensitive one, one identity behind the other.
     others: Vec<u32>,
@@ -60,7 +60,7 @@ struct Identity {
 
 /// What an identity matches.
 #[derive(Default)]
-struct Shared {
+struct IdentityMatches {
     /// Buckets, with the weight that each has for it.
     buckets: SmallVec<[(u32, f64); 3]>,
     /// How many of these are bad for it alone.
@@ -68,14 +68,14 @@ struct Shared {
 }
 
 /// What a split would mean for an identity.
-struct Change {
+struct MixtureChange {
     in_left: bool,
     in_right: bool,
     bad_in: u32,
 }
 
-impl Matching {
-    fn of(keys: &Keys, control: &Control) -> Result<Self, Cancelled> {
+impl IdentityIndex {
+    fn of(keys: &IdentityKeys, control: &Control) -> Result<Self, Cancelled> {
         let groups = keys.together(control)?;
         let mut matching = Self::empty();
         let mut seen = vec![false; groups.count as usize];
@@ -103,39 +103,39 @@ impl Matching {
     }
 }
 
-impl<'a> Mixture<'a> {
+impl<'a> MixtureChecker<'a> {
     /// Begins with the whole table as one bucket; `None` when that is not diverse.
     pub(super) fn begin(
-        keys: &'a Keys,
+        keys: &'a IdentityKeys,
         sensitive: &'a Column,
-        bound: Bound,
-        weights: Weights,
+        bound: FrequencyBound,
+        weights: BucketWeights,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         let all: Vec<u32> = (0..sensitive.codes.len() as u32).collect();
         let values = sensitive.domain.len();
-        let mut left = Trial::new(keys);
+        let mut left = TrialCounts::new(keys);
         left.count(&all, keys, &sensitive.codes, values, &bound);
         if left.has_bad() {
             return Ok(None);
         }
-        let whole = Bucket { counts: left.kept(), matching: Matching::of(keys, control)? };
+        let whole = MixtureBucket { counts: left.kept(), matching: IdentityIndex::of(keys, control)? };
         Ok(Some(Self {
             keys: Cow::Borrowed(keys),
             codes: Cow::Borrowed(&sensitive.codes),
             values,
-            judge: Judge::new(bound, weights, values),
-            shared: vec![Shared::default()],
+            judge: PosteriorJudge::new(bound, weights, values),
+            shared: vec![IdentityMatches::default()],
             buckets: vec![Some(whole)],
             left,
-            right: Trial::new(keys),
+            right: TrialCounts::new(keys),
             bad_before: vec![false; keys.beside.count as usize],
             plan: Vec::new(),
         }))
     }
 
     /// Plans the split of `bucket` into what `left` and `right` counted; false when an identity would not be diverse.
-    fn is_allowed(&mut self, bucket: u32, split: &Bucket) -> bool {
+    fn is_allowed(&mut self, bucket: u32, split: &MixtureBucket) -> bool {
         self.plan.clear();
         for (identity, others) in split.matching.iter(self.keys.others.len()) {
             let beside = identity.beside;
@@ -148,35 +148,35 @@ impl<'a> Mixture<'a> {
                 + u32::from(in_right && self.right.is_bad(beside));
             if bad_in > 0 {
                 let other = shared.iter().flat_map(|shared| &shared.buckets).filter(|(other, _)| *other != bucket);
-                let mut mixed: SmallVec<[Weighed<'_>; 8]> = other
+                let mut mixed: SmallVec<[MatchedBucket<'_>; 8]> = other
                     .filter_map(|&(other, weight)| Some((self.buckets[other as usize].as_ref()?, weight)))
-                    .map(|(other, weight)| Weighed::known(weight, &other.counts))
+                    .map(|(other, weight)| MatchedBucket::known(weight, &other.counts))
                     .collect();
                 if in_left {
-                    mixed.push(Weighed::of(others, &self.left));
+                    mixed.push(MatchedBucket::of(others, &self.left));
                 }
                 if in_right {
-                    mixed.push(Weighed::of(others, &self.right));
+                    mixed.push(MatchedBucket::of(others, &self.right));
                 }
                 // what is bad in its only bucket is bad
                 if mixed.len() == 1 || !self.judge.holds(others, beside, &mixed) {
                     return false;
                 }
             }
-            self.plan.push(Change { in_left, in_right, bad_in });
+            self.plan.push(MixtureChange { in_left, in_right, bad_in });
         }
         true
     }
 
     /// Replaces `bucket` by both halves.
-    fn split(&mut self, bucket: u32, split: &Bucket) {
+    fn split(&mut self, bucket: u32, split: &MixtureBucket) {
         let (left, right) = (self.buckets.len() as u32, self.buckets.len() as u32 + 1);
-        let (mut of_left, mut of_right) = (Matching::empty(), Matching::empty());
+        let (mut of_left, mut of_right) = (IdentityIndex::empty(), IdentityIndex::empty());
         let matching = split.matching.iter(self.keys.others.len());
-        for ((mut identity, others), Change { in_left, in_right, bad_in }) in matching.zip(self.plan.drain(..)) {
+        for ((mut identity, others), MixtureChange { in_left, in_right, bad_in }) in matching.zip(self.plan.drain(..)) {
             if in_left && in_right && identity.shared.is_none() {
                 identity.shared = NonZeroU32::new(self.shared.len() as u32);
-                self.shared.push(Shared::default());
+                self.shared.push(IdentityMatches::default());
             }
             if let Some(shared) = identity.shared {
                 let shared = &mut self.shared[shared.get() as usize];
@@ -193,12 +193,12 @@ impl<'a> Mixture<'a> {
                 of_right.push(identity, others);
             }
         }
-        self.buckets.push(Some(Bucket { counts: self.left.kept(), matching: of_left }));
-        self.buckets.push(Some(Bucket { counts: self.right.kept(), matching: of_right }));
+        self.buckets.push(Some(MixtureBucket { counts: self.left.kept(), matching: of_left }));
+        self.buckets.push(Some(MixtureBucket { counts: self.right.kept(), matching: of_right }));
     }
 }
 
-impl partition::Judge for Mixture<'_> {
+impl partition::SplitPredicate for MixtureChecker<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         // taken out while it is tried: the mixtures of its identities are without it
         let Some(split) = self.buckets[bucket as usize].take() else { return false };
@@ -219,7 +219,7 @@ impl partition::Judge for Mixture<'_> {
     fn closed(&mut self, bucket: u32) {
         // its counts are still part of mixtures
         if let Some(bucket) = &mut self.buckets[bucket as usize] {
-            bucket.matching = Matching::empty();
+            bucket.matching = IdentityIndex::empty();
         }
     }
 
@@ -229,9 +229,9 @@ impl partition::Judge for Mixture<'_> {
         let mut keys = self.keys.gather(order);
         let numbers: Vec<Vec<u32>> = keys.others.iter_mut().map(keys::renumber).collect();
         // whatever only closed buckets share is not asked for again
-        let mut shared = vec![Shared::default()];
+        let mut shared = vec![IdentityMatches::default()];
         let mut moved: Vec<Option<NonZeroU32>> = vec![None; self.shared.len()];
-        for Bucket { counts, matching } in self.buckets.iter_mut().flatten() {
+        for MixtureBucket { counts, matching } in self.buckets.iter_mut().flatten() {
             counts.renumber(&numbers);
             for at in matching.identities.iter_mut().filter_map(|identity| identity.shared.as_mut()) {
                 let place = &mut moved[at.get() as usize];

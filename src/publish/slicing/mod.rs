@@ -22,27 +22,30 @@ mod mixture;
 mod posterior;
 mod unmixed;
 
-pub use columns::{Bins, Columns, ColumnsError, NoColumns};
+pub use columns::{ColumnChoice, ColumnPartitionError, ColumnsError, CorrelationBins};
 pub use cover::is_cover;
-pub use designed::Whole;
-pub use keys::Keys;
+pub use designed::WholeTableViolation;
+pub use keys::IdentityKeys;
 pub use method::SlicingMethod;
 
-use self::counts::Bound;
-use self::mixture::Mixture;
-use self::posterior::Weights;
-use self::unmixed::{Mixed, Unmixed};
-use super::assign::Assignment;
-use super::generalize::{Generalization, NoClasses};
-use super::partition::{self, Each, Groups, Limits, Requirement, Space, Split, Stated, Tally, Unfinished};
+use self::counts::FrequencyBound;
+use self::mixture::MixtureChecker;
+use self::posterior::BucketWeights;
+use self::unmixed::{LocalMixtureChecker, NeedsOtherBuckets};
+use super::assign::BucketAssignment;
+use super::generalize::{GeneralizationInput, GeneralizeError};
+use super::partition::{
+    self, BucketRequirement, GroupTally, MedianSplit, PartitionError, PartitionLimits, PerHalfPredicate, SplitSpace,
+    TableAnnotations, TallyGroups,
+};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Table, Terrain};
+use crate::microdata::{Attr, AttrSet, ColumnAnnotations, Table};
 use crate::privacy::{self, Population};
-use crate::publication::{Guarantee, Protected, Ratio, Seal, Standing};
+use crate::publication::{Guarantee, Protected, Ratio, TableGuard, TableProtection};
 
 /// What a slicing holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Diversity {
+pub enum SlicingDiversity {
     /// In every bucket the rows that are alike beside the sensitive attribute keep the guarantees alone, whatever else is
     /// known. An l that is not whole is `alpha_k` with alpha = 1/l and k = 1.
     Bucket(Vec<Guarantee>),
@@ -53,7 +56,7 @@ pub enum Diversity {
     MixtureWeighted(Ratio),
 }
 
-impl Diversity {
+impl SlicingDiversity {
     /// No bucket of fewer rows is made unless the caller allows it.
     #[must_use]
     pub fn least_rows(&self) -> u64 {
@@ -66,58 +69,58 @@ impl Diversity {
     /// What the sliced table is worth beside others: a seal where every bucket holds alone, and no attribute stands in several of
     /// `columns`, as another table may tie the rows of these.
     #[must_use]
-    pub fn standing(&self, columns: &[AttrSet], sensitive: Attr) -> Standing {
+    pub fn standing(&self, columns: &[AttrSet], sensitive: Attr) -> TableProtection {
         let attributes = columns.iter().fold(AttrSet::EMPTY, |all, column| all.union(*column));
         match self {
-            _ if is_cover(columns) => Standing::Unsealed,
-            Self::Bucket(guarantees) => Standing::Sealed(vec![Seal {
+            _ if is_cover(columns) => TableProtection::Unsealed,
+            Self::Bucket(guarantees) => TableProtection::Sealed(vec![TableGuard {
                 known: attributes.without(sensitive),
                 protects: Protected::Attribute(sensitive),
                 guarantees: guarantees.clone(),
             }]),
-            Self::Mixture(_) | Self::MixtureWeighted(_) => Standing::Unsealed,
+            Self::Mixture(_) | Self::MixtureWeighted(_) => TableProtection::Unsealed,
         }
     }
 }
 
 /// How a table is to be sliced.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Slicing {
+pub struct SlicingPlan {
     /// The attributes that are published.
     pub attributes: AttrSet,
     /// The sensitive one of them.
     pub sensitive: Attr,
     /// Which attributes stand together.
-    pub columns: Columns,
+    pub columns: ColumnChoice,
     /// What holds.
-    pub diversity: Diversity,
+    pub diversity: SlicingDiversity,
     /// How a bucket is halved.
-    pub split: Split,
+    pub split: MedianSplit,
     /// The attributes along which rows are split; the published ones but for the sensitive one, where nothing is said.
     pub dimensions: Option<AttrSet>,
     /// So many dimensions are tried before a bucket is left as it is; all of them without a limit.
     pub max_attempts: Option<usize>,
-    /// No bucket has fewer rows; [`Diversity::least_rows`] where nothing is said.
+    /// No bucket has fewer rows; [`SlicingDiversity::least_rows`] where nothing is said.
     pub min_bucket: Option<usize>,
     /// Column generalization: every value of a column occurs so often, the sensitive attribute apart.
     pub column_k: Option<u64>,
     /// Into how many bins numbers of many values are cut to see what they go with.
-    pub bins: Bins,
+    pub bins: CorrelationBins,
 }
 
 /// A table in columns and buckets.
-pub struct Sliced {
+pub struct SlicedTable {
     /// The attributes of each column, the sensitive column last.
     pub columns: Vec<AttrSet>,
     /// Per column, the boxes of its values but for the sensitive attribute, where columns are generalized and it has any.
-    pub boxes: Vec<Option<Assignment>>,
+    pub boxes: Vec<Option<BucketAssignment>>,
     /// The bucket of each row: secret, to be published under [`super::assign::Labels`].
-    pub buckets: Assignment,
+    pub buckets: BucketAssignment,
 }
 
 /// Why a table was not sliced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unsliced {
+pub enum SlicingError {
     /// The columns cannot be made.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
@@ -163,38 +166,43 @@ pub enum Unsliced {
     Cancelled(#[from] Cancelled),
 }
 
-impl From<NoColumns> for Unsliced {
-    fn from(none: NoColumns) -> Self {
+impl From<ColumnPartitionError> for SlicingError {
+    fn from(none: ColumnPartitionError) -> Self {
         match none {
-            NoColumns::Refused(error) => Self::Columns(error),
-            NoColumns::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            ColumnPartitionError::Refused(error) => Self::Columns(error),
+            ColumnPartitionError::Cancelled(cancelled) => Self::Cancelled(cancelled),
         }
     }
 }
 
-impl Slicing {
+impl SlicingPlan {
     /// Slices `table`, whose rows are already permuted secretly: ties are decided by their order, and nothing else is drawn.
     ///
     /// # Errors
-    /// [`Unsliced`] when the columns cannot be made, when not even the whole table holds, or when told to stop.
-    pub fn slice(&self, table: &Table, stated: &dyn Stated, control: &Control) -> Result<Sliced, Unsliced> {
-        if let Diversity::Mixture(l) | Diversity::MixtureWeighted(l) = self.diversity
+    /// [`SlicingError`] when the columns cannot be made, when not even the whole table holds, or when told to stop.
+    pub fn slice(
+        &self,
+        table: &Table,
+        stated: &dyn TableAnnotations,
+        control: &Control,
+    ) -> Result<SlicedTable, SlicingError> {
+        if let SlicingDiversity::Mixture(l) | SlicingDiversity::MixtureWeighted(l) = self.diversity
             && l < Ratio::ONE
         {
-            return Err(Unsliced::BelowOne);
+            return Err(SlicingError::BelowOne);
         }
         if table.rows() == 0 {
-            return Err(Unsliced::Empty);
+            return Err(SlicingError::Empty);
         }
         let columns = self.columns.divide(table, self.attributes, self.sensitive, &self.bins, control)?;
         if is_cover(&columns) {
             let buckets = self.cover(table, &columns, stated, control)?;
             let boxes = columns.iter().map(|_| None).collect();
-            return Ok(Sliced { columns, boxes, buckets });
+            return Ok(SlicedTable { columns, boxes, buckets });
         }
         let boxes = self.boxes(table, &columns, stated, control)?;
         let buckets = self.buckets(table, &columns, &boxes, stated, control)?;
-        Ok(Sliced { columns, boxes, buckets })
+        Ok(SlicedTable { columns, boxes, buckets })
     }
 
     /// The boxes of every column that is generalized: strict splits of the column alone.
@@ -202,33 +210,39 @@ impl Slicing {
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn Stated,
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<Vec<Option<Assignment>>, Unsliced> {
+    ) -> Result<Vec<Option<BucketAssignment>>, SlicingError> {
         let of_column = |column: &AttrSet| {
             let quasi_identifiers = column.without(self.sensitive);
             let Some(k) = self.column_k.filter(|_| !quasi_identifiers.is_empty()) else { return Ok(None) };
             let guarantees = Vec::new();
-            let alone = Generalization { quasi_identifiers, k, guarantees, split: Split::Strict, max_attempts: None };
-            alone.classes(table, &InOrder(stated), control).map(Some).map_err(|none| match none {
-                NoClasses::TooFewRows { rows } => Unsliced::TooFewRows { rows },
-                NoClasses::Cancelled(cancelled) => Unsliced::Cancelled(cancelled),
+            let alone = GeneralizationInput {
+                quasi_identifiers,
+                k,
+                guarantees,
+                split: MedianSplit::Strict,
+                max_attempts: None,
+            };
+            alone.classes(table, &TaxonomyOrder(stated), control).map(Some).map_err(|none| match none {
+                GeneralizeError::TooFewRows { rows } => SlicingError::TooFewRows { rows },
+                GeneralizeError::Cancelled(cancelled) => SlicingError::Cancelled(cancelled),
                 // there are rows, and no guarantees
-                NoClasses::Empty | NoClasses::NotKept(_) => Unsliced::Empty,
+                GeneralizeError::Empty | GeneralizeError::NotKept(_) => SlicingError::Empty,
             })
         };
         columns.iter().map(of_column).collect()
     }
 
     /// Along what rows are split.
-    fn space(&self, table: &Table, stated: &dyn Stated) -> Space {
-        Space::of(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
+    fn space(&self, table: &Table, stated: &dyn TableAnnotations) -> SplitSpace {
+        SplitSpace::of(table, self.dimensions.unwrap_or(self.attributes.without(self.sensitive)), stated)
     }
 
     /// How far rows are split.
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> PartitionLimits {
         let least = self.min_bucket.unwrap_or(usize::try_from(self.diversity.least_rows()).unwrap_or(usize::MAX));
-        Limits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) }
+        PartitionLimits { split: self.split, max_attempts: self.max_attempts, min_bucket: least.max(1) }
     }
 
     /// The tuple partition.
@@ -236,40 +250,43 @@ impl Slicing {
         &self,
         table: &Table,
         columns: &[AttrSet],
-        boxes: &[Option<Assignment>],
-        stated: &dyn Stated,
+        boxes: &[Option<BucketAssignment>],
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<Assignment, Unsliced> {
+    ) -> Result<BucketAssignment, SlicingError> {
         let space = || self.space(table, stated);
         let limits = self.limits();
         let sensitive = table.column(self.sensitive);
         let mixture = |l, weights| {
-            let bound = || Bound { l, terrain: stated.terrain(self.sensitive) };
+            let bound = || FrequencyBound { l, terrain: stated.terrain(self.sensitive) };
             let keys = keys_of(table, columns, boxes, self.sensitive, control)?;
             // the buckets of strict splits are boxes that have no value in common, and a row matches its own alone
             let quasi_identifiers = self.dimensions.is_none_or(|dimensions| !dimensions.contains(self.sensitive));
-            let apart = self.split == Split::Strict && quasi_identifiers && boxes.iter().all(Option::is_none);
-            let begun = Unmixed::begin(&keys, sensitive, bound(), weights, apart);
+            let apart = self.split == MedianSplit::Strict && quasi_identifiers && boxes.iter().all(Option::is_none);
+            let begun = LocalMixtureChecker::begin(&keys, sensitive, bound(), weights, apart);
             let mut unmixed = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
             let made = partition::partition_apart(space(), table.rows(), limits, &mut unmixed, control);
             drop(unmixed);
             match made {
-                Err(Unfinished::Unclear(Mixed)) => self.mixed(table, &keys, bound(), weights, stated, control),
-                Err(Unfinished::Cancelled) => Err(Cancelled.into()),
+                Err(PartitionError::Unclear(NeedsOtherBuckets)) => {
+                    self.mixed(table, &keys, bound(), weights, stated, control)
+                }
+                Err(PartitionError::Cancelled) => Err(Cancelled.into()),
                 Ok(buckets) => Ok(buckets),
             }
         };
         match &self.diversity {
-            Diversity::Mixture(l) => mixture(*l, Weights::Shares),
-            Diversity::MixtureWeighted(l) => mixture(*l, Weights::SharesAndSizes),
-            Diversity::Bucket(guarantees) => {
+            SlicingDiversity::Mixture(l) => mixture(*l, BucketWeights::Shares),
+            SlicingDiversity::MixtureWeighted(l) => mixture(*l, BucketWeights::SharesAndSizes),
+            SlicingDiversity::Bucket(guarantees) => {
                 let beside = beside_of(table, columns, boxes, self.sensitive, control)?;
                 let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
                 let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
                 let groups = (beside.count > 1).then_some(&beside);
-                let mut judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
+                let mut judge =
+                    PerHalfPredicate::new(vec![BucketRequirement { groups, sensitive, holds: Box::new(holds) }]);
                 let all: Vec<u32> = (0..table.rows() as u32).collect();
-                if !judge.holds(&all, &mut Tally::default()) {
+                if !judge.holds(&all, &mut GroupTally::default()) {
                     return Err(self.worst(table, &beside));
                 }
                 let made = partition::partition_apart(space(), table.rows(), limits, &mut judge, control);
@@ -282,13 +299,13 @@ impl Slicing {
     fn mixed(
         &self,
         table: &Table,
-        keys: &Keys,
-        bound: Bound,
-        weights: Weights,
-        stated: &dyn Stated,
+        keys: &IdentityKeys,
+        bound: FrequencyBound,
+        weights: BucketWeights,
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<Assignment, Unsliced> {
-        let begun = Mixture::begin(keys, table.column(self.sensitive), bound, weights, control)?;
+    ) -> Result<BucketAssignment, SlicingError> {
+        let begun = MixtureChecker::begin(keys, table.column(self.sensitive), bound, weights, control)?;
         let mut judge = begun.ok_or_else(|| self.worst(table, &keys.beside))?;
         Ok(partition::partition(self.space(table, stated), table.rows(), self.limits(), &mut judge, control)?)
     }
@@ -296,14 +313,14 @@ impl Slicing {
     /// Whether the whole table, as one bucket in these columns, holds: without that no slicing does.
     ///
     /// # Errors
-    /// [`Unsliced::NotDiverse`] or [`Unsliced::NotDiverseTogether`] where it does not, or when told to stop.
+    /// [`SlicingError::NotDiverse`] or [`SlicingError::NotDiverseTogether`] where it does not, or when told to stop.
     pub fn check_whole(
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn Stated,
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<(), Unsliced> {
+    ) -> Result<(), SlicingError> {
         if is_cover(columns) {
             return self.check_cover(table, columns, stated, control);
         }
@@ -312,26 +329,26 @@ impl Slicing {
         let sensitive = table.column(self.sensitive);
         let population = Population::new(sensitive.counts()).on(stated.terrain(self.sensitive));
         let guarantees = match &self.diversity {
-            Diversity::Bucket(guarantees) => guarantees.clone(),
+            SlicingDiversity::Bucket(guarantees) => guarantees.clone(),
             // in one bucket no row has another to be mixed with
-            Diversity::Mixture(l) | Diversity::MixtureWeighted(l) => {
-                let alpha = Ratio::new(l.denominator(), l.numerator()).map_err(|_| Unsliced::BelowOne)?;
+            SlicingDiversity::Mixture(l) | SlicingDiversity::MixtureWeighted(l) => {
+                let alpha = Ratio::new(l.denominator(), l.numerator()).map_err(|_| SlicingError::BelowOne)?;
                 vec![Guarantee::AlphaK { alpha, k: 1 }]
             }
         };
         let holds = |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
         let groups = (beside.count > 1).then_some(&beside);
-        let judge = Each::new(vec![Requirement { groups, sensitive, holds: Box::new(holds) }]);
+        let judge = PerHalfPredicate::new(vec![BucketRequirement { groups, sensitive, holds: Box::new(holds) }]);
         let all: Vec<u32> = (0..table.rows() as u32).collect();
-        if judge.holds(&all, &mut Tally::default()) { Ok(()) } else { Err(self.worst(table, &beside)) }
+        if judge.holds(&all, &mut GroupTally::default()) { Ok(()) } else { Err(self.worst(table, &beside)) }
     }
 
     /// Where a sensitive value takes the largest share of the rows that are alike beside it.
-    fn worst(&self, table: &Table, beside: &Groups) -> Unsliced {
+    fn worst(&self, table: &Table, beside: &TallyGroups) -> SlicingError {
         let sensitive = table.column(self.sensitive);
         let all: Vec<u32> = (0..table.rows() as u32).collect();
         let (mut most, mut of) = (0, 1);
-        Tally::default().groups(&all, Some(beside), &sensitive.codes, sensitive.domain.len(), |_, counts| {
+        GroupTally::default().groups(&all, Some(beside), &sensitive.codes, sensitive.domain.len(), |_, counts| {
             let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
             let rows: u64 = counts.iter().map(|(_, count)| count).sum();
             if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {
@@ -339,15 +356,15 @@ impl Slicing {
             }
             true
         });
-        Unsliced::NotDiverse { most, of }
+        SlicingError::NotDiverse { most, of }
     }
 }
 
 /// Boxes are published as intervals, which are read in the order of values: columns are cut along that order, whatever is stated.
-struct InOrder<'a>(&'a dyn Stated);
+struct TaxonomyOrder<'a>(&'a dyn TableAnnotations);
 
-impl Stated for InOrder<'_> {
-    fn terrain(&self, attr: Attr) -> Terrain {
+impl TableAnnotations for TaxonomyOrder<'_> {
+    fn terrain(&self, attr: Attr) -> ColumnAnnotations {
         self.0.terrain(attr)
     }
 }
@@ -356,13 +373,13 @@ impl Stated for InOrder<'_> {
 fn keys_of(
     table: &Table,
     columns: &[AttrSet],
-    boxes: &[Option<Assignment>],
+    boxes: &[Option<BucketAssignment>],
     sensitive: Attr,
     control: &Control,
-) -> Result<Keys, Cancelled> {
+) -> Result<IdentityKeys, Cancelled> {
     let others = columns.iter().zip(boxes).filter(|(column, _)| !column.contains(sensitive));
     let others = others.map(|(&column, boxes)| known_by(table, column, boxes.as_ref(), control));
-    Ok(Keys {
+    Ok(IdentityKeys {
         others: others.collect::<Result<_, _>>()?,
         beside: beside_of(table, columns, boxes, sensitive, control)?,
     })
@@ -372,10 +389,10 @@ fn keys_of(
 fn beside_of(
     table: &Table,
     columns: &[AttrSet],
-    boxes: &[Option<Assignment>],
+    boxes: &[Option<BucketAssignment>],
     sensitive: Attr,
     control: &Control,
-) -> Result<Groups, Cancelled> {
+) -> Result<TallyGroups, Cancelled> {
     let column = columns.iter().zip(boxes).find(|(column, _)| column.contains(sensitive));
     let (column, boxes) = column.map_or((AttrSet::EMPTY, None), |(column, boxes)| (*column, boxes.as_ref()));
     known_by(table, column.without(sensitive), boxes, control)
@@ -385,11 +402,11 @@ fn beside_of(
 fn known_by(
     table: &Table,
     column: AttrSet,
-    boxes: Option<&Assignment>,
+    boxes: Option<&BucketAssignment>,
     control: &Control,
-) -> Result<Groups, Cancelled> {
+) -> Result<TallyGroups, Cancelled> {
     match boxes {
-        Some(boxes) => Ok(Groups { of_row: boxes.bucket_of.clone(), count: boxes.buckets }),
+        Some(boxes) => Ok(TallyGroups { of_row: boxes.bucket_of.clone(), count: boxes.buckets }),
         None => keys::together(table, column, control),
     }
 }

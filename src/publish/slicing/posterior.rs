@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigUint;
 
-use super::counts::{Bound, Counts};
+use super::counts::{BucketCountsView, FrequencyBound};
 
 /// Sums that are so near to the bound, relatively, are computed exactly. Rounding is far below: a product has at most 128
 /// factors.
@@ -18,7 +18,7 @@ const SMALL: f64 = 1e-280;
 
 /// How buckets are weighed against each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Weights {
+pub(super) enum BucketWeights {
     /// By the share of their combinations that are the row: the paper's definition.
     Shares,
     /// By that, and also by the expected number of copies of the row in them, that is, by size; both must hold.
@@ -27,58 +27,58 @@ pub(super) enum Weights {
 
 /// A bucket that an identity matches.
 #[derive(Clone, Copy)]
-pub(super) struct Weighed<'a> {
+pub(super) struct MatchedBucket<'a> {
     weight: f64,
-    counts: &'a dyn Counts,
+    counts: &'a dyn BucketCountsView,
 }
 
-impl<'a> Weighed<'a> {
+impl<'a> MatchedBucket<'a> {
     /// A bucket for a row with these values.
-    pub(super) fn of(others: &[u32], counts: &'a dyn Counts) -> Self {
+    pub(super) fn of(others: &[u32], counts: &'a dyn BucketCountsView) -> Self {
         Self { weight: weight(others, counts), counts }
     }
 
     /// The same, where the [`weight`] is known.
-    pub(super) fn known(weight: f64, counts: &'a dyn Counts) -> Self {
+    pub(super) fn known(weight: f64, counts: &'a dyn BucketCountsView) -> Self {
         Self { weight, counts }
     }
 }
 
 /// `n_1 ... n_(c-1) / size^c`: what one row with a sensitive value in a bucket weighs.
-pub(super) fn weight(others: &[u32], counts: &dyn Counts) -> f64 {
+pub(super) fn weight(others: &[u32], counts: &dyn BucketCountsView) -> f64 {
     let size = counts.size() as f64;
     let share = |(at, &value): (usize, &u32)| counts.rows_with(at, value) as f64 / size;
     others.iter().enumerate().map(share).product::<f64>() / size
 }
 
 /// Judges mixtures, one after another, in the same memory.
-pub(super) struct Judge {
-    bound: Bound,
-    weights: Weights,
+pub(super) struct PosteriorJudge {
+    bound: FrequencyBound,
+    weights: BucketWeights,
     /// Per sensitive value its weights of both kinds.
     sums: Vec<[f64; 2]>,
     occurring: Vec<u32>,
 }
 
-impl Judge {
+impl PosteriorJudge {
     /// For sensitive values below `values`.
-    pub(super) fn new(bound: Bound, weights: Weights, values: usize) -> Self {
+    pub(super) fn new(bound: FrequencyBound, weights: BucketWeights, values: usize) -> Self {
         Self { bound, weights, sums: vec![[0.0; 2]; values], occurring: Vec::new() }
     }
 
-    pub(super) fn bound(&self) -> &Bound {
+    pub(super) fn bound(&self) -> &FrequencyBound {
         &self.bound
     }
 
     /// Whether no sensitive value is likelier than 1/l for a row with these values, which matches exactly `buckets`.
-    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[Weighed<'_>]) -> bool {
+    pub(super) fn holds(&mut self, others: &[u32], beside: u32, buckets: &[MatchedBucket<'_>]) -> bool {
         self.clearly_holds(beside, buckets).unwrap_or_else(|| self.exactly_holds(others, beside, buckets))
     }
 
     /// By floats; `None` where these cannot say.
-    fn clearly_holds(&mut self, beside: u32, buckets: &[Weighed<'_>]) -> Option<bool> {
+    fn clearly_holds(&mut self, beside: u32, buckets: &[MatchedBucket<'_>]) -> Option<bool> {
         self.occurring.drain(..).for_each(|value| self.sums[value as usize] = [0.0; 2]);
-        for &Weighed { weight, counts: bucket } in buckets {
+        for &MatchedBucket { weight, counts: bucket } in buckets {
             let size = bucket.size() as f64;
             if weight < SMALL {
                 return None;
@@ -121,7 +121,7 @@ impl Judge {
     }
 
     /// In integers, over the common denominator of all buckets.
-    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[Weighed<'_>]) -> bool {
+    fn exactly_holds(&self, others: &[u32], beside: u32, buckets: &[MatchedBucket<'_>]) -> bool {
         let columns = others.len() as u32 + 1;
         let buckets = || buckets.iter().map(|bucket| bucket.counts);
         let common = buckets().fold(BigUint::from(1u32), |common, bucket| {
@@ -154,7 +154,7 @@ impl Judge {
     }
 }
 
-impl Weights {
+impl BucketWeights {
     const fn kinds(self) -> usize {
         match self {
             Self::Shares => 1,
@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::microdata::Terrain;
+    use crate::microdata::ColumnAnnotations;
     use crate::publication::Ratio;
 
     /// A bucket of which only one identity is looked at.
@@ -189,7 +189,7 @@ mod tests {
         sensitive: Vec<(u32, u32)>,
     }
 
-    impl Counts for One {
+    impl BucketCountsView for One {
         fn size(&self) -> u64 {
             self.size
         }
@@ -205,15 +205,15 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn judged(l: &str, weights: Weights, buckets: &[One]) -> bool {
+    fn judged(l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
         judged_without(&[], l, weights, buckets)
     }
 
-    fn judged_without(aside: &[u32], l: &str, weights: Weights, buckets: &[One]) -> bool {
+    fn judged_without(aside: &[u32], l: &str, weights: BucketWeights, buckets: &[One]) -> bool {
         let others = vec![0; buckets[0].rows_with.len()];
-        let buckets: Vec<Weighed<'_>> = buckets.iter().map(|bucket| Weighed::of(&others, bucket)).collect();
-        let bound = Bound { l: ratio(l), terrain: Terrain::without(aside.to_vec()) };
-        let mut judge = Judge::new(bound, weights, 8);
+        let buckets: Vec<MatchedBucket<'_>> = buckets.iter().map(|bucket| MatchedBucket::of(&others, bucket)).collect();
+        let bound = FrequencyBound { l: ratio(l), terrain: ColumnAnnotations::without(aside.to_vec()) };
+        let mut judge = PosteriorJudge::new(bound, weights, 8);
         let exact = judge.exactly_holds(&others, 0, &buckets);
         assert!(judge.clearly_holds(0, &buckets).is_none_or(|clear| clear == exact));
         judge.holds(&others, 0, &buckets)
@@ -225,34 +225,34 @@ mod tests {
         let small = || One { size: 2, rows_with: vec![1], sensitive: vec![(0, 1)] };
         let large = || One { size: 8, rows_with: vec![1], sensitive: vec![(0, 2), (1, 2), (2, 4)] };
         // shares: s0 16/64 + 2/64 of 24/64; sizes: s0 4/8 + 2/8 of 12/8
-        assert!(!judged("2", Weights::Shares, &[small(), large()]));
-        assert!(judged("4/3", Weights::Shares, &[small(), large()]), "18/24 is 3/4");
-        assert!(!judged("1.333333334", Weights::Shares, &[small(), large()]));
-        assert!(judged("4/3", Weights::SharesAndSizes, &[small(), large()]));
+        assert!(!judged("2", BucketWeights::Shares, &[small(), large()]));
+        assert!(judged("4/3", BucketWeights::Shares, &[small(), large()]), "18/24 is 3/4");
+        assert!(!judged("1.333333334", BucketWeights::Shares, &[small(), large()]));
+        assert!(judged("4/3", BucketWeights::SharesAndSizes, &[small(), large()]));
         // where large buckets are the bad ones, sizes are the stricter
         let even = || One { size: 2, rows_with: vec![2], sensitive: vec![(0, 1), (1, 1)] };
         let bad = || One { size: 8, rows_with: vec![2], sensitive: vec![(3, 8)] };
-        assert!(judged("2", Weights::Shares, &[even(), bad()]), "s3 1/4 of 5/4");
-        assert!(judged("2", Weights::SharesAndSizes, &[even(), bad()]), "s3 2 of 4");
-        assert!(judged("2.1", Weights::Shares, &[even(), bad()]));
-        assert!(!judged("2.1", Weights::SharesAndSizes, &[even(), bad()]));
+        assert!(judged("2", BucketWeights::Shares, &[even(), bad()]), "s3 1/4 of 5/4");
+        assert!(judged("2", BucketWeights::SharesAndSizes, &[even(), bad()]), "s3 2 of 4");
+        assert!(judged("2.1", BucketWeights::Shares, &[even(), bad()]));
+        assert!(!judged("2.1", BucketWeights::SharesAndSizes, &[even(), bad()]));
     }
 
     #[test]
     fn a_hundred_columns_are_weighed() {
         // 10^-7 to the power of 127 is no float
         let deep = |sensitive| One { size: 10_000_000, rows_with: vec![1; 127], sensitive };
-        assert!(judged("2", Weights::SharesAndSizes, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1), (2, 1)])]));
-        assert!(!judged("2", Weights::Shares, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1)])]));
+        assert!(judged("2", BucketWeights::SharesAndSizes, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1), (2, 1)])]));
+        assert!(!judged("2", BucketWeights::Shares, &[deep(vec![(0, 1), (1, 1)]), deep(vec![(0, 1)])]));
     }
 
     #[test]
     fn values_that_can_be_ruled_out_protect_nobody() {
         let bucket = || One { size: 6, rows_with: vec![6], sensitive: vec![(0, 2), (1, 1), (2, 3)] };
-        assert!(judged("2", Weights::Shares, &[bucket(), bucket()]));
-        assert!(!judged_without(&[2], "2", Weights::Shares, &[bucket(), bucket()]), "2 of the other 3");
-        assert!(judged_without(&[2], "3/2", Weights::Shares, &[bucket(), bucket()]));
-        assert!(!judged_without(&[0, 1, 2], "1", Weights::Shares, &[bucket(), bucket()]), "nothing is left");
+        assert!(judged("2", BucketWeights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[2], "2", BucketWeights::Shares, &[bucket(), bucket()]), "2 of the other 3");
+        assert!(judged_without(&[2], "3/2", BucketWeights::Shares, &[bucket(), bucket()]));
+        assert!(!judged_without(&[0, 1, 2], "1", BucketWeights::Shares, &[bucket(), bucket()]), "nothing is left");
     }
 
     proptest! {
@@ -271,7 +271,7 @@ mod tests {
                 .into_iter()
                 .map(|(size, rows_with, sensitive)| One { size, rows_with, sensitive: sensitive.into_iter().collect() })
                 .collect();
-            for weights in [Weights::Shares, Weights::SharesAndSizes] {
+            for weights in [BucketWeights::Shares, BucketWeights::SharesAndSizes] {
                 judged_without(&aside, &format!("{l}/{of}"), weights, &buckets);
             }
         }

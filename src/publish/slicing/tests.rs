@@ -6,13 +6,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::counts::Trial;
-use super::posterior::{Judge, Weighed};
+use super::counts::TrialCounts;
+use super::posterior::{MatchedBucket, PosteriorJudge};
 use super::*;
-use crate::audit::{self, GivenPart, GivenTable, Tuples};
-use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, Domain, Terrain, phi_squared};
+use crate::audit::{self, ExternalPart, ExternalTable, TupleEstimate};
+use crate::microdata::{Arena, AttributeType, Coarse, Codes, Column, ColumnAnnotations, Domain, phi_squared};
 use crate::publication::RowMeaning;
-use crate::publish::partition::{Candidates, Scratch, Unstated};
+use crate::publish::partition::{NoAnnotations, Scratch, SplitCandidates};
 
 fn column(values: &[u32]) -> Column {
     let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
@@ -36,25 +36,25 @@ pub(super) fn slicing(
     table: &Table,
     columns: &[Vec<u8>],
     sensitive: u8,
-    diversity: Diversity,
-    split: Split,
-) -> Slicing {
-    Slicing {
+    diversity: SlicingDiversity,
+    split: MedianSplit,
+) -> SlicingPlan {
+    SlicingPlan {
         attributes: table.attributes(),
         sensitive: Attr(sensitive),
-        columns: Columns::Explicit(sets(columns)),
+        columns: ColumnChoice::Explicit(sets(columns)),
         diversity,
         split,
         dimensions: None,
         max_attempts: None,
         min_bucket: Some(1),
         column_k: None,
-        bins: Bins::default(),
+        bins: CorrelationBins::default(),
     }
 }
 
-pub(super) fn slice(slicing: &Slicing, table: &Table) -> Result<Sliced, Unsliced> {
-    slicing.slice(table, &Unstated, &Control::default())
+pub(super) fn slice(slicing: &SlicingPlan, table: &Table) -> Result<SlicedTable, SlicingError> {
+    slicing.slice(table, &NoAnnotations, &Control::default())
 }
 
 pub(super) fn ratio(numerator: u64, denominator: u64) -> Ratio {
@@ -62,8 +62,8 @@ pub(super) fn ratio(numerator: u64, denominator: u64) -> Ratio {
 }
 
 /// A sliced table as it is read.
-fn published(table: &Table, sliced: &Sliced) -> GivenTable {
-    let part = |attrs: &AttrSet| GivenPart {
+fn published(table: &Table, sliced: &SlicedTable) -> ExternalTable {
+    let part = |attrs: &AttrSet| ExternalPart {
         name: String::new(),
         meaning: RowMeaning::Tuples,
         rows: table.rows(),
@@ -71,11 +71,11 @@ fn published(table: &Table, sliced: &Sliced) -> GivenTable {
         columns: attrs.iter().map(|attr| (attr, table.column(attr).clone())).collect(),
         cells: std::collections::BTreeMap::new(),
     };
-    GivenTable { name: "t1".to_owned(), parts: sliced.columns.iter().map(part).collect() }
+    ExternalTable { name: "t1".to_owned(), parts: sliced.columns.iter().map(part).collect() }
 }
 
 /// The rows of each bucket.
-pub(super) fn members(buckets: &Assignment) -> Vec<Vec<u32>> {
+pub(super) fn members(buckets: &BucketAssignment) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); buckets.buckets as usize];
     (0..).zip(&buckets.bucket_of).for_each(|(row, &bucket)| members[bucket as usize].push(row));
     members
@@ -89,7 +89,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn of(table: &Table, sensitive: u8, keys: &Keys) -> Self {
+    fn of(table: &Table, sensitive: u8, keys: &IdentityKeys) -> Self {
         Self {
             others: keys.others.iter().map(|other| other.of_row.clone()).collect(),
             beside: keys.beside.of_row.clone(),
@@ -135,8 +135,8 @@ impl Known {
 /// The algorithm of the paper with the whole definition after every split.
 pub(super) fn naive(
     known: &Known,
-    space: &Space,
-    split: Split,
+    space: &SplitSpace,
+    split: MedianSplit,
     attempts: usize,
     least: usize,
     holds: impl Fn(&[Vec<u32>]) -> bool,
@@ -149,7 +149,7 @@ pub(super) fn naive(
     'buckets: while !open.is_empty() {
         let bucket = open.remove(0);
         let mut scratch = Scratch::default();
-        let mut candidates = Candidates::of(space, split, &bucket, &mut scratch);
+        let mut candidates = SplitCandidates::of(space, split, &bucket, &mut scratch);
         for _ in 0..attempts {
             let Some((left, right)) = candidates.next_split() else { break };
             let all: Vec<Vec<u32>> =
@@ -190,14 +190,14 @@ fn the_vectors_come_out() {
     assert_eq!(vectors.len(), 120);
     for vector in vectors {
         let table = table(&vector.rows);
-        let split = if vector.relaxed { Split::Relaxed } else { Split::Strict };
-        let diversity = Diversity::Mixture(ratio(vector.l, 1));
+        let split = if vector.relaxed { MedianSplit::Relaxed } else { MedianSplit::Strict };
+        let diversity = SlicingDiversity::Mixture(ratio(vector.l, 1));
         let mut slicing = slicing(&table, &vector.columns, vector.sensitive, diversity, split);
         slicing.min_bucket = Some(vector.min_bucket);
         slicing.max_attempts = Some(vector.max_attempts);
         let sliced = slice(&slicing, &table);
         let Some(buckets) = vector.buckets else {
-            assert!(!vector.root_diverse && matches!(sliced, Err(Unsliced::NotDiverse { .. })));
+            assert!(!vector.root_diverse && matches!(sliced, Err(SlicingError::NotDiverse { .. })));
             continue;
         };
         let sliced = sliced.unwrap_or_else(|error| panic!("{error}"));
@@ -210,7 +210,7 @@ fn the_vectors_come_out() {
         let protected = AttrSet::one(slicing.sensitive);
         let found = audit::members(&published(&table, &sliced), &original, protected, &Control::default());
         let found = found.unwrap().unwrap();
-        let number = |tuples: Tuples| Some(tuples.value as u64).filter(|_| tuples.exact);
+        let number = |tuples: TupleEstimate| Some(tuples.value as u64).filter(|_| tuples.exact);
         assert_eq!((number(found.fake_full), number(found.fake_qi)), (vector.fake_full, vector.fake_qi));
         let originals: u64 = found.originals.iter().sum();
         assert_eq!(number(found.fake_full).map(|fake| fake + originals), vector.full_tuples);
@@ -261,8 +261,8 @@ pub(super) fn patients() -> Table {
     table(&rows.map(Vec::from))
 }
 
-fn keys_for(table: &Table, columns: &[Vec<u8>], sensitive: u8) -> Keys {
-    let ungeneralized: Vec<Option<Assignment>> = columns.iter().map(|_| None).collect();
+fn keys_for(table: &Table, columns: &[Vec<u8>], sensitive: u8) -> IdentityKeys {
+    let ungeneralized: Vec<Option<BucketAssignment>> = columns.iter().map(|_| None).collect();
     keys_of(table, &sets(columns), &ungeneralized, Attr(sensitive), &Control::default()).unwrap()
 }
 
@@ -281,19 +281,24 @@ fn the_sliced_table_of_the_paper_is_two_diverse_and_not_more() {
         assert!(!known.is_diverse(&buckets, ratio(2_000_001, 1_000_000), false));
         // and so says the arithmetic of the check
         let count = |rows: &[u32]| {
-            let mut trial = Trial::new(&keys);
-            let bound = Bound { l: Ratio::ONE, terrain: Terrain::default() };
+            let mut trial = TrialCounts::new(&keys);
+            let bound = FrequencyBound { l: Ratio::ONE, terrain: ColumnAnnotations::default() };
             trial.count(rows, &keys, &table.column(Attr(3)).codes, 4, &bound);
             trial
         };
         let counted = [count(&first), count(&second)];
         let judged = |l: Ratio| {
-            let mut judge = Judge::new(Bound { l, terrain: Terrain::default() }, Weights::Shares, 4);
+            let mut judge = PosteriorJudge::new(
+                FrequencyBound { l, terrain: ColumnAnnotations::default() },
+                BucketWeights::Shares,
+                4,
+            );
             (0..8).all(|row: usize| {
                 let others: Vec<u32> = keys.others.iter().map(|other| other.of_row[row]).collect();
                 let beside = keys.beside.of_row[row];
                 let matching = counted.iter().filter(|bucket| bucket.matches(&others, beside));
-                let matching: Vec<Weighed<'_>> = matching.map(|bucket| Weighed::of(&others, bucket)).collect();
+                let matching: Vec<MatchedBucket<'_>> =
+                    matching.map(|bucket| MatchedBucket::of(&others, bucket)).collect();
                 judge.holds(&others, beside, &matching)
             })
         };
@@ -317,48 +322,52 @@ fn a_table_that_holds_not_even_as_one_bucket_is_refused_with_what_could_hold() {
     // among women, flu is two of four; among men, dyspepsia three of four
     let columns = [vec![0, 2], vec![1, 3]];
     for diversity in [
-        Diversity::Bucket(vec![Guarantee::LDiversity { l: 2 }]),
-        Diversity::Mixture(ratio(2, 1)),
-        Diversity::MixtureWeighted(ratio(2, 1)),
+        SlicingDiversity::Bucket(vec![Guarantee::LDiversity { l: 2 }]),
+        SlicingDiversity::Mixture(ratio(2, 1)),
+        SlicingDiversity::MixtureWeighted(ratio(2, 1)),
     ] {
-        let refused = slice(&slicing(&table, &columns, 3, diversity, Split::Relaxed), &table).err();
-        assert_eq!(refused, Some(Unsliced::NotDiverse { most: 3, of: 4 }));
+        let refused = slice(&slicing(&table, &columns, 3, diversity, MedianSplit::Relaxed), &table).err();
+        assert_eq!(refused, Some(SlicingError::NotDiverse { most: 3, of: 4 }));
     }
-    assert!(slice(&slicing(&table, &columns, 3, Diversity::Mixture(ratio(4, 3)), Split::Relaxed), &table).is_ok());
-    let below = slicing(&table, &columns, 3, Diversity::Mixture(ratio(1, 2)), Split::Relaxed);
-    assert_eq!(slice(&below, &table).err(), Some(Unsliced::BelowOne));
-    let mut frequent = slicing(&table, &columns, 3, Diversity::Mixture(Ratio::ONE), Split::Relaxed);
+    assert!(
+        slice(&slicing(&table, &columns, 3, SlicingDiversity::Mixture(ratio(4, 3)), MedianSplit::Relaxed), &table)
+            .is_ok()
+    );
+    let below = slicing(&table, &columns, 3, SlicingDiversity::Mixture(ratio(1, 2)), MedianSplit::Relaxed);
+    assert_eq!(slice(&below, &table).err(), Some(SlicingError::BelowOne));
+    let mut frequent = slicing(&table, &columns, 3, SlicingDiversity::Mixture(Ratio::ONE), MedianSplit::Relaxed);
     frequent.column_k = Some(9);
-    assert_eq!(slice(&frequent, &table).err(), Some(Unsliced::TooFewRows { rows: 8 }));
+    assert_eq!(slice(&frequent, &table).err(), Some(SlicingError::TooFewRows { rows: 8 }));
     let empty = table.reordered(&[]);
-    assert_eq!(slice(&below_one_free(&empty), &empty).err(), Some(Unsliced::Empty));
+    assert_eq!(slice(&below_one_free(&empty), &empty).err(), Some(SlicingError::Empty));
 }
 
-fn below_one_free(table: &Table) -> Slicing {
-    slicing(table, &[vec![0, 1, 2, 3]], 3, Diversity::Mixture(Ratio::ONE), Split::Strict)
+fn below_one_free(table: &Table) -> SlicingPlan {
+    slicing(table, &[vec![0, 1, 2, 3]], 3, SlicingDiversity::Mixture(Ratio::ONE), MedianSplit::Strict)
 }
 
 #[test]
 fn what_holds_in_every_bucket_is_sealed() {
     let guarantee = Guarantee::LDiversity { l: 2 };
     let columns = sets(&[vec![0, 1], vec![2, 3]]);
-    let standing = |diversity: Diversity| diversity.standing(&columns, Attr(3));
-    let seal = Seal { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
-    assert_eq!(standing(Diversity::Bucket(vec![guarantee])), Standing::Sealed(vec![seal]));
-    assert_eq!(standing(Diversity::Mixture(ratio(2, 1))), Standing::Unsealed);
-    assert_eq!(standing(Diversity::MixtureWeighted(ratio(2, 1))), Standing::Unsealed);
+    let standing = |diversity: SlicingDiversity| diversity.standing(&columns, Attr(3));
+    let seal =
+        TableGuard { known: AttrSet::first(3), protects: Protected::Attribute(Attr(3)), guarantees: vec![guarantee] };
+    assert_eq!(standing(SlicingDiversity::Bucket(vec![guarantee])), TableProtection::Sealed(vec![seal]));
+    assert_eq!(standing(SlicingDiversity::Mixture(ratio(2, 1))), TableProtection::Unsealed);
+    assert_eq!(standing(SlicingDiversity::MixtureWeighted(ratio(2, 1))), TableProtection::Unsealed);
     let shared = sets(&[vec![0, 1, 2], vec![2, 3]]);
-    assert_eq!(Diversity::Bucket(vec![guarantee]).standing(&shared, Attr(3)), Standing::Unsealed);
-    assert_eq!(Diversity::Mixture(ratio(5, 2)).least_rows(), 3);
-    assert_eq!(Diversity::Bucket(vec![guarantee]).least_rows(), 2);
+    assert_eq!(SlicingDiversity::Bucket(vec![guarantee]).standing(&shared, Attr(3)), TableProtection::Unsealed);
+    assert_eq!(SlicingDiversity::Mixture(ratio(5, 2)).least_rows(), 3);
+    assert_eq!(SlicingDiversity::Bucket(vec![guarantee]).least_rows(), 2);
 }
 
 /// These values of the sensitive attribute can be ruled out.
 pub(super) struct Aside(pub(super) Vec<u32>);
 
-impl Stated for Aside {
-    fn terrain(&self, _: Attr) -> Terrain {
-        Terrain::without(self.0.clone())
+impl TableAnnotations for Aside {
+    fn terrain(&self, _: Attr) -> ColumnAnnotations {
+        ColumnAnnotations::without(self.0.clone())
     }
 }
 
@@ -393,10 +402,10 @@ proptest! {
     ) {
         let table = table(&rows);
         let l = ratio(l.0.max(l.1), l.1);
-        let split = if strict { Split::Strict } else { Split::Relaxed };
-        let diversity = if weighted { Diversity::MixtureWeighted(l) } else { Diversity::Mixture(l) };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
+        let diversity = if weighted { SlicingDiversity::MixtureWeighted(l) } else { SlicingDiversity::Mixture(l) };
         let dimensions = if on_sensitive { table.attributes() } else { table.attributes().without(Attr(sensitive)) };
-        let slicing = Slicing {
+        let slicing = SlicingPlan {
             dimensions: Some(dimensions),
             max_attempts: Some(attempts),
             min_bucket: Some(least),
@@ -404,19 +413,19 @@ proptest! {
             ..slicing(&table, &columns, sensitive, diversity, split)
         };
         let stated = Aside(aside.clone());
-        let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &Bins::default(), &Control::default()).unwrap();
+        let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
         let boxes = slicing.boxes(&table, &columns, &stated, &Control::default()).unwrap();
         let keys = keys_of(&table, &columns, &boxes, Attr(sensitive), &Control::default()).unwrap();
         let known = Known::of(&table, sensitive, &keys);
-        let space = Space::of(&table, dimensions, &stated);
+        let space = SplitSpace::of(&table, dimensions, &stated);
         let holds = |buckets: &[Vec<u32>]| {
             let holds = |sized| known.is_diverse_without(&aside, buckets, l, sized);
             holds(false) && (!weighted || holds(true))
         };
         let expected = naive(&known, &space, split, attempts, least, holds);
         // with all buckets looked at, whether needed or not
-        let bound = Bound { l, terrain: stated.terrain(Attr(sensitive)) };
-        let weights = if weighted { Weights::SharesAndSizes } else { Weights::Shares };
+        let bound = FrequencyBound { l, terrain: stated.terrain(Attr(sensitive)) };
+        let weights = if weighted { BucketWeights::SharesAndSizes } else { BucketWeights::Shares };
         let mixed = slicing.mixed(&table, &keys, bound, weights, &stated, &Control::default());
         let sliced = slicing.slice(&table, &stated, &Control::default()).map(|sliced| sliced.buckets);
         for buckets in [sliced, mixed] {
@@ -426,7 +435,7 @@ proptest! {
                     prop_assert_eq!(Some(members(&buckets)), expected.clone());
                 }
                 Err(error) => {
-                    prop_assert!(matches!(error, Unsliced::NotDiverse { .. }), "{error}");
+                    prop_assert!(matches!(error, SlicingError::NotDiverse { .. }), "{error}");
                     prop_assert!(expected.is_none());
                 }
             }
@@ -445,8 +454,8 @@ proptest! {
             Guarantee::EntropyLDiversity { l: ratio(l, 1) },
             Guarantee::AlphaK { alpha: ratio(2, 5), k: 1 },
         ][form];
-        let split = if strict { Split::Strict } else { Split::Relaxed };
-        let mut slicing = slicing(&table, &columns, sensitive, Diversity::Bucket(vec![guarantee]), split);
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
+        let mut slicing = slicing(&table, &columns, sensitive, SlicingDiversity::Bucket(vec![guarantee]), split);
         slicing.min_bucket = None;
         slicing.column_k = column_k.filter(|k| *k <= rows.len() as u64);
         let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
@@ -477,7 +486,7 @@ proptest! {
     #[test]
     fn strict_splits_give_every_row_one_bucket((rows, columns, sensitive) in tables()) {
         let table = table(&rows);
-        let slicing = slicing(&table, &columns, sensitive, Diversity::Mixture(ratio(2, 1)), Split::Strict);
+        let slicing = slicing(&table, &columns, sensitive, SlicingDiversity::Mixture(ratio(2, 1)), MedianSplit::Strict);
         let Ok(sliced) = slice(&slicing, &table) else { return Ok(()) };
         let keys = keys_for(&table, &columns, sensitive);
         let buckets = members(&sliced.buckets);

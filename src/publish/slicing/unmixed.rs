@@ -17,11 +17,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use ahash::RandomState;
 use smallvec::SmallVec;
 
-use super::counts::{Bound, Counts, Kept, Trial};
-use super::keys::Keys;
-use super::posterior::{Judge, Weighed, Weights};
+use super::counts::{BucketCountsView, FrequencyBound, StoredCounts, TrialCounts};
+use super::keys::IdentityKeys;
+use super::posterior::{BucketWeights, MatchedBucket, PosteriorJudge};
 use crate::microdata::{Codes, Column};
-use crate::publish::partition::{Apart, Groups, Tally};
+use crate::publish::partition::{GroupTally, LocalSplitPredicate, TallyGroups};
 
 /// Rows are asked for their buckets through values that at most so many have; those with rarer values first.
 const RARE: [u32; 3] = [1, 16, 1024];
@@ -33,11 +33,11 @@ const ASKED: usize = 64;
 const LOOKS: u64 = 64;
 
 /// Allows the splits that no other bucket has a say in.
-pub(super) struct Unmixed<'a> {
-    keys: Cow<'a, Keys>,
+pub(super) struct LocalMixtureChecker<'a> {
+    keys: Cow<'a, IdentityKeys>,
     codes: Cow<'a, Codes>,
     values: usize,
-    judge: Judge,
+    judge: PosteriorJudge,
     /// Whether every row matches its own bucket alone, however buckets are split.
     apart: bool,
     /// Of each row, how many have the value of it that fewest have.
@@ -47,33 +47,33 @@ pub(super) struct Unmixed<'a> {
     ends: Vec<u32>,
     /// How often rows may still be looked at for the mixtures of others.
     looks: u64,
-    halves: [Trial; 2],
+    halves: [TrialCounts; 2],
     /// Never waited for: whoever judges side by side looks at no others.
-    others: Mutex<Others>,
+    others: Mutex<OtherBuckets>,
     /// The rows with each value, by column; of rows as they are called now.
-    having: OnceLock<Vec<Having>>,
+    having: OnceLock<Vec<RowsByValue>>,
 }
 
 /// Other buckets have a say.
-pub(super) struct Mixed;
+pub(super) struct NeedsOtherBuckets;
 
 /// The counts of buckets that rows of others were found to match.
-struct Others {
+struct OtherBuckets {
     /// By where they begin.
-    kept: HashMap<u32, Kept, RandomState>,
-    trial: Trial,
+    kept: HashMap<u32, StoredCounts, RandomState>,
+    trial: TrialCounts,
 }
 
 /// The rows with each value of a column.
-struct Having {
+struct RowsByValue {
     rows: Vec<u32>,
     /// Where those of a value end.
     ends: Vec<u32>,
 }
 
 #[derive(Default)]
-pub(super) struct Memory {
-    tally: Tally,
+pub(super) struct CheckerScratch {
+    tally: GroupTally,
     /// The values beside the sensitive attribute for which a half is bad, rising.
     bad: Vec<u32>,
     /// The buckets that a row may match beside its own, and those with one of its values.
@@ -81,8 +81,8 @@ pub(super) struct Memory {
     with_value: Vec<u32>,
 }
 
-impl Having {
-    fn of(column: &Groups) -> Self {
+impl RowsByValue {
+    fn of(column: &TallyGroups) -> Self {
         let mut ends = vec![0_u32; column.count as usize + 1];
         column.of_row.iter().for_each(|&value| ends[value as usize + 1] += 1);
         let mut start = 0;
@@ -104,14 +104,14 @@ impl Having {
     }
 }
 
-impl<'a> Unmixed<'a> {
+impl<'a> LocalMixtureChecker<'a> {
     /// Begins with the whole table as one bucket; `None` when that is not diverse. `apart`: every row matches its own bucket
     /// alone, however buckets are split.
     pub(super) fn begin(
-        keys: &'a Keys,
+        keys: &'a IdentityKeys,
         sensitive: &'a Column,
-        bound: Bound,
-        weights: Weights,
+        bound: FrequencyBound,
+        weights: BucketWeights,
         apart: bool,
     ) -> Option<Self> {
         let rows = sensitive.codes.len();
@@ -129,25 +129,25 @@ impl<'a> Unmixed<'a> {
         let begun = Self {
             codes,
             values,
-            judge: Judge::new(bound, weights, values),
+            judge: PosteriorJudge::new(bound, weights, values),
             apart,
             rarest,
             place: vec![0; rows],
             ends: vec![rows as u32; rows],
             looks: LOOKS * rows as u64,
-            halves: [Trial::new(&keys), Trial::new(&keys)],
-            others: Mutex::new(Others { kept: HashMap::default(), trial: Trial::new(&keys) }),
+            halves: [TrialCounts::new(&keys), TrialCounts::new(&keys)],
+            others: Mutex::new(OtherBuckets { kept: HashMap::default(), trial: TrialCounts::new(&keys) }),
             keys,
             having: OnceLock::new(),
         };
         let all: Vec<u32> = (0..rows as u32).collect();
-        let mut memory = Memory::default();
+        let mut memory = CheckerScratch::default();
         begun.count(&all, &mut memory);
         memory.bad.is_empty().then_some(begun)
     }
 
     /// For what a half is bad.
-    fn count(&self, half: &[u32], Memory { tally, bad, .. }: &mut Memory) {
+    fn count(&self, half: &[u32], CheckerScratch { tally, bad, .. }: &mut CheckerScratch) {
         bad.clear();
         let groups = (self.keys.beside.count > 1).then_some(&self.keys.beside);
         tally.groups(half, groups, &self.codes, self.values, |beside, counts| {
@@ -159,7 +159,7 @@ impl<'a> Unmixed<'a> {
     }
 
     /// Whether a row for which a half is bad matches no other bucket, and not the other half.
-    fn refuses(&self, half: &[u32], other: &[u32], memory: &mut Memory) -> bool {
+    fn refuses(&self, half: &[u32], other: &[u32], memory: &mut CheckerScratch) -> bool {
         if self.apart {
             return true;
         }
@@ -183,12 +183,17 @@ impl<'a> Unmixed<'a> {
         false
     }
 
-    fn having(&self) -> &[Having] {
-        self.having.get_or_init(|| columns(&self.keys).map(Having::of).collect())
+    fn having(&self) -> &[RowsByValue] {
+        self.having.get_or_init(|| columns(&self.keys).map(RowsByValue::of).collect())
     }
 
     /// Whether `row` surely matches no bucket but its own, and of that not the half `other`. One of its values is rare.
-    fn matches_one(&self, row: u32, other: &[u32], Memory { matching, with_value, .. }: &mut Memory) -> bool {
+    fn matches_one(
+        &self,
+        row: u32,
+        other: &[u32],
+        CheckerScratch { matching, with_value, .. }: &mut CheckerScratch,
+    ) -> bool {
         let most = RARE[RARE.len() - 1] as usize;
         let own = self.place[row as usize];
         let (mut first, mut in_other) = (true, true);
@@ -224,7 +229,7 @@ impl<'a> Unmixed<'a> {
     }
 }
 
-impl Unmixed<'_> {
+impl LocalMixtureChecker<'_> {
     /// Whether the mixture of `row`, whose bucket is split into the halves under trial, fails; `None` when that takes too many looks.
     fn fails(&mut self, row: u32, order: &[u32]) -> Option<bool> {
         let beside = self.keys.beside.of_row[row as usize];
@@ -237,7 +242,7 @@ impl Unmixed<'_> {
         places.sort_unstable();
         places.dedup();
         let mut looks = fewest.len() as u64;
-        let Others { kept, trial } = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let OtherBuckets { kept, trial } = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
         for &place in &places {
             kept.entry(place).or_insert_with(|| {
                 let rows = &order[place as usize..self.ends[place as usize] as usize];
@@ -247,28 +252,28 @@ impl Unmixed<'_> {
             });
         }
         self.looks = self.looks.checked_sub(looks)?;
-        let matches = |bucket: &dyn Counts| {
+        let matches = |bucket: &dyn BucketCountsView| {
             !bucket.sensitive(beside).is_empty()
                 && values.iter().enumerate().all(|(at, &value)| bucket.rows_with(at, value) > 0)
         };
-        let others = places.iter().filter_map(|place| kept.get(place)).map(|kept| kept as &dyn Counts);
-        let halves = self.halves.iter().map(|half| half as &dyn Counts);
+        let others = places.iter().filter_map(|place| kept.get(place)).map(|kept| kept as &dyn BucketCountsView);
+        let halves = self.halves.iter().map(|half| half as &dyn BucketCountsView);
         let matching = others.chain(halves).filter(|bucket| matches(*bucket));
-        let matching: Vec<Weighed<'_>> = matching.map(|bucket| Weighed::of(&values, bucket)).collect();
+        let matching: Vec<MatchedBucket<'_>> = matching.map(|bucket| MatchedBucket::of(&values, bucket)).collect();
         Some(!self.judge.holds(&values, beside, &matching))
     }
 }
 
 /// Whatever a row is known by.
-fn columns(keys: &Keys) -> impl Iterator<Item = &Groups> {
+fn columns(keys: &IdentityKeys) -> impl Iterator<Item = &TallyGroups> {
     keys.others.iter().chain([&keys.beside])
 }
 
-impl Apart for Unmixed<'_> {
-    type Memory = Memory;
-    type Unclear = Mixed;
+impl LocalSplitPredicate for LocalMixtureChecker<'_> {
+    type Memory = CheckerScratch;
+    type Unclear = NeedsOtherBuckets;
 
-    fn allows(&self, left: &[u32], right: &[u32], memory: &mut Memory) -> Result<bool, Mixed> {
+    fn allows(&self, left: &[u32], right: &[u32], memory: &mut CheckerScratch) -> Result<bool, NeedsOtherBuckets> {
         let mut clear = true;
         for (half, other) in [(left, right), (right, left)] {
             self.count(half, memory);
@@ -279,16 +284,16 @@ impl Apart for Unmixed<'_> {
                 clear = false;
             }
         }
-        if clear { Ok(true) } else { Err(Mixed) }
+        if clear { Ok(true) } else { Err(NeedsOtherBuckets) }
     }
 
     fn among(
         &mut self,
-        Mixed: Mixed,
+        NeedsOtherBuckets: NeedsOtherBuckets,
         [left, right]: [&[u32]; 2],
         order: &[u32],
-        memory: &mut Memory,
-    ) -> Result<bool, Mixed> {
+        memory: &mut CheckerScratch,
+    ) -> Result<bool, NeedsOtherBuckets> {
         for (trial, half) in self.halves.iter_mut().zip([left, right]) {
             trial.count(half, &self.keys, &self.codes, self.values, self.judge.bound());
         }
@@ -304,11 +309,11 @@ impl Apart for Unmixed<'_> {
                 match self.fails(row, order) {
                     Some(true) => return Ok(false),
                     Some(false) => {}
-                    None => return Err(Mixed),
+                    None => return Err(NeedsOtherBuckets),
                 }
             }
         }
-        Err(Mixed)
+        Err(NeedsOtherBuckets)
     }
 
     fn split(&mut self, order: &[u32], bucket: &Range<usize>, middle: usize) {

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::ground::{Draft, Ground};
-use super::score::{Scorer, Sum};
+use super::ground::{DecompositionInput, TableDraft};
+use super::score::{EntropyScorer, ScoreTerms};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
@@ -15,7 +15,7 @@ pub(super) const CLOSE: f64 = 1e-12;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct AddBackLimits {
     /// Whether additions that gain nothing are made as well.
     pub fill: bool,
     /// No addition is looked for once the scorer has done so much work.
@@ -28,12 +28,12 @@ pub struct Bounds {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn add_back(
-    ground: &Ground<'_>,
-    drafts: Vec<Draft>,
-    scorer: &mut Scorer<'_>,
-    bounds: Bounds,
+    ground: &DecompositionInput<'_>,
+    drafts: Vec<TableDraft>,
+    scorer: &mut EntropyScorer<'_>,
+    bounds: AddBackLimits,
     control: &Control,
-) -> Result<Vec<Draft>, Cancelled> {
+) -> Result<Vec<TableDraft>, Cancelled> {
     let mut drafts = drafts;
     let Some(sum) = scorer.sum_of(&drafts) else { return Ok(drafts) };
     let mut current = scorer.scores(&[sum])?[0];
@@ -41,7 +41,7 @@ pub fn add_back(
     let mut rejected: HashSet<(usize, Attr)> = HashSet::new();
     while scorer.work() < bounds.work {
         let mut additions: Vec<(usize, Attr)> = Vec::new();
-        let mut sums: Vec<Sum> = Vec::new();
+        let mut sums: Vec<ScoreTerms> = Vec::new();
         for at in 0..drafts.len() {
             for attr in ground.attributes.minus(drafts[at].attributes).iter() {
                 if rejected.contains(&(at, attr)) {
@@ -75,7 +75,7 @@ pub fn add_back(
     Ok(drafts)
 }
 
-fn with(drafts: &[Draft], at: usize, attr: Attr) -> Vec<Draft> {
+fn with(drafts: &[TableDraft], at: usize, attr: Attr) -> Vec<TableDraft> {
     let mut drafts = drafts.to_vec();
     drafts[at] = drafts[at].with(attr);
     drafts

@@ -4,26 +4,26 @@
 
 use std::collections::BTreeMap;
 
-use super::ground::{Draft, Ground, without_redundant};
-use super::score::Scorer;
+use super::ground::{DecompositionInput, TableDraft, without_redundant};
+use super::score::EntropyScorer;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{self, Dependency};
-use crate::publish::{DesignedRule, Rows};
-use crate::spec::Correlated;
+use crate::publish::{DesignedRule, PlanRows};
+use crate::spec::CorrelatedPolicy;
 
 /// Which sensitive attributes tell each other.
-pub(super) struct Links<'a> {
-    rows: Rows<'a>,
+pub(super) struct CorrelatedAttributes<'a> {
+    rows: PlanRows<'a>,
     dependencies: &'a [Dependency],
-    stated: Correlated,
+    stated: CorrelatedPolicy,
     control: &'a Control,
-    known: BTreeMap<(Attr, Attr), Option<Link>>,
+    known: BTreeMap<(Attr, Attr), Option<Correlation>>,
 }
 
 /// How one attribute tells another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Link {
+enum Correlation {
     /// By a dependency.
     Dependent,
     /// Mostly, as the data has it.
@@ -37,12 +37,12 @@ const KNOWN: &str = "its known side holds an attribute that tells the sensitive 
                      out of the known side, use uad without addback, or state \"correlated\": \"separate\" where no dependency links \
                      them";
 
-impl<'a> Links<'a> {
+impl<'a> CorrelatedAttributes<'a> {
     /// Nothing is looked at yet.
     pub(super) fn new(
-        rows: Rows<'a>,
+        rows: PlanRows<'a>,
         dependencies: &'a [Dependency],
-        stated: Correlated,
+        stated: CorrelatedPolicy,
         control: &'a Control,
     ) -> Self {
         Self { rows, dependencies, stated, control, known: BTreeMap::new() }
@@ -53,16 +53,18 @@ impl<'a> Links<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn together(&mut self, tables: Vec<Draft>) -> Result<Vec<Draft>, Cancelled> {
+    pub(super) fn together(&mut self, tables: Vec<TableDraft>) -> Result<Vec<TableDraft>, Cancelled> {
         let mut tables = tables;
-        if self.stated == Correlated::Separate {
+        if self.stated == CorrelatedPolicy::Separate {
             return Ok(tables);
         }
         while let Some((one, other)) = self.first_linked(&tables)? {
             let other = tables.remove(other);
-            let Draft { attributes, sensitive } = tables[one];
-            tables[one] =
-                Draft { attributes: attributes.union(other.attributes), sensitive: sensitive.union(other.sensitive) };
+            let TableDraft { attributes, sensitive } = tables[one];
+            tables[one] = TableDraft {
+                attributes: attributes.union(other.attributes),
+                sensitive: sensitive.union(other.sensitive),
+            };
         }
         let tied = tables.iter().filter(|table| table.is_tied());
         let tied = tied.fold(AttrSet::EMPTY, |all, table| all.union(table.sensitive));
@@ -74,14 +76,14 @@ impl<'a> Links<'a> {
             let table = table.minus(if table.is_tied() { tied.minus(table.sensitive) } else { tied });
             match table.known().is_empty() {
                 // beside nothing there is nothing to hide
-                true => apart.extend(table.attributes.iter().map(|attr| Draft::plain(AttrSet::one(attr)))),
+                true => apart.extend(table.attributes.iter().map(|attr| TableDraft::plain(AttrSet::one(attr)))),
                 false => apart.push(table),
             }
         }
         Ok(without_redundant(&apart))
     }
 
-    fn first_linked(&mut self, tables: &[Draft]) -> Result<Option<(usize, usize)>, Cancelled> {
+    fn first_linked(&mut self, tables: &[TableDraft]) -> Result<Option<(usize, usize)>, Cancelled> {
         for (index, one) in tables.iter().enumerate() {
             for (other, table) in tables.iter().enumerate().skip(index + 1) {
                 if one.attributes.meets(table.attributes) && self.linked(one, table)?.is_some() {
@@ -96,8 +98,13 @@ impl<'a> Links<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn draw(&self, ground: &Ground<'_>, tied: AttrSet, scorer: &mut Scorer<'_>) -> Result<(), Cancelled> {
-        let table = ground.designed(&Draft { attributes: tied, sensitive: tied });
+    pub(super) fn draw(
+        &self,
+        ground: &DecompositionInput<'_>,
+        tied: AttrSet,
+        scorer: &mut EntropyScorer<'_>,
+    ) -> Result<(), Cancelled> {
+        let table = ground.designed(&TableDraft { attributes: tied, sensitive: tied });
         match table.bucketized {
             Some(buckets) => scorer.tie(tied, buckets.draw(self.rows.table, self.rows.streams, self.control)?),
             None => Ok(()),
@@ -108,11 +115,11 @@ impl<'a> Links<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn mark(&mut self, rules: &mut [DesignedRule], tables: &[Draft]) -> Result<(), Cancelled> {
+    pub(super) fn mark(&mut self, rules: &mut [DesignedRule], tables: &[TableDraft]) -> Result<(), Cancelled> {
         let apart = self.apart(tables)?;
         for rule in rules.iter_mut().filter(|rule| rule.implied_by.is_none()) {
             let (known, sensitive) = (rule.rule.known, rule.rule.sensitive);
-            let told = |table: &&Draft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
+            let told = |table: &&TableDraft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
             if apart.contains(sensitive) {
                 rule.told = Some(APART);
             } else if tables.iter().any(|table| told(&table)) {
@@ -126,7 +133,7 @@ impl<'a> Links<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn apart(&mut self, tables: &[Draft]) -> Result<AttrSet, Cancelled> {
+    pub(super) fn apart(&mut self, tables: &[TableDraft]) -> Result<AttrSet, Cancelled> {
         let mut all = AttrSet::EMPTY;
         for (index, one) in tables.iter().enumerate() {
             for other in &tables[index + 1..] {
@@ -141,12 +148,12 @@ impl<'a> Links<'a> {
     }
 
     /// A sensitive attribute of each of two tables, of which one tells the other.
-    fn linked(&mut self, one: &Draft, other: &Draft) -> Result<Option<(Attr, Attr)>, Cancelled> {
+    fn linked(&mut self, one: &TableDraft, other: &TableDraft) -> Result<Option<(Attr, Attr)>, Cancelled> {
         for a in one.sensitive.iter() {
             for b in other.sensitive.iter().filter(|&b| b != a) {
                 match self.link(a.min(b), a.max(b))? {
-                    Some(Link::Dependent) => return Ok(Some((a, b))),
-                    Some(Link::Mostly) if self.stated == Correlated::Together => return Ok(Some((a, b))),
+                    Some(Correlation::Dependent) => return Ok(Some((a, b))),
+                    Some(Correlation::Mostly) if self.stated == CorrelatedPolicy::Together => return Ok(Some((a, b))),
                     _ => {}
                 }
             }
@@ -154,7 +161,7 @@ impl<'a> Links<'a> {
         Ok(None)
     }
 
-    fn link(&mut self, a: Attr, b: Attr) -> Result<Option<Link>, Cancelled> {
+    fn link(&mut self, a: Attr, b: Attr) -> Result<Option<Correlation>, Cancelled> {
         if let Some(known) = self.known.get(&(a, b)) {
             return Ok(*known);
         }
@@ -173,14 +180,14 @@ impl<'a> Links<'a> {
             told.contains(to) || self.dependencies.iter().any(with_others)
         };
         let link = if dependent(a, b) || dependent(b, a) {
-            Some(Link::Dependent)
-        } else if self.stated == Correlated::Separate {
+            Some(Correlation::Dependent)
+        } else if self.stated == CorrelatedPolicy::Separate {
             None
         } else {
             let table = self.rows.table;
             let mostly =
                 privacy::mostly_tells(table, a, b, self.control)? || privacy::mostly_tells(table, b, a, self.control)?;
-            mostly.then_some(Link::Mostly)
+            mostly.then_some(Correlation::Mostly)
         };
         self.known.insert((a, b), link);
         Ok(link)

@@ -1,13 +1,13 @@
 //! Which decomposition is published: that of UAD, of GD, or the better of them.
 
-use super::addback::{Bounds, add_back};
-use super::correlated::Links;
-use super::ground::{Draft, Ground, without_redundant};
-use super::score::Scorer;
+use super::addback::{AddBackLimits, add_back};
+use super::correlated::CorrelatedAttributes;
+use super::ground::{DecompositionInput, TableDraft, without_redundant};
+use super::score::EntropyScorer;
 use super::{gd, uad};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::publish::Choice;
+use crate::publish::CandidateScores;
 use crate::spec::{Algorithm, VersatileSpec};
 
 /// What `auto` may do for each algorithm that it tries, in values looked at.
@@ -16,9 +16,9 @@ const AUTO_WORK: u64 = 1_000_000_000;
 const NO_BOUND: u64 = u64::MAX;
 
 /// A decomposition that was tried.
-struct Tried {
+struct ScoredDecomposition {
     name: &'static str,
-    drafts: Vec<Draft>,
+    drafts: Vec<TableDraft>,
     score: f64,
 }
 
@@ -28,12 +28,12 @@ struct Tried {
 /// [`Cancelled`] when told to stop.
 pub(super) fn decide(
     spec: &VersatileSpec,
-    ground: &Ground<'_>,
-    scorer: &mut Scorer<'_>,
-    links: &mut Links<'_>,
+    ground: &DecompositionInput<'_>,
+    scorer: &mut EntropyScorer<'_>,
+    links: &mut CorrelatedAttributes<'_>,
     control: &Control,
-) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
-    let asked = Bounds { fill: spec.fill, work: NO_BOUND };
+) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
+    let asked = AddBackLimits { fill: spec.fill, work: NO_BOUND };
     match spec.algorithm {
         Algorithm::Auto => auto(ground, scorer, links, spec, control),
         Algorithm::Gd => {
@@ -41,7 +41,7 @@ pub(super) fn decide(
             Ok((tried.drafts, None))
         }
         _ => {
-            let bounds = Bounds { fill: false, ..asked };
+            let bounds = AddBackLimits { fill: false, ..asked };
             let start = from_uad(ground, spec.saturate);
             Ok((added("uad", ground, start, scorer, links, bounds, control)?.drafts, None))
         }
@@ -49,17 +49,18 @@ pub(super) fn decide(
 }
 
 fn auto(
-    ground: &Ground<'_>,
-    scorer: &mut Scorer<'_>,
-    links: &mut Links<'_>,
+    ground: &DecompositionInput<'_>,
+    scorer: &mut EntropyScorer<'_>,
+    links: &mut CorrelatedAttributes<'_>,
     spec: &VersatileSpec,
     control: &Control,
-) -> Result<(Vec<Draft>, Option<Choice>), Cancelled> {
+) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
     let mut all = Vec::new();
     for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
         all.push(scored(name, ground, from_uad(ground, saturate), scorer, links)?);
     }
-    let within = |scorer: &Scorer<'_>| Bounds { fill: spec.fill, work: scorer.work().saturating_add(AUTO_WORK) };
+    let within =
+        |scorer: &EntropyScorer<'_>| AddBackLimits { fill: spec.fill, work: scorer.work().saturating_add(AUTO_WORK) };
     for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)] {
         let bounds = within(scorer);
         all.push(added(name, ground, from_uad(ground, saturate), scorer, links, bounds, control)?);
@@ -80,23 +81,24 @@ fn auto(
     let all = possible;
     let considered = all.iter().map(|tried| (tried.name, tried.score)).collect();
     let (winner, drafts) = best(all).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
-    Ok((drafts, Some(Choice { winner, considered })))
+    Ok((drafts, Some(CandidateScores { winner, considered })))
 }
 
 /// The one with the lowest score, the first of equal ones.
-fn best(tried: Vec<Tried>) -> Option<Tried> {
+fn best(tried: Vec<ScoredDecomposition>) -> Option<ScoredDecomposition> {
     tried.into_iter().reduce(|best, next| if next.score < best.score - super::addback::CLOSE { next } else { best })
 }
 
 /// Each attribute in a table of its own, to be bucketized once there is more in it.
-fn single_columns(ground: &Ground<'_>) -> Vec<Draft> {
+fn single_columns(ground: &DecompositionInput<'_>) -> Vec<TableDraft> {
     let protected = ground.protected();
-    let alone = |attr| Draft { attributes: AttrSet::one(attr), sensitive: protected.intersection(AttrSet::one(attr)) };
+    let alone =
+        |attr| TableDraft { attributes: AttrSet::one(attr), sensitive: protected.intersection(AttrSet::one(attr)) };
     ground.attributes.iter().map(alone).collect()
 }
 
-fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
-    let draft = |selected: uad::Selected| Draft {
+fn from_uad(ground: &DecompositionInput<'_>, saturate: bool) -> Vec<TableDraft> {
+    let draft = |selected: uad::SelectedTable| TableDraft {
         attributes: selected.attributes,
         sensitive: selected.sensitive.map_or(AttrSet::EMPTY, AttrSet::one),
     };
@@ -105,13 +107,13 @@ fn from_uad(ground: &Ground<'_>, saturate: bool) -> Vec<Draft> {
 
 /// GD, begun with the first rule, or once for each attribute that rules protect.
 fn tried_gd(
-    ground: &Ground<'_>,
-    scorer: &mut Scorer<'_>,
-    links: &mut Links<'_>,
+    ground: &DecompositionInput<'_>,
+    scorer: &mut EntropyScorer<'_>,
+    links: &mut CorrelatedAttributes<'_>,
     try_all: bool,
-    bounds: Bounds,
+    bounds: AddBackLimits,
     control: &Control,
-) -> Result<Tried, Cancelled> {
+) -> Result<ScoredDecomposition, Cancelled> {
     let mut firsts: Vec<Attr> = Vec::new();
     for rule in &ground.rules {
         if !firsts.contains(&rule.sensitive) {
@@ -121,7 +123,7 @@ fn tried_gd(
     if !try_all {
         firsts.truncate(1);
     }
-    let mut starts: Vec<Vec<Draft>> = Vec::new();
+    let mut starts: Vec<Vec<TableDraft>> = Vec::new();
     for first in firsts {
         let mut drafts = gd::decompose(ground, first, control)?;
         if !ground.holds(&drafts) {
@@ -137,27 +139,27 @@ fn tried_gd(
         }
     }
     if starts.is_empty() {
-        starts.push(vec![Draft::plain(ground.attributes)]);
+        starts.push(vec![TableDraft::plain(ground.attributes)]);
     }
     let tried = starts.into_iter().map(|start| added("gd", ground, start, scorer, links, bounds, control));
-    let mut tried: Vec<Tried> = tried.collect::<Result<_, _>>()?;
+    let mut tried: Vec<ScoredDecomposition> = tried.collect::<Result<_, _>>()?;
     if tried.iter().any(|tried| ground.holds(&tried.drafts)) {
         tried.retain(|tried| ground.holds(&tried.drafts));
     }
     // at least one start was tried
-    Ok(best(tried).unwrap_or(Tried { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
+    Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
 }
 
 /// A decomposition with attributes added back.
 fn added(
     name: &'static str,
-    ground: &Ground<'_>,
-    start: Vec<Draft>,
-    scorer: &mut Scorer<'_>,
-    links: &mut Links<'_>,
-    bounds: Bounds,
+    ground: &DecompositionInput<'_>,
+    start: Vec<TableDraft>,
+    scorer: &mut EntropyScorer<'_>,
+    links: &mut CorrelatedAttributes<'_>,
+    bounds: AddBackLimits,
     control: &Control,
-) -> Result<Tried, Cancelled> {
+) -> Result<ScoredDecomposition, Cancelled> {
     let mut drafts = with_idle_released(ground, start);
     if ground.holds(&drafts) {
         drafts = add_back(ground, drafts, scorer, bounds, control)?;
@@ -167,23 +169,24 @@ fn added(
 
 /// Buckets that guard nothing before an attribute is added stay away: to draw the line between them and the others again would
 /// look at what they hide. Where a table holds nothing beside its sensitive attribute, there is nothing to hide.
-fn with_idle_released(ground: &Ground<'_>, drafts: Vec<Draft>) -> Vec<Draft> {
+fn with_idle_released(ground: &DecompositionInput<'_>, drafts: Vec<TableDraft>) -> Vec<TableDraft> {
     let released = ground.released(&drafts);
-    let keep = |(draft, released): (Draft, Draft)| if draft.known().is_empty() { draft } else { released };
+    let keep = |(draft, released): (TableDraft, TableDraft)| if draft.known().is_empty() { draft } else { released };
     drafts.into_iter().zip(released).map(keep).collect()
 }
 
 /// The decomposition as it is published.
 fn scored(
     name: &'static str,
-    ground: &Ground<'_>,
-    drafts: Vec<Draft>,
-    scorer: &mut Scorer<'_>,
-    links: &mut Links<'_>,
-) -> Result<Tried, Cancelled> {
+    ground: &DecompositionInput<'_>,
+    drafts: Vec<TableDraft>,
+    scorer: &mut EntropyScorer<'_>,
+    links: &mut CorrelatedAttributes<'_>,
+) -> Result<ScoredDecomposition, Cancelled> {
     let score = score_of(&drafts, scorer)?;
-    let plain_alone = |draft: Draft| if draft.known().is_empty() { Draft::plain(draft.attributes) } else { draft };
-    let drafts: Vec<Draft> = ground.released(&drafts).into_iter().map(plain_alone).collect();
+    let plain_alone =
+        |draft: TableDraft| if draft.known().is_empty() { TableDraft::plain(draft.attributes) } else { draft };
+    let drafts: Vec<TableDraft> = ground.released(&drafts).into_iter().map(plain_alone).collect();
     let drafts = links.together(without_redundant(&drafts))?;
     let tied: Vec<AttrSet> = drafts.iter().filter(|draft| draft.is_tied()).map(|draft| draft.sensitive).collect();
     for &tied in &tied {
@@ -192,10 +195,10 @@ fn scored(
         }
     }
     let score = if tied.is_empty() { score } else { score_of(&drafts, scorer)? };
-    Ok(Tried { name, drafts, score })
+    Ok(ScoredDecomposition { name, drafts, score })
 }
 
-fn score_of(drafts: &[Draft], scorer: &mut Scorer<'_>) -> Result<f64, Cancelled> {
+fn score_of(drafts: &[TableDraft], scorer: &mut EntropyScorer<'_>) -> Result<f64, Cancelled> {
     match scorer.sum_of(drafts) {
         Some(sum) => Ok(scorer.scores(&[sum])?[0]),
         None => Ok(f64::INFINITY),

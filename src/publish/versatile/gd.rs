@@ -2,7 +2,7 @@
 //! circles; here every step leaves fewer rules broken. Decided by the rules alone; what is told best is added in
 //! `addback`.
 
-use super::ground::{Draft, Ground, stripped, without_redundant};
+use super::ground::{DecompositionInput, TableDraft, stripped, without_redundant};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
@@ -11,8 +11,12 @@ use crate::microdata::{Attr, AttrSet};
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub fn decompose(ground: &Ground<'_>, first: Attr, control: &Control) -> Result<Vec<Draft>, Cancelled> {
-    let mut drafts = vec![Draft::on(ground.attributes, first)];
+pub fn decompose(
+    ground: &DecompositionInput<'_>,
+    first: Attr,
+    control: &Control,
+) -> Result<Vec<TableDraft>, Cancelled> {
+    let mut drafts = vec![TableDraft::on(ground.attributes, first)];
     let mut violated = ground.violated(&drafts);
     while !violated.is_empty() {
         let mut next = None;
@@ -33,17 +37,17 @@ pub fn decompose(ground: &Ground<'_>, first: Attr, control: &Control) -> Result<
 /// The drafts with what a broken rule protects in a table of its own, beside as much of what the rule says is known as breaks
 /// no rule; `None` when that leaves as many rules broken, for what is published already breaks them.
 fn isolated(
-    ground: &Ground<'_>,
-    drafts: &[Draft],
+    ground: &DecompositionInput<'_>,
+    drafts: &[TableDraft],
     rule: usize,
     violated: &[usize],
     control: &Control,
-) -> Result<Option<Vec<Draft>>, Cancelled> {
+) -> Result<Option<Vec<TableDraft>>, Cancelled> {
     let Some(rule) = ground.all_rules().nth(rule).filter(|rule| ground.attributes.contains(rule.sensitive)) else {
         return Ok(None);
     };
     let mut drafts = stripped(drafts, rule.sensitive);
-    drafts.push(Draft::on(AttrSet::one(rule.sensitive), rule.sensitive));
+    drafts.push(TableDraft::on(AttrSet::one(rule.sensitive), rule.sensitive));
     let last = drafts.len() - 1;
     let allowed = ground.violated(&drafts);
     let fewer = allowed.len() < violated.len() && allowed.iter().all(|rule| violated.contains(rule));

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use crate::microdata::{Attr, AttrSet};
-use crate::privacy::{self, Rule, Schema, Status};
+use crate::privacy::{self, PrivacyRule, RuleStatus, TableSchema};
 use crate::publication::Guarantee;
 use crate::publish::{Bucketized, DesignedTable};
 
 /// A table under consideration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Draft {
+pub struct TableDraft {
     /// All its attributes.
     pub attributes: AttrSet,
     /// The attributes that buckets part from the others, each in a part of its own; none where tuples are whole.
     pub sensitive: AttrSet,
 }
 
-impl Draft {
+impl TableDraft {
     /// A table of whole tuples.
     #[must_use]
     pub const fn plain(attributes: AttrSet) -> Self {
@@ -56,20 +56,25 @@ impl Draft {
 
 /// The rules, and the tables that are published already.
 #[derive(Clone, Debug)]
-pub struct Ground<'a> {
+pub struct DecompositionInput<'a> {
     /// The attributes to publish.
     pub attributes: AttrSet,
     /// The rules of the job, none implied by another, in the order in which they are to be looked at.
-    pub rules: Vec<Rule>,
-    standing: &'a [Rule],
-    earlier: &'a [Schema],
+    pub rules: Vec<PrivacyRule>,
+    standing: &'a [PrivacyRule],
+    earlier: &'a [TableSchema],
     guarantees: BTreeMap<Attr, Vec<Guarantee>>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> DecompositionInput<'a> {
     /// The ground of a job beside what the ledger holds.
     #[must_use]
-    pub fn new(attributes: AttrSet, rules: Vec<Rule>, standing: &'a [Rule], earlier: &'a [Schema]) -> Self {
+    pub fn new(
+        attributes: AttrSet,
+        rules: Vec<PrivacyRule>,
+        standing: &'a [PrivacyRule],
+        earlier: &'a [TableSchema],
+    ) -> Self {
         let mut into: BTreeMap<Attr, Vec<Guarantee>> = BTreeMap::new();
         for rule in rules.iter().chain(standing).filter(|rule| attributes.contains(rule.sensitive)) {
             into.entry(rule.sensitive).or_default().push(rule.guarantee);
@@ -85,7 +90,7 @@ impl<'a> Ground<'a> {
     }
 
     /// All rules: those of the job first.
-    pub(super) fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+    pub(super) fn all_rules(&self) -> impl Iterator<Item = &PrivacyRule> {
         self.rules.iter().chain(self.standing)
     }
 
@@ -96,7 +101,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The table that a draft is of.
-    pub(super) fn designed(&self, draft: &Draft) -> DesignedTable {
+    pub(super) fn designed(&self, draft: &TableDraft) -> DesignedTable {
         let asked: Vec<(Attr, &[Guarantee])> =
             draft.sensitive.iter().map(|attr| (attr, self.guarantees(attr))).collect();
         let bucketized = (!asked.is_empty()).then(|| Bucketized::together(draft.attributes, &asked));
@@ -108,58 +113,58 @@ impl<'a> Ground<'a> {
         self.guarantees.keys().copied().collect()
     }
 
-    fn schema(&self, draft: &Draft) -> Schema {
+    fn schema(&self, draft: &TableDraft) -> TableSchema {
         self.designed(draft).schema()
     }
 
     /// The drafts, and behind them what is published already, as the check of Guardian Normal Form sees them.
-    fn schemas(&self, drafts: &[Draft]) -> Vec<Schema> {
+    fn schemas(&self, drafts: &[TableDraft]) -> Vec<TableSchema> {
         drafts.iter().map(|draft| self.schema(draft)).chain(self.earlier.iter().cloned()).collect()
     }
 
-    /// The rules, by index into [`Ground::all_rules`], that the drafts break together with what is published already.
+    /// The rules, by index into [`DecompositionInput::all_rules`], that the drafts break together with what is published already.
     #[must_use]
-    pub fn violated(&self, drafts: &[Draft]) -> Vec<usize> {
+    pub fn violated(&self, drafts: &[TableDraft]) -> Vec<usize> {
         let schemas = self.schemas(drafts);
-        let violated = |rule: &Rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_));
+        let violated = |rule: &PrivacyRule| matches!(privacy::judge(&schemas, rule), RuleStatus::Violated(_));
         self.all_rules().enumerate().filter(|(_, rule)| violated(rule)).map(|(index, _)| index).collect()
     }
 
     /// Whether every rule holds.
     #[must_use]
-    pub fn holds(&self, drafts: &[Draft]) -> bool {
+    pub fn holds(&self, drafts: &[TableDraft]) -> bool {
         let schemas = self.schemas(drafts);
-        !self.all_rules().any(|rule| matches!(privacy::judge(&schemas, rule), Status::Violated(_)))
+        !self.all_rules().any(|rule| matches!(privacy::judge(&schemas, rule), RuleStatus::Violated(_)))
     }
 
     /// Publishes raw what guards no rule: its buckets would protect nothing. Where a rule is broken nothing is certain, and
     /// every protection stays.
     #[must_use]
-    pub fn released(&self, drafts: &[Draft]) -> Vec<Draft> {
+    pub fn released(&self, drafts: &[TableDraft]) -> Vec<TableDraft> {
         let schemas = self.schemas(drafts);
         let mut active = vec![false; schemas.len()];
         for rule in self.all_rules() {
             match privacy::judge(&schemas, rule) {
-                Status::Unreachable => {}
-                Status::Guardian { table, .. } => active[table] = true,
-                Status::Violated(_) => return drafts.to_vec(),
+                RuleStatus::Unreachable => {}
+                RuleStatus::Guardian { table, .. } => active[table] = true,
+                RuleStatus::Violated(_) => return drafts.to_vec(),
             }
         }
-        let kept = |(draft, active): (&Draft, &bool)| match *active || draft.is_tied() {
+        let kept = |(draft, active): (&TableDraft, &bool)| match *active || draft.is_tied() {
             true => *draft,
-            false => Draft::plain(draft.attributes),
+            false => TableDraft::plain(draft.attributes),
         };
         drafts.iter().zip(&active).map(kept).collect()
     }
 }
 
 /// The drafts without the column of `attr`.
-pub(super) fn stripped(drafts: &[Draft], attr: Attr) -> Vec<Draft> {
+pub(super) fn stripped(drafts: &[TableDraft], attr: Attr) -> Vec<TableDraft> {
     drafts.iter().map(|draft| draft.minus(AttrSet::one(attr))).filter(|draft| !draft.attributes.is_empty()).collect()
 }
 
 /// The drafts without those that say nothing beside another; of equal ones the first is kept.
-pub(super) fn without_redundant(drafts: &[Draft]) -> Vec<Draft> {
+pub(super) fn without_redundant(drafts: &[TableDraft]) -> Vec<TableDraft> {
     let says_it = |this: usize, other: usize| {
         let (t, o) = (&drafts[this], &drafts[other]);
         let shown = match t.sensitive.is_empty() {

@@ -4,7 +4,7 @@
 //! Such values must be stated as uninformative too: the buckets of the determining attribute then reckon with them, and the manifest
 //! says so. Guardian does not add them by itself, since a manifest that named them would tell of rows what no part tells.
 
-use super::Input;
+use super::PlanInput;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::Dependency;
@@ -21,7 +21,7 @@ const SEVERAL: &str = "values of the sensitive attribute are stated as uninforma
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub(super) fn settle(rules: &mut [DesignedRule], input: &Input<'_>, control: &Control) -> Result<(), Cancelled> {
+pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let published = AttrSet::first(input.counts.attributes());
     for rule in rules.iter_mut().filter(|rule| rule.impossible.is_none()) {
         let sensitive = rule.rule.sensitive;

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::super::assign::Values;
-use super::{Bucketized, DesignedRule, DesignedTable, Input};
+use super::super::assign::SensitiveCodes;
+use super::{Bucketized, DesignedRule, DesignedTable, PlanInput};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Counts};
-use crate::privacy::{self, Ineligible, Rule};
-use crate::publication::{Protected, Seal};
+use crate::microdata::{Attr, AttrSet, AttributeCounts};
+use crate::privacy::{self, IneligibilityReason, PrivacyRule};
+use crate::publication::{Protected, TableGuard};
 
 const OVERLAPS: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
                         attribute of a combination is rare enough by itself, no other rule can protect one of them";
@@ -23,8 +23,8 @@ const ALONE: &str = "no attribute of the combination is rare enough by itself; i
 ///
 /// # Errors
 /// [`Cancelled`] when told to stop.
-pub(super) fn settle(rules: &mut [DesignedRule], input: &Input<'_>, control: &Control) -> Result<(), Cancelled> {
-    let mut joints = Joints { input, control, known: HashMap::new() };
+pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
+    let mut joints = JointCountCache { input, control, known: HashMap::new() };
     let combination = |rule: &DesignedRule| match rule.protects {
         Protected::Joint(attrs) if rule.impossible.is_none() => Some(attrs),
         _ => None,
@@ -85,8 +85,8 @@ fn first(joint: AttrSet) -> Attr {
 }
 
 /// Counts of joint values, each looked at once.
-struct Joints<'a> {
-    input: &'a Input<'a>,
+struct JointCountCache<'a> {
+    input: &'a PlanInput<'a>,
     control: &'a Control,
     known: HashMap<AttrSet, JointCounts>,
 }
@@ -99,7 +99,7 @@ struct JointCounts {
     values: Option<Vec<u64>>,
 }
 
-impl Counts for JointCounts {
+impl AttributeCounts for JointCounts {
     fn rows(&self) -> u64 {
         self.rows
     }
@@ -117,9 +117,14 @@ impl Counts for JointCounts {
     }
 }
 
-impl Joints<'_> {
+impl JointCountCache<'_> {
     /// Of `chosen` the one within a combination whose joint value keeps the rule's guarantee, with its largest diversity.
-    fn within(&mut self, chosen: &[AttrSet], attrs: AttrSet, rule: &Rule) -> Result<Option<(AttrSet, u64)>, Cancelled> {
+    fn within(
+        &mut self,
+        chosen: &[AttrSet],
+        attrs: AttrSet,
+        rule: &PrivacyRule,
+    ) -> Result<Option<(AttrSet, u64)>, Cancelled> {
         for &joint in chosen.iter().filter(|joint| joint.is_subset(attrs)) {
             if let Ok(largest_l) = self.judge(joint, rule)? {
                 return Ok(Some((joint, largest_l)));
@@ -129,7 +134,7 @@ impl Joints<'_> {
     }
 
     /// Whether a joint value keeps the rule's guarantee over the whole table, and its largest diversity.
-    fn judge(&mut self, joint: AttrSet, rule: &Rule) -> Result<Result<u64, Ineligible>, Cancelled> {
+    fn judge(&mut self, joint: AttrSet, rule: &PrivacyRule) -> Result<Result<u64, IneligibilityReason>, Cancelled> {
         let counts = match self.known.entry(joint) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(JointCounts::of(joint, self.input, self.control)?),
@@ -139,10 +144,10 @@ impl Joints<'_> {
 }
 
 impl JointCounts {
-    fn of(joint: AttrSet, input: &Input<'_>, control: &Control) -> Result<Self, Cancelled> {
+    fn of(joint: AttrSet, input: &PlanInput<'_>, control: &Control) -> Result<Self, Cancelled> {
         let rows = input.counts.rows();
         if let Some(data) = input.rows {
-            let values = Values::of(data.table, joint, control)?.counts().to_vec();
+            let values = SensitiveCodes::of(data.table, joint, control)?.counts().to_vec();
             let largest = values.iter().copied().max().unwrap_or(0);
             return Ok(Self { rows, largest, distinct: values.len() as u64, values: Some(values) });
         }
@@ -158,9 +163,9 @@ impl JointCounts {
 
 /// Combinations as single attributes.
 #[derive(Default)]
-pub(super) struct Contraction(Vec<AttrSet>);
+pub(super) struct CombinationContraction(Vec<AttrSet>);
 
-impl Contraction {
+impl CombinationContraction {
     /// Of the combinations that rules protect by their joint value, which are apart from each other where nothing is refused.
     pub(super) fn of(rules: &[DesignedRule]) -> Self {
         let mut joints: Vec<AttrSet> = Vec::new();
@@ -186,8 +191,8 @@ impl Contraction {
     }
 
     /// A rule among contracted attributes.
-    pub(super) fn rule(&self, rule: &Rule) -> Rule {
-        Rule { known: self.contract(rule.known), ..*rule }
+    pub(super) fn rule(&self, rule: &PrivacyRule) -> PrivacyRule {
+        PrivacyRule { known: self.contract(rule.known), ..*rule }
     }
 
     /// Whether the attribute is in a combination.
@@ -204,7 +209,7 @@ impl Contraction {
             }
             Protected::Joint(_) | Protected::Rows => protects,
         };
-        let seal = |seal: Seal| Seal {
+        let seal = |seal: TableGuard| TableGuard {
             known: self.expand(seal.known),
             protects: protects(seal.protects),
             guarantees: seal.guarantees,

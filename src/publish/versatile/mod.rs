@@ -12,21 +12,23 @@ mod multi;
 mod score;
 mod uad;
 
-pub use addback::{Bounds, add_back};
+pub use addback::{AddBackLimits, add_back};
 pub use gd::decompose as decompose_greedily;
-pub use ground::{Draft, Ground};
-pub use score::{Scorer, threads};
-pub use uad::{Selected, decompose};
+pub use ground::{DecompositionInput, TableDraft};
+pub use score::{EntropyScorer, threads};
+pub use uad::{SelectedTable, decompose};
 
-use self::correlated::Links;
-use self::joint::Contraction;
+use self::correlated::CorrelatedAttributes;
+use self::joint::CombinationContraction;
 use super::design::{demand, dependency_fault};
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input, Method, Published, Refusal, Unplanned};
+use super::{
+    Bucketized, Decision, Design, DesignedRule, DesignedTable, Method, PlanError, PlanInput, PlanRefusal, Published,
+};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{self, Demand, Dependency, Derived, Rule, Status};
+use crate::privacy::{self, Dependency, DerivedRule, PrivacyRule, RuleDemand, RuleStatus};
 use crate::problem::{Fault, Kind};
-use crate::random::Streams;
+use crate::random::RandomStreams;
 use crate::spec::{Algorithm, VersatileSpec};
 
 /// So many rules may follow from dependencies.
@@ -41,7 +43,7 @@ impl Method for Versatile {
 
     /// Adds the rules that follow from dependencies, reduces all, judges eligibility, decomposes and judges every submitted
     /// rule in the result.
-    fn plan(spec: &VersatileSpec, input: &Input<'_>, control: &Control) -> Result<Design, Unplanned> {
+    fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
         let (mut rules, relied_on) = designed_rules(spec, input)?;
         joint::settle(&mut rules, input, control)?;
         insiders::settle(&mut rules, input, control)?;
@@ -50,9 +52,9 @@ impl Method for Versatile {
         }
         let mut design = Design { tables: Vec::new(), rules, relied_on, decision: Decision::ByRules };
         // tables are decided with one attribute in place of each combination that only its joint value protects
-        let contraction = Contraction::of(&design.rules);
+        let contraction = CombinationContraction::of(&design.rules);
         let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none() && rule.refused.is_none());
-        let kept: Vec<Rule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
+        let kept: Vec<PrivacyRule> = kept.map(|rule| contraction.rule(&rule.rule)).collect();
         let attributes = AttrSet::first(input.counts.attributes());
         match spec.algorithm {
             Algorithm::SingleAttribute => {
@@ -63,7 +65,7 @@ impl Method for Versatile {
             Algorithm::Uad if !spec.addback => {
                 let selected = decompose(contraction.contract(attributes), &kept, spec.saturate);
                 let standing = input.standing_rules.iter().filter(|rule| !contraction.holds(rule.sensitive));
-                let standing: Vec<Rule> = standing.copied().collect();
+                let standing: Vec<PrivacyRule> = standing.copied().collect();
                 let tables = selected.iter().map(|table| designed_table(table, &kept, &standing));
                 design.tables = tables.map(|table| contraction.table(table)).collect();
                 release_idle(&mut design, input);
@@ -76,9 +78,9 @@ impl Method for Versatile {
 
     fn publish(
         plan: &Design,
-        input: &Input<'_>,
+        input: &PlanInput<'_>,
         table: &Table,
-        streams: &Streams,
+        streams: &RandomStreams,
         control: &Control,
     ) -> Result<Published, Cancelled> {
         plan.execute(input, false, table, streams, control)
@@ -88,12 +90,12 @@ impl Method for Versatile {
 /// The rules as they are to hold: with those that follow from dependencies, each judged by itself, superfluous ones marked.
 pub(super) fn designed_rules(
     spec: &VersatileSpec,
-    input: &Input<'_>,
-) -> Result<(Vec<DesignedRule>, Vec<Dependency>), Refusal> {
-    let submitted: Vec<Demand> = spec.rules.iter().map(demand).collect();
+    input: &PlanInput<'_>,
+) -> Result<(Vec<DesignedRule>, Vec<Dependency>), PlanRefusal> {
+    let submitted: Vec<RuleDemand> = spec.rules.iter().map(demand).collect();
     let Ok(expansion) = privacy::expand(&submitted, input.dependencies, MAX_DERIVED_RULES) else {
         let detail = format!("more than {MAX_DERIVED_RULES} rules follow from the dependencies");
-        return Err(Refusal(vec![Fault::new("/method/rules", Kind::DependencyExpansionLimit, detail)]));
+        return Err(PlanRefusal(vec![Fault::new("/method/rules", Kind::DependencyExpansionLimit, detail)]));
     };
     if !expansion.unsupported.is_empty() {
         let detail = "the guarantee says nothing of combinations, and so cannot be kept beside a dependency";
@@ -101,15 +103,15 @@ pub(super) fn designed_rules(
             let pointer = &spec.rules[*index].pointer;
             dependency_fault(pointer, Kind::GuaranteeUnsupported, *dependency, detail, input.published_names)
         };
-        return Err(Refusal(expansion.unsupported.iter().map(fault).collect()));
+        return Err(PlanRefusal(expansion.unsupported.iter().map(fault).collect()));
     }
     // what protects an attribute that is not published holds by itself
     let published = AttrSet::first(input.counts.attributes());
-    let derived: Vec<Derived> =
+    let derived: Vec<DerivedRule> =
         expansion.derived.into_iter().filter(|derived| derived.demand.protects.is_subset(published)).collect();
-    let all: Vec<Demand> = submitted.iter().copied().chain(derived.iter().map(|derived| derived.demand)).collect();
+    let all: Vec<RuleDemand> = submitted.iter().copied().chain(derived.iter().map(|derived| derived.demand)).collect();
     let implied_by = privacy::reduce(&all);
-    let others: Vec<Demand> =
+    let others: Vec<RuleDemand> =
         all.iter().zip(&implied_by).filter(|(_, implied)| implied.is_none()).map(|(demand, _)| *demand).collect();
     let mut rules: Vec<DesignedRule> = Vec::with_capacity(all.len());
     for (index, demand) in all.iter().enumerate() {
@@ -143,9 +145,9 @@ fn listed(rules: Vec<DesignedRule>) -> Vec<DesignedRule> {
 /// Chooses tables by what the data makes of them; none where there are no rows to look at, or nothing can be published anyway.
 fn decide_by_data(
     design: &mut Design,
-    kept: Vec<Rule>,
+    kept: Vec<PrivacyRule>,
     spec: &VersatileSpec,
-    input: &Input<'_>,
+    input: &PlanInput<'_>,
     control: &Control,
 ) -> Result<(), Cancelled> {
     let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
@@ -154,9 +156,10 @@ fn decide_by_data(
     };
     let mut rules = kept;
     rules.sort_by_key(|rule| (rule.sensitive, rule.known.iter().collect::<Vec<_>>()));
-    let ground = Ground::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
-    let mut scorer = Scorer::draw(&ground, rows, spec.score, control)?;
-    let mut links = Links::new(rows, input.dependencies, spec.correlated, control);
+    let ground =
+        DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, input.standing_rules, input.earlier);
+    let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
+    let mut links = CorrelatedAttributes::new(rows, input.dependencies, spec.correlated, control);
     let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
     links.mark(&mut design.rules, &drafts)?;
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
@@ -166,7 +169,7 @@ fn decide_by_data(
 
 /// A selected table under the strongest guarantees of all rules, of this job or standing, into its sensitive attribute whose
 /// known side meets the table.
-fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> DesignedTable {
+fn designed_table(selected: &SelectedTable, kept: &[PrivacyRule], standing: &[PrivacyRule]) -> DesignedTable {
     let bucketized = selected.sensitive.and_then(|sensitive| {
         let rest = selected.attributes.without(sensitive);
         let guarded = kept.iter().chain(standing).filter(|rule| rule.sensitive == sensitive && rule.known.meets(rest));
@@ -177,18 +180,18 @@ fn designed_table(selected: &Selected, kept: &[Rule], standing: &[Rule]) -> Desi
 }
 
 /// Publishes raw what guards no rule, of this job or standing in the series: its buckets would protect nothing.
-fn release_idle(design: &mut Design, input: &Input<'_>) {
+fn release_idle(design: &mut Design, input: &PlanInput<'_>) {
     let mut schemas = design.schemas();
     schemas.extend_from_slice(input.earlier);
     let mut active = vec![false; schemas.len()];
     let kept = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(DesignedRule::demand);
-    let standing = input.standing_rules.iter().map(|&rule| Demand::from(rule));
+    let standing = input.standing_rules.iter().map(|&rule| RuleDemand::from(rule));
     for demand in kept.chain(standing) {
         match privacy::judge_demand(&schemas, &demand) {
-            Status::Guardian { table, .. } => active[table] = true,
+            RuleStatus::Guardian { table, .. } => active[table] = true,
             // beside tables that break a rule nothing is certain: keep every protection, the union check will refuse
-            Status::Violated(_) => return,
-            Status::Unreachable => {}
+            RuleStatus::Violated(_) => return,
+            RuleStatus::Unreachable => {}
         }
     }
     for (table, active) in design.tables.iter_mut().zip(active) {

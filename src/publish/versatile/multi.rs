@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, Input};
+use super::{Bucketized, Decision, Design, DesignedRule, DesignedTable, PlanInput};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
-use crate::privacy::{self, Demand};
+use crate::privacy::{self, RuleDemand};
 use crate::publication::Guarantee;
-use crate::publish::assign::Grid;
+use crate::publish::assign::SensitiveGrid;
 
 const DIVERSITY_ALONE: &str = "multi_sa keeps l_diversity alone";
 const NOTHING_BESIDE: &str = "multi_sa needs a published attribute that no rule protects";
 
 /// Designs the table. What its rows allow is looked at where they are known: some are left out, and perhaps all.
-pub(super) fn decide(design: &mut Design, input: &Input<'_>, control: &Control) -> Result<(), Cancelled> {
+pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
     let attributes = AttrSet::first(input.counts.attributes());
     let mut sensitive: BTreeMap<Attr, u64> = BTreeMap::new();
     let kept = |rule: &&mut DesignedRule| rule.implied_by.is_none() && rule.refused.is_none();
@@ -31,7 +31,7 @@ pub(super) fn decide(design: &mut Design, input: &Input<'_>, control: &Control) 
     // each is protected from whoever knows all others: a dependency among them tells it, whatever a rule asks for
     for rule in design.rules.iter_mut().filter(|rule| protected.contains(rule.rule.sensitive)) {
         let known = attributes.without(rule.rule.sensitive);
-        let demand = Demand { known, ..Demand::from(rule.rule) };
+        let demand = RuleDemand { known, ..RuleDemand::from(rule.rule) };
         if let Ok(expansion) = privacy::expand(&[demand], input.dependencies, usize::MAX) {
             rule.impossible = rule.impossible.or(expansion.impossible.first().map(|(_, by)| *by));
         }
@@ -52,7 +52,7 @@ pub(super) fn decide(design: &mut Design, input: &Input<'_>, control: &Control) 
     design.decision = Decision::ByData(None);
     let refused = design.rules.iter().any(DesignedRule::is_refused);
     if let Some(rows) = input.rows.filter(|_| !refused) {
-        let (grid, _) = Grid::of(rows.table, &sensitive, control)?;
+        let (grid, _) = SensitiveGrid::of(rows.table, &sensitive, control)?;
         if grid.largest_group().iter().all(|&rows| rows == 0) {
             design.decision = Decision::Empty;
         }

@@ -10,13 +10,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::ground::{Draft, Ground};
+use super::ground::{DecompositionInput, TableDraft};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
-use crate::model::{Buckets, Groups, JoinTree, View, entropy};
-use crate::publish::assign::Assignment;
-use crate::publish::{Bucketized, Rows};
-use crate::spec::Score;
+use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, entropy};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::{Bucketized, PlanRows};
+use crate::spec::DecompositionScore;
 
 /// So many figures are computed at once, where there are processors for them.
 const MAX_THREADS: usize = 4;
@@ -26,45 +26,50 @@ const MOST_SHARES: u64 = 1 << 24;
 
 /// A number that several decompositions share: of a table of these known attributes, with the sensitive ones if it is
 /// bucketized.
-type Figure = (AttrSet, AttrSet);
+type ScoreTermKey = (AttrSet, AttrSet);
 
 /// Compares decompositions of one table.
-pub struct Scorer<'a> {
+pub struct EntropyScorer<'a> {
     table: &'a Table,
-    score: Score,
+    score: DecompositionScore,
     /// The attributes that count only where buckets part them from others.
     hidden: AttrSet,
-    buckets: BTreeMap<AttrSet, Parted>,
-    figures: HashMap<Figure, f64>,
+    buckets: BTreeMap<AttrSet, BucketedSensitive>,
+    figures: HashMap<ScoreTermKey, f64>,
     work: u64,
     control: &'a Control,
 }
 
 /// Sensitive attributes in buckets.
-struct Parted {
-    buckets: Buckets,
+struct BucketedSensitive {
+    buckets: BucketedColumn,
     /// Of several attributes the code of each row's values together.
     together: Option<Codes>,
 }
 
 /// A decomposition that can be scored: what the score is a sum of.
-pub struct Sum {
-    added: Vec<Figure>,
-    subtracted: Vec<Figure>,
+pub struct ScoreTerms {
+    added: Vec<ScoreTermKey>,
+    subtracted: Vec<ScoreTermKey>,
 }
 
-impl<'a> Scorer<'a> {
+impl<'a> EntropyScorer<'a> {
     /// Draws the buckets of every protected attribute as the release will, once.
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn draw(ground: &Ground<'_>, rows: Rows<'a>, score: Score, control: &'a Control) -> Result<Self, Cancelled> {
+    pub fn draw(
+        ground: &DecompositionInput<'_>,
+        rows: PlanRows<'a>,
+        score: DecompositionScore,
+        control: &'a Control,
+    ) -> Result<Self, Cancelled> {
         let draw = |sensitive: Attr| {
             let alone = AttrSet::one(sensitive);
             let bucketized = Bucketized::on(alone, sensitive, ground.guarantees(sensitive).to_vec());
             Ok((sensitive, bucketized.draw(rows.table, rows.streams, control)?))
         };
-        let drawn: BTreeMap<Attr, Assignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
+        let drawn: BTreeMap<Attr, BucketAssignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)
     }
 
@@ -73,20 +78,20 @@ impl<'a> Scorer<'a> {
     /// # Errors
     /// [`Cancelled`] when told to stop.
     pub fn with(
-        drawn: BTreeMap<Attr, Assignment>,
+        drawn: BTreeMap<Attr, BucketAssignment>,
         table: &'a Table,
-        score: Score,
+        score: DecompositionScore,
         control: &'a Control,
     ) -> Result<Self, Cancelled> {
         let protected: AttrSet = drawn.keys().copied().collect();
-        let made = |(attr, drawn): (Attr, Assignment)| {
-            let buckets = Buckets::new(table.column(attr), drawn.bucket_of, drawn.buckets as usize, control)?;
-            Ok((AttrSet::one(attr), Parted { buckets, together: None }))
+        let made = |(attr, drawn): (Attr, BucketAssignment)| {
+            let buckets = BucketedColumn::new(table.column(attr), drawn.bucket_of, drawn.buckets as usize, control)?;
+            Ok((AttrSet::one(attr), BucketedSensitive { buckets, together: None }))
         };
         Ok(Self {
             table,
             score,
-            hidden: if score == Score::Kl { AttrSet::EMPTY } else { protected },
+            hidden: if score == DecompositionScore::Kl { AttrSet::EMPTY } else { protected },
             buckets: drawn.into_iter().map(made).collect::<Result<_, _>>()?,
             figures: HashMap::new(),
             work: 0,
@@ -99,8 +104,8 @@ impl<'a> Scorer<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub(super) fn tie(&mut self, tied: AttrSet, drawn: Assignment) -> Result<(), Cancelled> {
-        if let Some(parted) = Parted::of_several(self.table, tied, drawn, self.control)? {
+    pub(super) fn tie(&mut self, tied: AttrSet, drawn: BucketAssignment) -> Result<(), Cancelled> {
+        if let Some(parted) = BucketedSensitive::of_several(self.table, tied, drawn, self.control)? {
             self.buckets.insert(tied, parted);
         }
         Ok(())
@@ -120,11 +125,11 @@ impl<'a> Scorer<'a> {
 
     /// What the score of the drafts is a sum of; `None` when their tables form no tree, or have buckets that are not known.
     #[must_use]
-    pub fn sum_of(&self, drafts: &[Draft]) -> Option<Sum> {
-        let parts_rows = |draft: &Draft| !draft.sensitive.is_empty() && !draft.known().is_empty();
-        let view = |draft: &Draft| match parts_rows(draft) {
-            true => View::tied(std::iter::once(draft.known()).chain(draft.sensitive.iter().map(AttrSet::one))),
-            false => View::plain(draft.attributes),
+    pub fn sum_of(&self, drafts: &[TableDraft]) -> Option<ScoreTerms> {
+        let parts_rows = |draft: &TableDraft| !draft.sensitive.is_empty() && !draft.known().is_empty();
+        let view = |draft: &TableDraft| match parts_rows(draft) {
+            true => TableView::tied(std::iter::once(draft.known()).chain(draft.sensitive.iter().map(AttrSet::one))),
+            false => TableView::plain(draft.attributes),
         };
         if drafts.iter().any(|draft| draft.is_tied() && !self.knows(draft.sensitive)) {
             return None;
@@ -132,23 +137,23 @@ impl<'a> Scorer<'a> {
         if !JoinTree::of(&drafts.iter().map(view).collect::<Vec<_>>()).is_decomposable() {
             return None;
         }
-        let mut counted: Vec<Draft> = drafts
+        let mut counted: Vec<TableDraft> = drafts
             .iter()
             .map(|draft| {
                 let hidden = self.hidden.minus(draft.sensitive);
-                Draft { attributes: draft.attributes.minus(hidden), ..*draft }
+                TableDraft { attributes: draft.attributes.minus(hidden), ..*draft }
             })
             .collect();
         let shown = counted.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
         let all = drafts.iter().fold(AttrSet::EMPTY, |all, draft| all.union(draft.attributes));
-        counted.extend(all.minus(shown).iter().map(|attr| Draft::plain(AttrSet::one(attr))));
+        counted.extend(all.minus(shown).iter().map(|attr| TableDraft::plain(AttrSet::one(attr))));
         let tree = JoinTree::of(&counted.iter().map(view).collect::<Vec<_>>());
-        let figure = |draft: &Draft| match parts_rows(draft) {
+        let figure = |draft: &TableDraft| match parts_rows(draft) {
             true => (draft.known(), draft.sensitive),
             false => (draft.attributes, AttrSet::EMPTY),
         };
         let separators = tree.edges.iter().map(|edge| (edge.separator, AttrSet::EMPTY));
-        tree.is_decomposable().then(|| Sum {
+        tree.is_decomposable().then(|| ScoreTerms {
             added: tree.members.iter().map(|&member| figure(&counted[member])).collect(),
             subtracted: separators.filter(|(separator, _)| !separator.is_empty()).collect(),
         })
@@ -158,28 +163,29 @@ impl<'a> Scorer<'a> {
     ///
     /// # Errors
     /// [`Cancelled`] when told to stop.
-    pub fn scores(&mut self, sums: &[Sum]) -> Result<Vec<f64>, Cancelled> {
+    pub fn scores(&mut self, sums: &[ScoreTerms]) -> Result<Vec<f64>, Cancelled> {
         let all = sums.iter().flat_map(|sum| sum.added.iter().chain(&sum.subtracted));
-        let missing: BTreeSet<Figure> = all.copied().filter(|figure| !self.figures.contains_key(figure)).collect();
+        let missing: BTreeSet<ScoreTermKey> =
+            all.copied().filter(|figure| !self.figures.contains_key(figure)).collect();
         self.compute(&missing.into_iter().collect::<Vec<_>>())?;
-        let total = |sum: &Sum| {
-            let figures = |figures: &[Figure]| figures.iter().map(|figure| self.figures[figure]).sum::<f64>();
+        let total = |sum: &ScoreTerms| {
+            let figures = |figures: &[ScoreTermKey]| figures.iter().map(|figure| self.figures[figure]).sum::<f64>();
             figures(&sum.added) - figures(&sum.subtracted)
         };
         Ok(sums.iter().map(total).collect())
     }
 
     /// Computes figures, several at once. Those that differ in few attributes share the groups of what they have in common.
-    fn compute(&mut self, missing: &[Figure]) -> Result<(), Cancelled> {
+    fn compute(&mut self, missing: &[ScoreTermKey]) -> Result<(), Cancelled> {
         for (base, figures) in batches(missing) {
-            let groups = Groups::of(self.table, base, self.control)?;
+            let groups = RowGroups::of(self.table, base, self.control)?;
             self.compute_batch(&figures, base, &groups)?;
         }
         Ok(())
     }
 
     /// Computes figures of attributes that all contain `base`, by which the rows are grouped already.
-    fn compute_batch(&mut self, figures: &[Figure], base: AttrSet, groups: &Groups) -> Result<(), Cancelled> {
+    fn compute_batch(&mut self, figures: &[ScoreTermKey], base: AttrSet, groups: &RowGroups) -> Result<(), Cancelled> {
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(figures.len())));
         let work = || {
             while let Some(figure) = figures.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -208,32 +214,32 @@ impl<'a> Scorer<'a> {
     }
 
     /// How many shares an estimate looks at, at most: those of its bucket for every row.
-    fn visited(&self, shares: &Buckets) -> u64 {
+    fn visited(&self, shares: &BucketedColumn) -> u64 {
         let rows = self.table.rows() as u64;
         rows.saturating_mul(shares.len() as u64) / (shares.count() as u64).max(1)
     }
 
-    fn figure(&self, (set, sensitive): Figure, base: AttrSet, groups: &Groups) -> Result<f64, Cancelled> {
+    fn figure(&self, (set, sensitive): ScoreTermKey, base: AttrSet, groups: &RowGroups) -> Result<f64, Cancelled> {
         let columns: Vec<&Column> = set.minus(base).iter().map(|attr| self.table.column(attr)).collect();
         let groups = groups.refined(&columns, self.control)?;
-        let Some(Parted { buckets, together }) = self.buckets.get(&sensitive) else {
+        let Some(BucketedSensitive { buckets, together }) = self.buckets.get(&sensitive) else {
             return Ok(entropy(groups.sizes()));
         };
         let single = || sensitive.iter().next().map(|attr| &self.table.column(attr).codes);
-        match together.as_ref().or_else(single).filter(|_| self.score == Score::Kl) {
+        match together.as_ref().or_else(single).filter(|_| self.score == DecompositionScore::Kl) {
             Some(codes) => buckets.cross_entropy(&groups, codes, self.control),
             None => buckets.estimate_entropy(&groups, self.control),
         }
     }
 }
 
-impl Parted {
+impl BucketedSensitive {
     /// Several attributes that share buckets, in which every value of the one may stand with every value of the others; `None` when
     /// that is too many.
     fn of_several(
         table: &Table,
         tied: AttrSet,
-        drawn: Assignment,
+        drawn: BucketAssignment,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); drawn.buckets as usize];
@@ -273,28 +279,28 @@ impl Parted {
             values = pairs.len();
         }
         let together = Some(Codes::collect(values, together.into_iter()));
-        Ok(Some(Self { buckets: Buckets::of_shares(drawn.bucket_of, shares, values, control)?, together }))
+        Ok(Some(Self { buckets: BucketedColumn::of_shares(drawn.bucket_of, shares, values, control)?, together }))
     }
 }
 
 /// The figures in batches, each with attributes that all of its figures contain: what several have in common but for one
 /// attribute, as the candidates of one table have, and nothing for the others.
-fn batches(missing: &[Figure]) -> Vec<(AttrSet, Vec<Figure>)> {
+fn batches(missing: &[ScoreTermKey]) -> Vec<(AttrSet, Vec<ScoreTermKey>)> {
     /// Fewer figures are as well computed from the beginning.
     const WORTH: usize = 3;
-    let mut containing: BTreeMap<AttrSet, Vec<Figure>> = BTreeMap::new();
+    let mut containing: BTreeMap<AttrSet, Vec<ScoreTermKey>> = BTreeMap::new();
     for figure in missing {
         for attr in figure.0.iter() {
             containing.entry(figure.0.without(attr)).or_default().push(*figure);
         }
     }
-    let mut largest_first: Vec<(AttrSet, Vec<Figure>)> =
+    let mut largest_first: Vec<(AttrSet, Vec<ScoreTermKey>)> =
         containing.into_iter().filter(|(base, figures)| !base.is_empty() && figures.len() >= WORTH).collect();
     largest_first.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.len()));
-    let mut left: BTreeSet<Figure> = missing.iter().copied().collect();
+    let mut left: BTreeSet<ScoreTermKey> = missing.iter().copied().collect();
     let mut batches = Vec::new();
     for (base, figures) in largest_first {
-        let figures: Vec<Figure> = figures.into_iter().filter(|figure| left.contains(figure)).collect();
+        let figures: Vec<ScoreTermKey> = figures.into_iter().filter(|figure| left.contains(figure)).collect();
         if figures.len() >= WORTH {
             left.retain(|figure| !figures.contains(figure));
             batches.push((base, figures));

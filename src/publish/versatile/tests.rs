@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::*;
-use crate::microdata::{Attr, Counts};
+use crate::microdata::{Attr, AttributeCounts};
 use crate::publication::{Guarantee, Protected, Ratio, SubmittedRule};
-use crate::spec::{Algorithm, Correlated, Score};
+use crate::spec::{Algorithm, CorrelatedPolicy, DecompositionScore};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -46,8 +46,8 @@ fn names(set: AttrSet) -> Vec<String> {
     set.iter().map(|a| char::from(b'A' + a.0).to_string()).collect()
 }
 
-fn described(tables: &[Selected]) -> Vec<TableVector> {
-    let describe = |table: &Selected| TableVector {
+fn described(tables: &[SelectedTable]) -> Vec<TableVector> {
+    let describe = |table: &SelectedTable| TableVector {
         attrs: names(table.attributes),
         sa: table.sensitive.map(|a| names(AttrSet::one(a)).remove(0)),
         x: names(table.known),
@@ -56,8 +56,8 @@ fn described(tables: &[Selected]) -> Vec<TableVector> {
 }
 
 /// Drafts as the vectors have them.
-fn drafted(drafts: &[Draft]) -> Vec<TableVector> {
-    let describe = |draft: &Draft| TableVector {
+fn drafted(drafts: &[TableDraft]) -> Vec<TableVector> {
+    let describe = |draft: &TableDraft| TableVector {
         attrs: names(draft.attributes),
         sa: names(draft.sensitive).pop(),
         x: if !draft.sensitive.is_empty() { names(draft.known()) } else { Vec::new() },
@@ -70,10 +70,10 @@ fn the_algorithms_give_the_schemas_of_the_vectors() {
     let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).unwrap();
     assert_eq!(vectors.schema.len(), 60);
     for vector in vectors.schema {
-        let rules: Vec<Rule> = vector
+        let rules: Vec<PrivacyRule> = vector
             .rules
             .iter()
-            .map(|rule| Rule {
+            .map(|rule| PrivacyRule {
                 known: rule.lhs.iter().map(|name| attr(name)).collect(),
                 sensitive: attr(&rule.rhs[0]),
                 guarantee: Guarantee::LDiversity { l: 2 },
@@ -82,7 +82,7 @@ fn the_algorithms_give_the_schemas_of_the_vectors() {
         let attributes = vector.attrs.iter().map(|name| attr(name)).collect();
         assert_eq!(described(&decompose(attributes, &rules, false)), vector.uad);
         assert_eq!(described(&decompose(attributes, &rules, true)), vector.uad_saturate);
-        let ground = Ground::new(attributes, rules, &[], &[]);
+        let ground = DecompositionInput::new(attributes, rules, &[], &[]);
         let first = ground.rules[0].sensitive;
         let drafts = decompose_greedily(&ground, first, &Control::default()).unwrap();
         assert_eq!(drafted(&drafts), vector.gd_fixed);
@@ -93,7 +93,7 @@ fn the_algorithms_give_the_schemas_of_the_vectors() {
 /// A table of 100 rows in which no value is more frequent than once in ten.
 struct Even(usize);
 
-impl Counts for Even {
+impl AttributeCounts for Even {
     fn rows(&self) -> u64 {
         100
     }
@@ -123,7 +123,7 @@ fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRu
 fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
     let counts = Even(attributes);
-    let input = Input {
+    let input = PlanInput {
         counts: &counts,
         published_names: &names,
         earlier: &[],
@@ -141,8 +141,8 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
         addback: false,
         try_all: false,
         fill: false,
-        score: Score::Entropy,
-        correlated: Correlated::Together,
+        score: DecompositionScore::Entropy,
+        correlated: CorrelatedPolicy::Together,
         no_rules: None,
     };
     Versatile::plan(&spec, &input, &Control::default()).unwrap()
@@ -159,10 +159,10 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
         design.tables,
         [DesignedTable::of(set(&[0, 2, 3, 4]), Some(bucketized)), DesignedTable::of(set(&[1, 5]), None),]
     );
-    let statuses: Vec<&Status> = design.rules.iter().map(|rule| &rule.status).collect();
-    assert_eq!(statuses[0], &Status::Unreachable);
-    assert_eq!(statuses[1], &Status::Guardian { table: 0, known: set(&[2]) });
-    assert_eq!(statuses[2], &Status::Guardian { table: 0, known: set(&[0, 4]) });
+    let statuses: Vec<&RuleStatus> = design.rules.iter().map(|rule| &rule.status).collect();
+    assert_eq!(statuses[0], &RuleStatus::Unreachable);
+    assert_eq!(statuses[1], &RuleStatus::Guardian { table: 0, known: set(&[2]) });
+    assert_eq!(statuses[2], &RuleStatus::Guardian { table: 0, known: set(&[0, 4]) });
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn guarantees(design: &Design) -> Vec<Guarantee> {
 fn an_implied_rule_is_listed_with_the_rule_that_implies_it() {
     let design = plan(3, vec![submitted(0, &[0], 2, 2), submitted(1, &[0, 1], 2, 2)], false);
     assert_eq!(design.rules[0].implied_by, Some(1));
-    assert!(matches!(design.rules[0].status, Status::Guardian { .. }));
+    assert!(matches!(design.rules[0].status, RuleStatus::Guardian { .. }));
 }
 
 #[test]
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!(all, AttrSet::first(attributes));
         prop_assert_eq!(design.tables.iter().map(|table| table.attributes.len()).sum::<usize>(), attributes);
         for rule in &design.rules {
-            prop_assert!(!matches!(rule.status, Status::Violated(_)), "{:?}", rule);
+            prop_assert!(!matches!(rule.status, RuleStatus::Violated(_)), "{:?}", rule);
         }
     }
 }

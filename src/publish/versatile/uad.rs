@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 
 use super::dsatur::colour_classes;
 use crate::microdata::{Attr, AttrSet};
-use crate::privacy::Rule;
+use crate::privacy::PrivacyRule;
 
 /// A table that UAD selects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Selected {
+pub struct SelectedTable {
     /// All its attributes.
     pub attributes: AttrSet,
     /// The attribute that the table protects, if it guards any.
@@ -23,7 +23,7 @@ pub struct Selected {
 /// With `saturate` each colour class is first extended to a maximal independent set, in the order of (degree in the
 /// remaining graph, index): fewer tables.
 #[must_use]
-pub fn decompose(attributes: AttrSet, rules: &[Rule], saturate: bool) -> Vec<Selected> {
+pub fn decompose(attributes: AttrSet, rules: &[PrivacyRule], saturate: bool) -> Vec<SelectedTable> {
     let span = attributes.iter().map(|attr| attr.index() + 1).max().unwrap_or(0);
     let (mut leads_to, mut led_from) = (vec![AttrSet::EMPTY; span], vec![AttrSet::EMPTY; span]);
     for rule in rules {
@@ -55,7 +55,7 @@ pub fn decompose(attributes: AttrSet, rules: &[Rule], saturate: bool) -> Vec<Sel
             .max_by_key(|attr| (led_from[attr.index()].intersection(class).len(), Reverse(attr.0)));
         let known = guarded.map_or(AttrSet::EMPTY, |attr| led_from[attr.index()].intersection(class));
         let attributes = guarded.map_or(class, |attr| class.with(attr));
-        selected.push(Selected { attributes, sensitive: guarded.filter(|_| !known.is_empty()), known });
+        selected.push(SelectedTable { attributes, sensitive: guarded.filter(|_| !known.is_empty()), known });
         remaining = remaining.minus(attributes);
     }
     selected

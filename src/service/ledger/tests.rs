@@ -128,7 +128,7 @@ async fn carried(from: &Config, to: &Config) {
     let done = import(to, &file).await.unwrap();
     assert_eq!((done.releases, done.advanced), (2, 0));
     assert!(done.disclosures >= 3 && done.rules == 3, "{done:?}");
-    assert_eq!(import(to, &file).await.unwrap(), Imported::default());
+    assert_eq!(import(to, &file).await.unwrap(), ImportSummary::default());
     let again = exported(to, None).await;
     let entries = |file: &str| {
         let mut lines: Vec<String> = file.lines().skip(1).map(str::to_owned).collect();

@@ -52,8 +52,11 @@ fn identifiers_are_published_only_when_that_is_stated() {
             [(&detected, &[][..], true), (&plain, &key[..], true), (&plain, &[][..], false)]
         {
             let document = document(json!({"a": stated}));
-            let reading =
-                read(&document, &Schema { columns, record_key, unit: &crate::publication::Unit::Row }, Origin::Http);
+            let reading = read(
+                &document,
+                &DatasetSchema { columns, record_key, unit: &crate::publication::Unit::Row },
+                DocumentSource::Http,
+            );
             let expected = if declared || (found && !overridden) {
                 assert_eq!(reading.faults[0].members["attribute"], "a");
                 vec![("/attributes/a", Kind::IdentifierPublished)]

@@ -48,8 +48,8 @@ fn hospital_document() -> Value {
     })
 }
 
-fn read_on(document: &Value, columns: &[ColumnFacts]) -> Reading {
-    read(document, &Schema { columns, record_key: &[], unit: &Unit::Row }, Origin::Http)
+fn read_on(document: &Value, columns: &[ColumnFacts]) -> ParsedDocument {
+    read(document, &DatasetSchema { columns, record_key: &[], unit: &Unit::Row }, DocumentSource::Http)
 }
 
 /// The specification of a document without faults.
@@ -120,7 +120,7 @@ fn every_member_has_its_effect() {
     assert_eq!(specification.published_names, ["age", "sex", "zipcode", "race"]);
     assert_eq!(specification.method.rules(), [rule(0, &[0], 2, 2), rule(0, &[0], 3, 2), rule(1, &[], 3, 3)]);
     let MethodSpec::Versatile(method) = &specification.method else { panic!("{:?}", specification.method) };
-    assert_eq!((method.algorithm, method.score), (Algorithm::Auto, Score::Entropy));
+    assert_eq!((method.algorithm, method.score), (Algorithm::Auto, DecompositionScore::Entropy));
     assert!(method.saturate && method.addback && method.try_all && method.fill);
     let said = &specification.normalized["method"];
     assert_eq!(
@@ -179,14 +179,14 @@ fn the_dataset_is_found_first() {
 #[test]
 fn on_the_command_line_the_dataset_may_be_left_out() {
     let columns = hospital();
-    let schema = Schema { columns: &columns, record_key: &[], unit: &Unit::Row };
+    let schema = DatasetSchema { columns: &columns, record_key: &[], unit: &Unit::Row };
     let mut document = hospital_document();
-    let with_dataset = read(&document, &schema, Origin::CommandLine);
+    let with_dataset = read(&document, &schema, DocumentSource::CommandLine);
     document.as_object_mut().expect("an object").remove("dataset");
-    let without = read(&document, &schema, Origin::CommandLine);
+    let without = read(&document, &schema, DocumentSource::CommandLine);
     assert_eq!(with_dataset, without);
     assert_eq!(without.faults, []);
-    assert_eq!(kinds(&read(&document, &schema, Origin::Http).faults), [("/dataset", Kind::ParameterRange)]);
+    assert_eq!(kinds(&read(&document, &schema, DocumentSource::Http).faults), [("/dataset", Kind::ParameterRange)]);
 }
 
 #[test]
@@ -194,12 +194,15 @@ fn a_score_against_the_original_is_for_reproductions() {
     let mut document = hospital_document();
     document["method"]["score"] = "kl".into();
     let columns = hospital();
-    let schema = Schema { columns: &columns, record_key: &[], unit: &Unit::Row };
-    let reading = read(&document, &schema, Origin::CommandLine);
+    let schema = DatasetSchema { columns: &columns, record_key: &[], unit: &Unit::Row };
+    let reading = read(&document, &schema, DocumentSource::CommandLine);
     assert_eq!(reading.faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["/method/score"]);
-    let reading = read(&document, &schema, Origin::Reproduction);
+    let reading = read(&document, &schema, DocumentSource::Reproduction);
     assert_eq!(reading.faults, []);
     let specification = reading.specification.unwrap();
-    assert!(matches!(&specification.method, MethodSpec::Versatile(VersatileSpec { score: Score::Kl, .. })));
+    assert!(matches!(
+        &specification.method,
+        MethodSpec::Versatile(VersatileSpec { score: DecompositionScore::Kl, .. })
+    ));
     assert_eq!(specification.normalized["method"]["score"], "kl");
 }

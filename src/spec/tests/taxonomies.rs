@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::microdata::Taxonomy;
-use crate::spec::reader::Faults;
+use crate::spec::reader::FaultList;
 
 fn read_tree(tree: &Value) -> Result<std::sync::Arc<Taxonomy>, Vec<Fault>> {
-    let mut faults = Faults::new();
+    let mut faults = FaultList::new();
     taxonomy(tree, "/t", &mut faults).ok_or_else(|| faults.into_sorted())
 }
 
@@ -158,7 +158,7 @@ fn the_hierarchical_distance_needs_a_tree() {
     let document = with(document, "/attributes/icd9/taxonomy", json!({"Any": ["x"]}));
     let guarantee = accepted(&document, &hospital()).method.rules()[0].guarantee;
     let t = "0.2".parse().unwrap();
-    assert_eq!(guarantee, Guarantee::TCloseness { t, distance: crate::publication::Ground::Hierarchical });
+    assert_eq!(guarantee, Guarantee::TCloseness { t, distance: crate::publication::ValueDistance::Hierarchical });
 }
 
 #[test]
@@ -177,10 +177,17 @@ fn stored_taxonomies_are_named_and_written_out() {
     // a policy names what will be there, the command line has no store
     let stored = with(hospital_document(), "/attributes/race/taxonomy", json!("race"));
     let faults = |origin| {
-        read(&stored, &Schema { columns: &hospital(), record_key: &[], unit: &crate::publication::Unit::Row }, origin)
-            .faults
+        read(
+            &stored,
+            &DatasetSchema { columns: &hospital(), record_key: &[], unit: &crate::publication::Unit::Row },
+            origin,
+        )
+        .faults
     };
-    assert_eq!(kinds_of(&faults(Origin::CommandLine)), [("/attributes/race/taxonomy", Kind::GuaranteeUnsupported)]);
+    assert_eq!(
+        kinds_of(&faults(DocumentSource::CommandLine)),
+        [("/attributes/race/taxonomy", Kind::GuaranteeUnsupported)]
+    );
     let mut policy = stored.clone();
     policy.as_object_mut().unwrap().remove("dataset");
     policy["method"]["default_guarantee"] = json!({"type": "t_closeness", "t": "0.2", "distance": "hierarchical"});

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, WRAPPED, at, begun, dataset, dataset_record, deed, is_conflict, sealed};
 use crate::jobs::{Cursor, StoreError, seal_datasets};
-use crate::vault::{Place, Vault};
+use crate::vault::{CiphertextContext, Vault};
 
 pub(crate) async fn a_dataset_is_read_as_it_was_written(bench: &impl Bench) {
     let store = bench.store();
@@ -117,7 +117,7 @@ pub(crate) async fn a_dataset_from_before_seals_is_sealed_whole(bench: &impl Ben
 
     // a seal that fails half-way leaves it as it was
     let half = store.seal_dataset(old, &WRAPPED, &|place, _| match place {
-        Place::Chunk { chunk: 2, .. } => Err(StoreError::Full),
+        CiphertextContext::Chunk { chunk: 2, .. } => Err(StoreError::Full),
         _ => Ok(sealed(b"half")),
     });
     assert!(matches!(half.await, Err(StoreError::Full)));
@@ -128,11 +128,11 @@ pub(crate) async fn a_dataset_from_before_seals_is_sealed_whole(bench: &impl Ben
     assert_eq!(seal_datasets(&*store, &vault).await.unwrap(), 0);
     let record = store.dataset(TENANT, old).await.unwrap().unwrap();
     let key = vault.data_key(old, &record.wrapped_key.unwrap()).unwrap();
-    assert_eq!(key.open(Place::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");
+    assert_eq!(key.open(CiphertextContext::Profiles, &record.profiles.unwrap()).unwrap(), b"profiles");
     for chunk in 0..3 {
         for (column, plain) in [(0, [chunk as u8]), (1, *b"y")] {
             let read = store.get_column_chunk(old, chunk, column).await.unwrap().unwrap();
-            assert_eq!(key.open(Place::Chunk { chunk, column }, &read).unwrap(), plain);
+            assert_eq!(key.open(CiphertextContext::Chunk { chunk, column }, &read).unwrap(), plain);
         }
     }
     let other = store.dataset(TENANT, new).await.unwrap().unwrap();

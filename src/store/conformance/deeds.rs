@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::keys::api_key;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, is_conflict, job, new_job};
 use crate::jobs::{
-    Act, Action, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, Store, TenantSettings,
-    Transition, Transitioned,
+    AuditAction, AuditEntry, AuditFilter, CancelOutcome, CommitOutcome, JobStatus, NewPolicy, ReleaseAction, Store,
+    TenantSettings, Transition, TransitionOutcome,
 };
 
 async fn log(store: &dyn Store) -> Vec<AuditEntry> {
@@ -16,7 +16,7 @@ async fn log(store: &dyn Store) -> Vec<AuditEntry> {
     log
 }
 
-fn deed(action: Action) -> AuditEntry {
+fn deed(action: AuditAction) -> AuditEntry {
     by(TENANT, Some(Uuid::now_v7()), action, at(0))
 }
 
@@ -46,24 +46,24 @@ pub(crate) async fn what_was_done_is_logged_once(bench: &impl Bench) {
         deed
     };
     let id = begun(&*store).await;
-    store.insert_dataset(&dataset_record(id, 0), &next(Action::Upload)).await.unwrap();
+    store.insert_dataset(&dataset_record(id, 0), &next(AuditAction::Upload)).await.unwrap();
     let mut new = new_job(id, 1);
-    new.deed = next(Action::Submit);
+    new.deed = next(AuditAction::Submit);
     let queued = store.enqueue(new).await.unwrap().id;
-    let cancelled = store.request_cancel(TENANT, queued, at(1), &next(Action::Cancel)).await.unwrap();
+    let cancelled = store.request_cancel(TENANT, queued, at(1), &next(AuditAction::Cancel)).await.unwrap();
     assert_eq!(cancelled, CancelOutcome::CancelledAtOnce);
-    store.purge_dataset(TENANT, id, at(2), &next(Action::Purge)).await.unwrap();
+    store.purge_dataset(TENANT, id, at(2), &next(AuditAction::Purge)).await.unwrap();
     let key = api_key(TENANT).0;
-    store.insert_key(&key, &next(Action::CreateKey)).await.unwrap();
-    store.revoke_key(key.id, at(3), &next(Action::RevokeKey)).await.unwrap();
-    store.set_tenant(TENANT, TenantSettings::default(), &next(Action::SetTenant)).await.unwrap();
+    store.insert_key(&key, &next(AuditAction::CreateKey)).await.unwrap();
+    store.revoke_key(key.id, at(3), &next(AuditAction::RevokeKey)).await.unwrap();
+    store.set_tenant(TENANT, TenantSettings::default(), &next(AuditAction::SetTenant)).await.unwrap();
     assert_eq!(log(&*store).await[before..], done);
 
     let release = held(&*store, 2).await;
     let before = log(&*store).await.len();
-    let approve = deed(Action::Approve);
-    let transition = Transition { release, act: Act::Approve, reason: "why".into(), deed: approve.clone() };
-    assert_eq!(store.transition(&transition).await.unwrap(), Transitioned::Done);
+    let approve = deed(AuditAction::Approve);
+    let transition = Transition { release, act: ReleaseAction::Approve, reason: "why".into(), deed: approve.clone() };
+    assert_eq!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     assert_eq!(log(&*store).await[before..], [approve]);
 }
 
@@ -71,42 +71,42 @@ pub(crate) async fn what_was_not_done_is_not_logged(bench: &impl Bench) {
     let store = bench.store();
     let id = dataset(&*store).await;
     let queued = store.enqueue(new_job(id, 1)).await.unwrap().id;
-    store.request_cancel(TENANT, queued, at(1), &deed(Action::Cancel)).await.unwrap();
-    store.purge_dataset(TENANT, id, at(2), &deed(Action::Purge)).await.unwrap();
+    store.request_cancel(TENANT, queued, at(1), &deed(AuditAction::Cancel)).await.unwrap();
+    store.purge_dataset(TENANT, id, at(2), &deed(AuditAction::Purge)).await.unwrap();
     let key = api_key(TENANT).0;
-    store.insert_key(&key, &deed(Action::CreateKey)).await.unwrap();
-    store.revoke_key(key.id, at(3), &deed(Action::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(deed(Action::PutPolicy))).await.unwrap();
+    store.insert_key(&key, &deed(AuditAction::CreateKey)).await.unwrap();
+    store.revoke_key(key.id, at(3), &deed(AuditAction::RevokeKey)).await.unwrap();
+    store.put_policy(&policy(deed(AuditAction::PutPolicy))).await.unwrap();
     let release = held(&*store, 2).await;
     let before = log(&*store).await;
 
-    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &deed(Action::Upload)).await));
+    assert!(is_conflict(&store.insert_dataset(&dataset_record(id, 0), &deed(AuditAction::Upload)).await));
     let unseen = dataset_record(Uuid::now_v7(), 1);
-    assert!(is_conflict(&store.insert_dataset(&unseen, &deed(Action::Upload)).await), "its chunk is missing");
+    assert!(is_conflict(&store.insert_dataset(&unseen, &deed(AuditAction::Upload)).await), "its chunk is missing");
     assert!(store.enqueue(new_job(Uuid::now_v7(), 3)).await.is_err());
     let mut again = new_job(id, 3);
     again.id = queued;
     assert!(is_conflict(&store.enqueue(again).await));
     for job in [queued, Uuid::now_v7()] {
-        let _ = store.request_cancel(TENANT, job, at(4), &deed(Action::Cancel)).await.unwrap();
+        let _ = store.request_cancel(TENANT, job, at(4), &deed(AuditAction::Cancel)).await.unwrap();
     }
-    store.purge_dataset(TENANT, id, at(4), &deed(Action::Purge)).await.unwrap();
-    assert!(store.purge_dataset(TENANT, Uuid::now_v7(), at(4), &deed(Action::Purge)).await.is_err());
-    assert!(is_conflict(&store.insert_key(&key, &deed(Action::CreateKey)).await));
-    store.revoke_key(key.id, at(5), &deed(Action::RevokeKey)).await.unwrap();
-    store.put_policy(&policy(deed(Action::PutPolicy))).await.unwrap();
-    for (release, act) in [(release, Act::Withdraw), (Uuid::now_v7(), Act::Approve)] {
+    store.purge_dataset(TENANT, id, at(4), &deed(AuditAction::Purge)).await.unwrap();
+    assert!(store.purge_dataset(TENANT, Uuid::now_v7(), at(4), &deed(AuditAction::Purge)).await.is_err());
+    assert!(is_conflict(&store.insert_key(&key, &deed(AuditAction::CreateKey)).await));
+    store.revoke_key(key.id, at(5), &deed(AuditAction::RevokeKey)).await.unwrap();
+    store.put_policy(&policy(deed(AuditAction::PutPolicy))).await.unwrap();
+    for (release, act) in [(release, ReleaseAction::Withdraw), (Uuid::now_v7(), ReleaseAction::Approve)] {
         let transition = Transition { release, act, reason: "why".into(), deed: deed(act_name(act)) };
-        assert_ne!(store.transition(&transition).await.unwrap(), Transitioned::Done);
+        assert_ne!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     }
     assert_eq!(log(&*store).await, before);
 }
 
-const fn act_name(act: Act) -> Action {
+const fn act_name(act: ReleaseAction) -> AuditAction {
     match act {
-        Act::Approve => Action::Approve,
-        Act::Reject => Action::Reject,
-        Act::Withdraw => Action::Withdraw,
+        ReleaseAction::Approve => AuditAction::Approve,
+        ReleaseAction::Reject => AuditAction::Reject,
+        ReleaseAction::Withdraw => AuditAction::Withdraw,
     }
 }
 
@@ -115,9 +115,9 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     let id = dataset(&*store).await;
     let queued = store.enqueue(new_job(id, 1)).await.unwrap().id;
     let key = api_key(TENANT).0;
-    store.insert_key(&key, &deed(Action::CreateKey)).await.unwrap();
+    store.insert_key(&key, &deed(AuditAction::CreateKey)).await.unwrap();
     // a line of this id is there already
-    let taken = deed(Action::Plan);
+    let taken = deed(AuditAction::Plan);
     store.append_audit(&taken).await.unwrap();
 
     let hidden = Uuid::now_v7();
@@ -141,15 +141,15 @@ pub(crate) async fn what_cannot_be_logged_is_not_done(bench: &impl Bench) {
     let asks = TenantSettings { approval_by_another: true };
     assert!(is_conflict(&store.set_tenant(TENANT, asks, &taken).await));
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), TenantSettings::default());
-    store.request_cancel(TENANT, queued, at(1), &deed(Action::Cancel)).await.unwrap();
+    store.request_cancel(TENANT, queued, at(1), &deed(AuditAction::Cancel)).await.unwrap();
     let release = held(&*store, 3).await;
     assert!(is_conflict(&store.mark_read(TENANT, release, at(3), &taken).await));
-    let transition = Transition { release, act: Act::Reject, reason: "why".into(), deed: taken };
+    let transition = Transition { release, act: ReleaseAction::Reject, reason: "why".into(), deed: taken };
     assert!(is_conflict(&store.transition(&transition).await));
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "held");
     assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
     // nothing of it was read, and it can still be rejected as if it had not been
-    let transition = Transition { deed: deed(Action::Reject), ..transition };
-    assert_eq!(store.transition(&transition).await.unwrap(), Transitioned::Done);
+    let transition = Transition { deed: deed(AuditAction::Reject), ..transition };
+    assert_eq!(store.transition(&transition).await.unwrap(), TransitionOutcome::Done);
     assert!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.is_empty());
 }

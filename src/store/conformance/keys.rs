@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, deed, is_conflict};
 use crate::identity::{Actor, ApiKey, Caller, Preset, Token};
-use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, StoreError};
+use crate::jobs::{AuditAction, AuditEntry, AuditFilter, Cursor, StoreError};
 
 pub(crate) fn api_key(tenant: &str) -> (ApiKey, Token) {
     let id = Uuid::now_v7();
@@ -68,13 +68,13 @@ pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
     let store = bench.store();
     let caller = |tenant: &str, actor| Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
     let key = Uuid::now_v7();
-    let mut first = AuditEntry::of(&caller(TENANT, Actor::Key(key)), Action::Upload, Uuid::now_v7(), at(1));
+    let mut first = AuditEntry::of(&caller(TENANT, Actor::Key(key)), AuditAction::Upload, Uuid::now_v7(), at(1));
     first.detail = Some("more".to_owned());
     assert_eq!((first.key, first.actor.clone()), (Some(key), Some(format!("key:{key}"))));
     let subject = Actor::Subject { subject: "jo@example.org".to_owned(), until: at(9) };
-    let second = AuditEntry::of(&caller(TENANT, subject), Action::Cancel, Uuid::now_v7(), at(2));
+    let second = AuditEntry::of(&caller(TENANT, subject), AuditAction::Cancel, Uuid::now_v7(), at(2));
     assert_eq!((second.key, second.actor.as_deref()), (None, Some("sub:jo@example.org")));
-    let foreign = AuditEntry::of(&caller("other", Actor::Unnamed), Action::Purge, Uuid::now_v7(), at(3));
+    let foreign = AuditEntry::of(&caller("other", Actor::Unnamed), AuditAction::Purge, Uuid::now_v7(), at(3));
     assert_eq!(foreign.actor, None);
     for entry in [&first, &second, &foreign] {
         store.append_audit(entry).await.unwrap();
@@ -90,7 +90,7 @@ pub(crate) async fn the_audit_log_is_read_by_tenant(bench: &impl Bench) {
 
 pub(crate) async fn the_audit_log_is_filtered(bench: &impl Bench) {
     let store = bench.store();
-    for (seconds, action) in [(1, Action::Upload), (2, Action::Submit), (3, Action::Upload)] {
+    for (seconds, action) in [(1, AuditAction::Upload), (2, AuditAction::Submit), (3, AuditAction::Upload)] {
         store.append_audit(&by(TENANT, None, action, at(seconds))).await.unwrap();
     }
     let times = async |since: Option<i64>, action| {
@@ -100,15 +100,15 @@ pub(crate) async fn the_audit_log_is_filtered(bench: &impl Bench) {
     };
     assert_eq!(times(None, None).await, [at(3), at(2), at(1)]);
     assert_eq!(times(Some(2), None).await, [at(3), at(2)]);
-    assert_eq!(times(None, Some(Action::Upload)).await, [at(3), at(1)]);
-    assert_eq!(times(Some(2), Some(Action::Upload)).await, [at(3)]);
+    assert_eq!(times(None, Some(AuditAction::Upload)).await, [at(3), at(1)]);
+    assert_eq!(times(Some(2), Some(AuditAction::Upload)).await, [at(3)]);
     assert!(times(Some(4), None).await.is_empty());
-    assert!(times(None, Some(Action::Purge)).await.is_empty());
+    assert!(times(None, Some(AuditAction::Purge)).await.is_empty());
 }
 
 pub(crate) async fn the_audit_log_only_grows(bench: &impl Bench) {
     let store = bench.store();
-    let entry = AuditEntry::of(&Caller::local(), Action::Plan, Uuid::now_v7(), at(1));
+    let entry = AuditEntry::of(&Caller::local(), AuditAction::Plan, Uuid::now_v7(), at(1));
     store.append_audit(&entry).await.unwrap();
     assert!(bench.refuses("UPDATE audit_log SET action = 'nothing'").await);
     assert!(bench.refuses("DELETE FROM audit_log").await);

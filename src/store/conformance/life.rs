@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, claim, commit_of, dataset, deed, enqueue, new_job, part_chunk};
 use crate::jobs::{
-    Act, Action, AuditFilter, CommitOutcome, JobStatus, Store, TenantSettings, Transition, Transitioned,
+    AuditAction, AuditFilter, CommitOutcome, JobStatus, ReleaseAction, Store, TenantSettings, Transition,
+    TransitionOutcome,
 };
 
 /// A held release with a part, and its job.
@@ -26,16 +27,22 @@ async fn held_by(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> (Uuid
 
 async fn submit(store: &dyn Store, reuse: u8, submitter: Option<Uuid>) -> Uuid {
     let mut job = new_job(dataset(store).await, reuse);
-    job.deed = by(TENANT, submitter, Action::Submit, at(0));
+    job.deed = by(TENANT, submitter, AuditAction::Submit, at(0));
     store.enqueue(job).await.unwrap().id
 }
 
-async fn act(store: &dyn Store, release: Uuid, act: Act) -> Transitioned {
+async fn act(store: &dyn Store, release: Uuid, act: ReleaseAction) -> TransitionOutcome {
     act_by(store, release, act, TENANT, None).await
 }
 
-async fn act_by(store: &dyn Store, release: Uuid, act: Act, tenant: &str, key: Option<Uuid>) -> Transitioned {
-    let deed = by(tenant, key, Action::Approve, at(9));
+async fn act_by(
+    store: &dyn Store,
+    release: Uuid,
+    act: ReleaseAction,
+    tenant: &str,
+    key: Option<Uuid>,
+) -> TransitionOutcome {
+    let deed = by(tenant, key, AuditAction::Approve, at(9));
     store.transition(&Transition { release, act, reason: "why".into(), deed }).await.unwrap()
 }
 
@@ -43,12 +50,12 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     let store = bench.store();
     let (job, release) = held(&*store, 1).await;
     assert_eq!(enqueue(&*store, 1).await.release, Some(release), "an equal job gets it");
-    assert_eq!(act(&*store, release, Act::Withdraw).await, Transitioned::WrongState("held".into()));
-    assert_eq!(act_by(&*store, release, Act::Approve, "other", None).await, Transitioned::NotFound);
+    assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::WrongState("held".into()));
+    assert_eq!(act_by(&*store, release, ReleaseAction::Approve, "other", None).await, TransitionOutcome::NotFound);
     assert!(!store.mark_read("other", release, at(9), &deed()).await.unwrap());
     assert_eq!(store.old_releases(at(100)).await.unwrap(), []);
-    assert_eq!(act(&*store, release, Act::Approve).await, Transitioned::Done);
-    assert_eq!(act(&*store, release, Act::Approve).await, Transitioned::WrongState("published".into()));
+    assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::Done);
+    assert_eq!(act(&*store, release, ReleaseAction::Approve).await, TransitionOutcome::WrongState("published".into()));
     assert_eq!(store.old_releases(at(2)).await.unwrap(), []);
     assert_eq!(store.old_releases(at(3)).await.unwrap(), [(TENANT.to_owned(), release)]);
     assert_eq!(store.release_events("other", release).await.unwrap(), []);
@@ -56,7 +63,7 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_some(), "a served part stays");
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
-    assert_eq!(act(&*store, release, Act::Withdraw).await, Transitioned::Done);
+    assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::Done);
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, "withdrawn");
     assert!(!store.mark_read(TENANT, release, at(11), &deed()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
@@ -69,13 +76,13 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     let events = store.release_events(TENANT, release).await.unwrap();
     assert_eq!(events.iter().map(|event| event.status.as_str()).collect::<Vec<_>>(), ["published", "withdrawn"]);
     assert!(events.iter().all(|event| event.reason == "why" && event.happened_at == at(9) && event.actor.is_none()));
-    assert_eq!(act(&*store, Uuid::now_v7(), Act::Approve).await, Transitioned::NotFound);
+    assert_eq!(act(&*store, Uuid::now_v7(), ReleaseAction::Approve).await, TransitionOutcome::NotFound);
 }
 
 pub(crate) async fn a_rejection_lifts_what_nobody_read(bench: &impl Bench) {
     let store = bench.store();
     let (_, release) = held(&*store, 1).await;
-    assert_eq!(act(&*store, release, Act::Reject).await, Transitioned::Done);
+    assert_eq!(act(&*store, release, ReleaseAction::Reject).await, TransitionOutcome::Done);
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (2, 0, 0));
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
@@ -87,7 +94,7 @@ pub(crate) async fn a_rejection_lifts_what_nobody_read(bench: &impl Bench) {
 
     let (_, read) = held(&*store, 1).await;
     assert!(store.mark_read(TENANT, read, at(3), &deed()).await.unwrap());
-    assert_eq!(act(&*store, read, Act::Reject).await, Transitioned::Done);
+    assert_eq!(act(&*store, read, ReleaseAction::Reject).await, TransitionOutcome::Done);
     assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.len(), 2);
     let ended = Some((read, "rejected".to_owned()));
     assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), ended);
@@ -99,8 +106,8 @@ pub(crate) async fn of_two_acts_at_once_one_wins(bench: &impl Bench) {
         let (_, release) = held(&*store, round).await;
         let before = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
         let (approved, rejected) =
-            tokio::join!(act(&*store, release, Act::Approve), act(&*store, release, Act::Reject));
-        let won = [&approved, &rejected].into_iter().filter(|outcome| **outcome == Transitioned::Done).count();
+            tokio::join!(act(&*store, release, ReleaseAction::Approve), act(&*store, release, ReleaseAction::Reject));
+        let won = [&approved, &rejected].into_iter().filter(|outcome| **outcome == TransitionOutcome::Done).count();
         assert_eq!(won, 1, "{approved:?} {rejected:?}");
         let status = store.release(TENANT, release).await.unwrap().unwrap().status;
         let after = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
@@ -119,8 +126,8 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     store.set_tenant("other", asks, &deed()).await.unwrap();
     let (_, release) = held_by(&*store, 1, Some(first)).await;
     assert_eq!(
-        act_by(&*store, release, Act::Approve, TENANT, Some(first)).await,
-        Transitioned::Done,
+        act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(first)).await,
+        TransitionOutcome::Done,
         "not asked for here"
     );
     let event = store.release_events(TENANT, release).await.unwrap().remove(0);
@@ -142,19 +149,22 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
     }
     let logged = store.audit(TENANT, AuditFilter::default(), None, 99).await.unwrap().items.len();
     for own in [Some(first), Some(twin), Some(late), None] {
-        let refused = act_by(&*store, release, Act::Approve, TENANT, own).await;
-        assert_eq!(refused, Transitioned::NotByAnother, "{own:?}");
+        let refused = act_by(&*store, release, ReleaseAction::Approve, TENANT, own).await;
+        assert_eq!(refused, TransitionOutcome::NotByAnother, "{own:?}");
     }
     assert_eq!(store.audit(TENANT, AuditFilter::default(), None, 99).await.unwrap().items.len(), logged);
     assert_eq!(store.release_events(TENANT, release).await.unwrap(), []);
-    assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(officer)).await, Transitioned::Done);
+    assert_eq!(act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(officer)).await, TransitionOutcome::Done);
 
     // who is nobody in particular may be anyone
     let (_, release) = held(&*store, 3).await;
-    assert_eq!(act_by(&*store, release, Act::Approve, TENANT, Some(officer)).await, Transitioned::NotByAnother);
     assert_eq!(
-        act_by(&*store, release, Act::Reject, TENANT, None).await,
-        Transitioned::Done,
+        act_by(&*store, release, ReleaseAction::Approve, TENANT, Some(officer)).await,
+        TransitionOutcome::NotByAnother
+    );
+    assert_eq!(
+        act_by(&*store, release, ReleaseAction::Reject, TENANT, None).await,
+        TransitionOutcome::Done,
         "only approvals are asked about"
     );
 }
@@ -162,12 +172,12 @@ pub(crate) async fn an_approval_is_by_another_where_the_tenant_asks_for_it(bench
 pub(crate) async fn the_first_read_of_a_held_release_is_logged(bench: &impl Bench) {
     let store = bench.store();
     let reads = async || {
-        let filter = AuditFilter { action: Some(Action::ReadHeld), ..AuditFilter::default() };
+        let filter = AuditFilter { action: Some(AuditAction::ReadHeld), ..AuditFilter::default() };
         store.audit(TENANT, filter, None, 99).await.unwrap().items
     };
     let (_, release) = held(&*store, 1).await;
     let read = async |tenant: &str| {
-        let deed = by(tenant, None, Action::ReadHeld, at(5));
+        let deed = by(tenant, None, AuditAction::ReadHeld, at(5));
         (store.mark_read(tenant, release, at(5), &deed).await.unwrap(), deed)
     };
     assert!(!read("other").await.0);
@@ -175,7 +185,7 @@ pub(crate) async fn the_first_read_of_a_held_release_is_logged(bench: &impl Benc
     let (served, first) = read(TENANT).await;
     assert!(served && read(TENANT).await.0);
     assert_eq!(reads().await, [first]);
-    assert_eq!(act(&*store, release, Act::Reject).await, Transitioned::Done);
+    assert_eq!(act(&*store, release, ReleaseAction::Reject).await, TransitionOutcome::Done);
     assert!(!read(TENANT).await.0);
     assert_eq!(reads().await.len(), 1);
 }

@@ -26,11 +26,11 @@ use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
 use crate::jobs::{
-    Action, AuditEntry, ClaimTerms, ClaimedJob, Commit, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
-    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, Store, StoreError,
+    AuditAction, AuditEntry, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
+    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
-use crate::vault::Sealed;
+use crate::vault::Ciphertext;
 
 /// A store under test.
 #[async_trait]
@@ -87,19 +87,19 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
 
 /// Something that nobody in particular did.
 pub(crate) fn deed() -> AuditEntry {
-    by(TENANT, None, Action::Plan, at(0))
+    by(TENANT, None, AuditAction::Plan, at(0))
 }
 
 /// Something that was done with a key.
-pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: Action, at: DateTime<Utc>) -> AuditEntry {
+pub(crate) fn by(tenant: &str, key: Option<Uuid>, action: AuditAction, at: DateTime<Utc>) -> AuditEntry {
     let actor = key.map_or(Actor::Unnamed, Actor::Key);
     let caller = Caller { tenant: tenant.to_owned(), actor, ..Caller::local() };
     AuditEntry::of(&caller, action, Uuid::now_v7(), at)
 }
 
 /// What a store takes for sealed: it cannot look inside.
-pub(crate) fn sealed(bytes: &[u8]) -> Sealed {
-    Sealed::stored(bytes.to_vec())
+pub(crate) fn sealed(bytes: &[u8]) -> Ciphertext {
+    Ciphertext::stored(bytes.to_vec())
 }
 
 /// An upload that has begun.
@@ -159,8 +159,8 @@ pub(crate) fn part_chunk(number: u32, first_row: u64, rows: u32) -> PartChunkRec
 }
 
 /// A commit of a claimed job, judged by a version of the ledger.
-pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64, now: DateTime<Utc>) -> Commit {
-    Commit {
+pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64, now: DateTime<Utc>) -> ReleaseCommit {
+    ReleaseCommit {
         job: job.id,
         token,
         release: NewRelease {
@@ -183,7 +183,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
             NewDisclosure { id: Uuid::now_v7(), table: "t2".into(), body: json!({"attributes": ["c"]}) },
         ],
         rules: vec![json!({"pointer": "/method/rules/0"})],
-        internal_report: Some(Sealed::stored(b"what the original says".to_vec())),
+        internal_report: Some(Ciphertext::stored(b"what the original says".to_vec())),
         ledger_version,
         series_version: None,
         now,

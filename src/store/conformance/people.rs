@@ -6,18 +6,18 @@ use super::{
     Bench, TENANT, at, begun, by, claim, commit_of, dataset, dataset_record, deed, enqueue, is_conflict, release,
 };
 use crate::jobs::{
-    Act, Action, CommitOutcome, DatasetRecord, KnownBy, Mark, NewPeople, Overlap, People, Piece, Share,
-    StatementRecord, Store, Transition,
+    AuditAction, CommitOutcome, DatasetRecord, FingerprintPiece, KeyedHash, NewFingerprint, OverlapShare,
+    RecordIdentity, ReleaseAction, StatementRecord, Store, SubjectFingerprint, SubjectOverlap, Transition,
 };
 
-fn mark(digit: char) -> Mark {
+fn mark(digit: char) -> KeyedHash {
     serde_json::from_value(digit.to_string().repeat(32).into()).unwrap()
 }
 
 /// Six people of one piece.
-pub(super) fn people(uploads: i64) -> NewPeople {
-    let people = People {
-        by: KnownBy::Keys,
+pub(super) fn people(uploads: i64) -> NewFingerprint {
+    let people = SubjectFingerprint {
+        by: RecordIdentity::Keys,
         folded: true,
         key: vec![mark('1')],
         rows: 6,
@@ -28,22 +28,22 @@ pub(super) fn people(uploads: i64) -> NewPeople {
         sampled: 0,
         below: Some(mark('3')),
     };
-    NewPeople { people, uploads }
+    NewFingerprint { people, uploads }
 }
 
 /// Some people of another series.
-pub(super) fn overlap(dataset: Uuid) -> Overlap {
-    Overlap {
+pub(super) fn overlap(dataset: Uuid) -> SubjectOverlap {
+    SubjectOverlap {
         series: "other".into(),
         datasets: vec![dataset],
         rows: None,
-        record_keys: Some(Share { count: 1, of: 6 }),
+        record_keys: Some(OverlapShare { count: 1, of: 6 }),
         decides: true,
     }
 }
 
 /// One piece.
-pub(super) async fn piece(store: &dyn Store, tenant: &str, id: Uuid, piece: Piece) -> Option<Vec<u8>> {
+pub(super) async fn piece(store: &dyn Store, tenant: &str, id: Uuid, piece: FingerprintPiece) -> Option<Vec<u8>> {
     store.people_pieces(tenant, &[(id, piece)]).await.unwrap().pop().unwrap()
 }
 
@@ -59,23 +59,26 @@ pub(crate) async fn people_are_read_as_they_were_written(bench: &impl Bench) {
     let store = bench.store();
     let id = begun(&*store).await;
     let record = DatasetRecord { overlaps: vec![overlap(id)], ..dataset_record(id, 0) };
-    store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
-    store.put_people(id, Piece::Sample, &[2; 16]).await.unwrap();
-    assert!(is_conflict(&store.put_people(id, Piece::Sample, &[3; 16]).await), "twice");
-    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, None, "not visible yet");
+    store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
+    store.put_people(id, FingerprintPiece::Sample, &[2; 16]).await.unwrap();
+    assert!(is_conflict(&store.put_people(id, FingerprintPiece::Sample, &[3; 16]).await), "twice");
+    assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, None, "not visible yet");
     let new = people(uploads(&*store).await);
     assert!(store.admit_dataset(&record, Some(&new), &deed()).await.unwrap());
-    assert!(is_conflict(&store.put_people(id, Piece::Set(1), &[3; 16]).await), "a visible dataset does not change");
+    assert!(
+        is_conflict(&store.put_people(id, FingerprintPiece::Set(1), &[3; 16]).await),
+        "a visible dataset does not change"
+    );
     assert_eq!(store.dataset(TENANT, id).await.unwrap().unwrap(), record);
     // it outlives the rows
     store.purge_dataset(TENANT, id, at(9), &deed()).await.unwrap();
-    assert_eq!(piece(&*store, TENANT, id, Piece::Set(0)).await, Some(vec![1; 32]));
-    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, Some(vec![2; 16]));
+    assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![1; 32]));
+    assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![2; 16]));
     let (_, found) = store.people(TENANT, Some("people")).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].dataset, found[0].content_hash, &found[0].people), (id, [7; 32], &Some(new.people)));
     // another tenant, another series
-    assert_eq!(piece(&*store, "x", id, Piece::Sample).await, None);
+    assert_eq!(piece(&*store, "x", id, FingerprintPiece::Sample).await, None);
     assert!(store.people("x", None).await.unwrap().1.is_empty());
     assert!(store.people(TENANT, Some("x")).await.unwrap().1.is_empty());
     // one that says nothing of its people is there all the same
@@ -88,7 +91,9 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
     let store = bench.store();
     let (first, second) = (begun(&*store).await, begun(&*store).await);
     for (id, byte) in [(first, 0x10), (second, 0x20)] {
-        for (number, last) in [(Piece::Sample, 0), (Piece::Set(0), 1), (Piece::Set(1), 2)] {
+        for (number, last) in
+            [(FingerprintPiece::Sample, 0), (FingerprintPiece::Set(0), 1), (FingerprintPiece::Set(1), 2)]
+        {
             store.put_people(id, number, &[byte + last; 16]).await.unwrap();
         }
     }
@@ -96,12 +101,12 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
     assert!(store.admit_dataset(&dataset_record(first, 0), Some(&new), &deed()).await.unwrap());
     // `second` is not visible, and a piece may be asked for twice
     let wanted = [
-        (first, Piece::Set(1)),
-        (second, Piece::Set(0)),
-        (first, Piece::Set(2)),
-        (first, Piece::Sample),
-        (first, Piece::Set(1)),
-        (Uuid::now_v7(), Piece::Sample),
+        (first, FingerprintPiece::Set(1)),
+        (second, FingerprintPiece::Set(0)),
+        (first, FingerprintPiece::Set(2)),
+        (first, FingerprintPiece::Sample),
+        (first, FingerprintPiece::Set(1)),
+        (Uuid::now_v7(), FingerprintPiece::Sample),
     ];
     let found = store.people_pieces(TENANT, &wanted).await.unwrap();
     let expected = [Some(0x12), None, None, Some(0x10), Some(0x12), None].map(|byte| byte.map(|byte| vec![byte; 16]));
@@ -113,11 +118,11 @@ pub(crate) async fn pieces_stand_where_they_were_asked_for(bench: &impl Bench) {
 pub(crate) async fn an_upload_that_was_given_up_leaves_no_people(bench: &impl Bench) {
     let store = bench.store();
     let id = begun(&*store).await;
-    store.put_people(id, Piece::Set(0), &[1; 32]).await.unwrap();
+    store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await.unwrap();
     store.discard_upload(id).await.unwrap();
     assert_eq!(bench.count("people_pieces").await, 0);
-    assert!(is_conflict(&store.put_people(id, Piece::Set(0), &[1; 32]).await));
-    assert!(is_conflict(&store.put_people(Uuid::now_v7(), Piece::Set(0), &[1; 32]).await));
+    assert!(is_conflict(&store.put_people(id, FingerprintPiece::Set(0), &[1; 32]).await));
+    assert!(is_conflict(&store.put_people(Uuid::now_v7(), FingerprintPiece::Set(0), &[1; 32]).await));
 }
 
 pub(crate) async fn of_two_uploads_the_second_sees_the_first(bench: &impl Bench) {
@@ -154,8 +159,8 @@ pub(crate) async fn whatever_is_entered_into_a_series_is_seen_by_commits(bench: 
     assert!(store.series(TENANT, "x").await.unwrap().statements.is_empty());
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);
     commit.series_version = Some(version(&*store).await);
-    let done = by(TENANT, None, Action::Withdraw, at(4));
-    let withdrawn = Transition { release: released, act: Act::Withdraw, reason: "r".into(), deed: done };
+    let done = by(TENANT, None, AuditAction::Withdraw, at(4));
+    let withdrawn = Transition { release: released, act: ReleaseAction::Withdraw, reason: "r".into(), deed: done };
     let _ = store.transition(&withdrawn).await.unwrap();
     commit.ledger_version = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().version;
     assert_eq!(store.commit(commit.clone()).await.unwrap(), CommitOutcome::LedgerMoved);

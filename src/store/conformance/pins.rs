@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, claim, dataset, enqueue, is_conflict};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotated, Rotation, StoreError};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, StoreError};
 use crate::vault::Purpose;
 
 const OLD: [u8; 32] = [1; 32];
@@ -31,7 +31,7 @@ pub(crate) async fn a_rotation_wraps_every_key_anew(bench: &impl Bench) {
     };
     let rotation = |from| Rotation { from, to: NEW, hashing_key: b"hashing".to_vec(), rewrap: &rewrap };
     assert!(is_conflict(&store.rotate(rotation(NEW)).await), "another master key");
-    assert_eq!(store.rotate(rotation(OLD)).await.unwrap(), Rotated { datasets: 4, jobs: 1 });
+    assert_eq!(store.rotate(rotation(OLD)).await.unwrap(), RotationCounts { datasets: 4, jobs: 1 });
     assert!(is_conflict(&store.rotate(rotation(OLD)).await), "the old one counts no more");
     assert_eq!(store.pinned(MASTER_KEY_PIN).await.unwrap().unwrap(), NEW);
     assert_eq!(store.pinned(HASHING_KEY_PIN).await.unwrap().unwrap(), b"hashing");

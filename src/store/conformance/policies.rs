@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by};
-use crate::jobs::{Action, AuditFilter, NewPolicy, PolicyRecord, Store};
+use crate::jobs::{AuditAction, AuditFilter, NewPolicy, PolicyRecord, Store};
 
 fn new_policy(tenant: &str, name: &str, specification: Value) -> NewPolicy {
-    let deed = by(tenant, Some(Uuid::now_v7()), Action::PutPolicy, at(1));
+    let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutPolicy, at(1));
     NewPolicy { id: Uuid::now_v7(), name: name.to_owned(), specification, deed }
 }
 

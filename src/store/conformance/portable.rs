@@ -6,8 +6,9 @@ use uuid::Uuid;
 use super::people::piece;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, enqueue, job, people, release};
 use crate::jobs::{
-    Action, CommitOutcome, Imported, JobStatus, LedgerCopy, NewPeople, Piece, PortableDataset, PortableDisclosure,
-    PortablePiece, PortableRelease, PortableRule, PortableStatement, PortableVersion, StatementRecord, Store,
+    AuditAction, CommitOutcome, FingerprintPiece, ImportSummary, JobStatus, LedgerCopy, NewFingerprint,
+    PortableDataset, PortableDisclosure, PortablePiece, PortableRelease, PortableRule, PortableStatement,
+    PortableVersion, StatementRecord, Store,
 };
 
 /// An upload that was made elsewhere, with whom it speaks of, and a statement of its series.
@@ -104,7 +105,7 @@ pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
     let copy = elsewhere(9, "published", false);
     let id = copy.releases[0].id;
     let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
-    assert_eq!(done, Imported { releases: 1, disclosures: 1, rules: 1, ..Imported::default() });
+    assert_eq!(done, ImportSummary { releases: 1, disclosures: 1, rules: 1, ..ImportSummary::default() });
     assert_eq!(whole(&*store, None).await, copy);
     assert_eq!(whole(&*store, Some(TENANT)).await, copy);
     assert_eq!(whole(&*store, Some("other")).await, LedgerCopy::default());
@@ -119,7 +120,7 @@ pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
     assert!(store.release(TENANT, id).await.unwrap().is_none());
     assert_eq!(enqueue(&*store, 9).await.status, JobStatus::Queued);
 
-    assert_eq!(store.import_ledger(&copy, at(6)).await.unwrap().unwrap(), Imported::default());
+    assert_eq!(store.import_ledger(&copy, at(6)).await.unwrap().unwrap(), ImportSummary::default());
     // but for the dataset of the job
     let now = whole(&*store, None).await;
     assert_eq!(now.datasets.len(), 1);
@@ -134,14 +135,14 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     let late = begun(&*store).await;
     let (seen, _) = store.people(TENANT, None).await.unwrap();
     let done = store.import_ledger(&copy, at(5)).await.unwrap().unwrap();
-    assert_eq!(done, Imported { datasets: 1, statements: 1, ..Imported::default() });
+    assert_eq!(done, ImportSummary { datasets: 1, statements: 1, ..ImportSummary::default() });
     assert_eq!(whole(&*store, None).await, copy);
     assert_eq!(whole(&*store, Some(TENANT)).await, copy);
     assert_eq!(whole(&*store, Some("other")).await, LedgerCopy::default());
     let record = dataset_record(late, 0);
-    let NewPeople { people: whom, .. } = people::people(seen);
+    let NewFingerprint { people: whom, .. } = people::people(seen);
     let admit = async |uploads: i64| {
-        let new = NewPeople { people: whom.clone(), uploads };
+        let new = NewFingerprint { people: whom.clone(), uploads };
         store.admit_dataset(&record, Some(&new), &deed()).await.unwrap()
     };
     assert!(!admit(seen).await);
@@ -154,20 +155,20 @@ pub(crate) async fn people_and_statements_are_carried(bench: &impl Bench) {
     let (_, known) = store.people(TENANT, Some("people")).await.unwrap();
     let known = known.iter().find(|known| known.dataset == id).unwrap();
     assert_eq!((known.content_hash, &known.people), ([7; 32], &copy.datasets[0].people));
-    assert_eq!(piece(&*store, TENANT, id, Piece::Set(0)).await, Some(vec![5; 96]));
-    assert_eq!(piece(&*store, TENANT, id, Piece::Sample).await, Some(vec![]));
-    assert_eq!(piece(&*store, "other", id, Piece::Sample).await, None);
+    assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await, Some(vec![5; 96]));
+    assert_eq!(piece(&*store, TENANT, id, FingerprintPiece::Sample).await, Some(vec![]));
+    assert_eq!(piece(&*store, "other", id, FingerprintPiece::Sample).await, None);
     let series = store.series(TENANT, "stated").await.unwrap();
     let PortableStatement { id: stated, body, recorded_at, .. } = copy.statements[0].clone();
     assert_eq!((series.version, series.statements), (1, vec![StatementRecord { id: stated, body, recorded_at }]));
     // nothing of it is for the sweep or for a purge
-    store.purge_dataset(TENANT, id, at(6), &by(TENANT, None, Action::Purge, at(6))).await.unwrap();
-    assert!(piece(&*store, TENANT, id, Piece::Set(0)).await.is_some());
+    store.purge_dataset(TENANT, id, at(6), &by(TENANT, None, AuditAction::Purge, at(6))).await.unwrap();
+    assert!(piece(&*store, TENANT, id, FingerprintPiece::Set(0)).await.is_some());
 
     let now = whole(&*store, None).await;
     assert_eq!((now.datasets.len(), now.pieces.len()), (2, 2));
     for again in [&copy, &now] {
-        assert_eq!(store.import_ledger(again, at(7)).await.unwrap().unwrap(), Imported::default());
+        assert_eq!(store.import_ledger(again, at(7)).await.unwrap().unwrap(), ImportSummary::default());
     }
     assert_eq!(whole(&*store, None).await, now);
     assert_eq!(store.series(TENANT, "stated").await.unwrap().version, 1);
@@ -194,7 +195,7 @@ pub(crate) async fn an_import_makes_others_judge_again(bench: &impl Bench) {
     // and its own ledger is nothing new to it
     let own = whole(&*store, None).await;
     assert_eq!((own.releases.len(), own.disclosures.len(), own.rules.len()), (4, 6, 4));
-    assert_eq!(store.import_ledger(&own, at(7)).await.unwrap().unwrap(), Imported::default());
+    assert_eq!(store.import_ledger(&own, at(7)).await.unwrap().unwrap(), ImportSummary::default());
     assert_eq!(whole(&*store, None).await, own);
 }
 
@@ -290,7 +291,7 @@ pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
     assert_eq!(store.ended_release(TENANT, &[10; 32]).await.unwrap(), None);
     (rejected.disclosures, rejected.rules) = disclosed;
     rejected.releases[0].status = "held".into();
-    assert_eq!(store.import_ledger(&rejected, at(8)).await.unwrap().unwrap(), Imported::default());
+    assert_eq!(store.import_ledger(&rejected, at(8)).await.unwrap().unwrap(), ImportSummary::default());
     let entries = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries;
     assert!(entries.iter().all(|entry| entry.release == id));
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::control::{Phase, Progress};
 use crate::jobs::{
-    CancelOutcome, CommitOutcome, Heartbeat, JobEnd, JobFilter, JobStatus, Queue, Store, StoreError, Written,
+    CancelOutcome, CommitOutcome, Heartbeat, JobEnd, JobFilter, JobQueue, JobStatus, Store, StoreError, WriteOutcome,
 };
 use crate::problem::Kind;
 
@@ -83,8 +83,8 @@ async fn writes_something(store: &dyn Store, id: Uuid, token: crate::jobs::Lease
     let record = job(store, id).await;
     store.heartbeat(id, token, None, LEASE, at(now)).await.unwrap() != Heartbeat::Lost
         || store.lease(id, token, at(now)).await.unwrap() != Heartbeat::Lost
-        || store.finish(id, token, JobEnd::Cancelled, at(now)).await.unwrap() != Written::LeaseLost
-        || store.release_lease(id, token, at(now)).await.unwrap() != Written::LeaseLost
+        || store.finish(id, token, JobEnd::Cancelled, at(now)).await.unwrap() != WriteOutcome::LeaseLost
+        || store.release_lease(id, token, at(now)).await.unwrap() != WriteOutcome::LeaseLost
         || !matches!(store.succeed_with_reused(id, token, other, at(now)).await, Err(StoreError::NotFound))
         || store.commit(commit_of(&record, token, 0, at(now))).await.unwrap() != CommitOutcome::LeaseLost
 }
@@ -98,9 +98,9 @@ pub(crate) async fn a_worker_without_the_lease_writes_nothing(bench: &impl Bench
     assert!(!writes_something(&*store, queued.id, token(), 4).await, "a wrong token");
     assert!(!writes_something(&*store, queued.id, held, 3 + 30).await, "an expired token");
     let lost = store.succeed_with_reused(queued.id, token(), earlier, at(4)).await.unwrap();
-    assert_eq!(lost, Written::LeaseLost);
+    assert_eq!(lost, WriteOutcome::LeaseLost);
     assert_eq!(job(&*store, queued.id).await, before);
-    assert_eq!(store.finish(queued.id, held, JobEnd::Cancelled, at(4)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(queued.id, held, JobEnd::Cancelled, at(4)).await.unwrap(), WriteOutcome::Done);
     assert!(!writes_something(&*store, queued.id, held, 5).await, "a token of an ended job");
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn expired_leases_are_reaped_until_attempts_are_exhausted(bench
         assert_eq!(reaped.requeued.is_empty(), attempt == 3);
         assert_eq!(reaped.exhausted.is_empty(), attempt < 3);
         let late = store.finish(id, token, JobEnd::Cancelled, at(now + 1)).await.unwrap();
-        assert_eq!(late, Written::LeaseLost);
+        assert_eq!(late, WriteOutcome::LeaseLost);
     }
     let failed = job(&*store, id).await;
     assert_eq!((failed.status, failed.finished_at), (JobStatus::Failed, Some(at(330))));
@@ -146,7 +146,7 @@ pub(crate) async fn a_released_lease_does_not_count_against_the_job(bench: &impl
     for attempt in 1..=5 {
         let (claimed, token) = claim(&*store, at(1)).await;
         assert_eq!(claimed.job.attempt, attempt);
-        assert_eq!(store.release_lease(id, token, at(2)).await.unwrap(), Written::Done);
+        assert_eq!(store.release_lease(id, token, at(2)).await.unwrap(), WriteOutcome::Done);
         assert_eq!(job(&*store, id).await.status, JobStatus::Queued);
     }
     claim(&*store, at(3)).await;
@@ -198,7 +198,7 @@ pub(crate) async fn a_running_job_learns_of_its_cancellation(bench: &impl Bench)
     assert_eq!(store.lease(id, token, at(2)).await.unwrap(), told);
     assert_eq!(store.heartbeat(id, token, None, LEASE, at(2)).await.unwrap(), told);
     assert!(job(&*store, id).await.cancel_requested);
-    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(3)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(3)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(job(&*store, id).await.status, JobStatus::Cancelled);
 }
 
@@ -211,7 +211,7 @@ pub(crate) async fn a_vanished_worker_does_not_undo_a_cancellation(bench: &impl 
     let released = enqueue(&*store, 2).await.id;
     let (_, token) = claim(&*store, at(0)).await;
     store.request_cancel(TENANT, released, at(1), &deed()).await.unwrap();
-    assert_eq!(store.release_lease(released, token, at(2)).await.unwrap(), Written::Done);
+    assert_eq!(store.release_lease(released, token, at(2)).await.unwrap(), WriteOutcome::Done);
     for id in [reaped, released] {
         assert_eq!(job(&*store, id).await.status, JobStatus::Cancelled);
     }
@@ -225,7 +225,7 @@ pub(crate) async fn every_end_erases_the_key(bench: &impl Bench) {
         let id = enqueue(&*store, reuse).await.id;
         let (_, token) = claim(&*store, at(0)).await;
         assert_eq!(bench.count("job_keys").await, 1);
-        assert_eq!(store.finish(id, token, end.clone(), at(1)).await.unwrap(), Written::Done);
+        assert_eq!(store.finish(id, token, end.clone(), at(1)).await.unwrap(), WriteOutcome::Done);
         assert_eq!(bench.count("job_keys").await, 0, "{end:?}");
         let ended = job(&*store, id).await;
         assert_eq!((ended.status, ended.problem.as_ref()), (end.status(), end.problem()));
@@ -235,7 +235,7 @@ pub(crate) async fn every_end_erases_the_key(bench: &impl Bench) {
     let reusing = enqueue(&*store, 21).await.id;
     let (_, token) = claim(&*store, at(3)).await;
     let written = store.succeed_with_reused(reusing, token, earlier, at(4)).await.unwrap();
-    assert_eq!(written, Written::Done);
+    assert_eq!(written, WriteOutcome::Done);
     let record = job(&*store, reusing).await;
     assert_eq!((record.status, record.release, record.reused), (JobStatus::Succeeded, Some(earlier), true));
     assert_eq!(bench.count("job_keys").await, 0, "reused");
@@ -258,7 +258,7 @@ pub(crate) async fn all_leases_can_be_expired(bench: &impl Bench) {
     let id = enqueue(&*store, 1).await.id;
     let (_, token) = claim(&*store, at(0)).await;
     assert_eq!(store.expire_all_leases(at(1)).await.unwrap(), 1);
-    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(1)).await.unwrap(), Written::LeaseLost);
+    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(1)).await.unwrap(), WriteOutcome::LeaseLost);
     assert_eq!(store.reap(at(1), 3, &problems()).await.unwrap().requeued, [id]);
     assert_eq!(store.expire_all_leases(at(1)).await.unwrap(), 0);
 }
@@ -284,6 +284,6 @@ pub(crate) async fn jobs_are_listed_by_filter(bench: &impl Bench) {
     assert_eq!(listed(JobFilter { series: Some("series 1".into()), ..any() }).await, [ids[0]]);
     assert!(listed(JobFilter { dataset: Some(b), status: Some(JobStatus::Queued), ..any() }).await.is_empty());
     let page = store.jobs(TENANT, &any(), None, 2).await.unwrap();
-    let rest = Queue::jobs(&*store, TENANT, &any(), page.next, 2).await.unwrap();
+    let rest = JobQueue::jobs(&*store, TENANT, &any(), page.next, 2).await.unwrap();
     assert_eq!((rest.items.len(), rest.items[0].id, rest.next), (1, ids[0], None));
 }

@@ -11,8 +11,8 @@ use super::{
     new_job, part_chunk, release, sealed, token,
 };
 use crate::jobs::{
-    Act, CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseFilter, SeriesEntry, SeriesRecord,
-    Swept, Transition, Transitioned, Written,
+    CommitOutcome, DisclosureRecord, JobEnd, JobStatus, LedgerSnapshot, ReleaseAction, ReleaseFilter, SeriesEntry,
+    SeriesRecord, SweepCounts, Transition, TransitionOutcome, WriteOutcome,
 };
 
 pub(crate) async fn a_commit_makes_everything_visible_at_once(bench: &impl Bench) {
@@ -109,7 +109,7 @@ pub(crate) async fn one_standing_release_per_reuse_key(bench: &impl Bench) {
     let mut commit = commit_of(&claimed.job, token, 1, at(4));
     commit.release.reuse_key = [1; 32];
     assert_eq!(store.commit(commit).await.unwrap(), CommitOutcome::AlreadyReleased(standing));
-    assert_eq!(store.succeed_with_reused(claimed.job.id, token, standing, at(5)).await.unwrap(), Written::Done);
+    assert_eq!(store.succeed_with_reused(claimed.job.id, token, standing, at(5)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(bench.count("releases").await, 1);
 }
 
@@ -124,7 +124,7 @@ pub(crate) async fn a_twin_of_a_running_job_waits_and_gets_its_release(bench: &i
     assert!(store.claim(token(), TERMS, at(2)).await.unwrap().is_none());
     // the first ends without a release: the twin's turn
     let end = JobEnd::Failed(json!({}));
-    assert_eq!(store.finish(first.job.id, first_token, end, at(3)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(first.job.id, first_token, end, at(3)).await.unwrap(), WriteOutcome::Done);
     let (second, second_token) = claim(&*store, at(4)).await;
     assert_eq!(second.job.id, twin.id);
     // the second ends with a release, which a third that waits gets too
@@ -179,7 +179,7 @@ pub(crate) async fn parts_are_written_by_the_running_attempt_alone(bench: &impl 
     assert!(is_conflict(&store.put_part_chunk(id, 0, &part_chunk(0, 0, 1)).await), "not running");
     let (_, token) = claim(&*store, at(1)).await;
     store.put_part_chunk(id, 1, &part_chunk(0, 0, 1)).await.unwrap();
-    assert_eq!(store.release_lease(id, token, at(2)).await.unwrap(), Written::Done);
+    assert_eq!(store.release_lease(id, token, at(2)).await.unwrap(), WriteOutcome::Done);
     assert!(is_conflict(&store.put_part_chunk(id, 1, &part_chunk(1, 1, 1)).await), "put back");
     claim(&*store, at(3)).await;
     assert!(is_conflict(&store.put_part_chunk(id, 1, &part_chunk(1, 1, 1)).await), "an earlier attempt");
@@ -209,11 +209,11 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
     let failed = enqueue(&*store, 2).await.id;
     let (_, failed_token) = claim(&*store, at(1)).await;
     store.put_part_chunk(failed, 1, &part_chunk(0, 0, 1)).await.unwrap();
-    assert_eq!(store.finish(failed, failed_token, JobEnd::Failed(json!({})), at(2)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(failed, failed_token, JobEnd::Failed(json!({})), at(2)).await.unwrap(), WriteOutcome::Done);
     let running = enqueue(&*store, 3).await.id;
     let (_, crashed_token) = claim(&*store, at(1)).await;
     store.put_part_chunk(running, 1, &part_chunk(0, 0, 1)).await.unwrap();
-    assert_eq!(store.release_lease(running, crashed_token, at(2)).await.unwrap(), Written::Done);
+    assert_eq!(store.release_lease(running, crashed_token, at(2)).await.unwrap(), WriteOutcome::Done);
     claim(&*store, at(3)).await;
     store.put_part_chunk(running, 2, &part_chunk(0, 0, 1)).await.unwrap();
 
@@ -224,11 +224,11 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
 
     let now = chrono::Utc::now();
     let hour = Duration::from_secs(3600);
-    assert_eq!(store.sweep(now, hour).await.unwrap(), Swept { attempts: 2, uploads: 0 });
+    assert_eq!(store.sweep(now, hour).await.unwrap(), SweepCounts { attempts: 2, uploads: 0 });
     assert_eq!(bench.count("part_chunks").await, 2);
     assert!(store.part_chunk(TENANT, released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
     assert!(store.part_chunk(TENANT, running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
-    assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), Swept { attempts: 0, uploads: 1 });
+    assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), SweepCounts { attempts: 0, uploads: 1 });
     assert!(store.get_column_chunk(kept, 0, 0).await.unwrap().is_some());
     assert_eq!(bench.count("column_chunks").await, 1);
 }
@@ -272,8 +272,9 @@ pub(crate) async fn an_internal_report_is_its_tenants_and_ends_with_release_and_
     assert_eq!(report(purged, "other").await, None);
     assert_eq!(report(Uuid::now_v7(), TENANT).await, None);
     assert_eq!(bench.count("internal_reports").await, 2);
-    let withdrawal = Transition { release: withdrawn, act: Act::Withdraw, reason: "why".into(), deed: deed() };
-    assert_eq!(store.transition(&withdrawal).await.unwrap(), Transitioned::Done);
+    let withdrawal =
+        Transition { release: withdrawn, act: ReleaseAction::Withdraw, reason: "why".into(), deed: deed() };
+    assert_eq!(store.transition(&withdrawal).await.unwrap(), TransitionOutcome::Done);
     assert_eq!(report(withdrawn, TENANT).await, None);
     assert_eq!(report(purged, TENANT).await, written, "of another release");
     store.purge_dataset(TENANT, of_purged.dataset, at(9), &deed()).await.unwrap();

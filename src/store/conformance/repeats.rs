@@ -3,10 +3,10 @@
 use uuid::Uuid;
 
 use super::{Bench, at};
-use crate::jobs::{NewRepeat, RepeatRecord};
+use crate::jobs::{IdempotencyRecord, NewIdempotencyKey};
 
-fn key(tenant: &str, route: &'static str, name: &str) -> NewRepeat {
-    NewRepeat {
+fn key(tenant: &str, route: &'static str, name: &str) -> NewIdempotencyKey {
+    NewIdempotencyKey {
         tenant: tenant.into(),
         route,
         name: name.into(),
@@ -21,17 +21,17 @@ pub(crate) async fn a_key_is_taken_once(bench: &impl Bench) {
     let store = bench.store();
     let first = key("default", "jobs", "k");
     assert_eq!(store.claim_repeat(&first).await.unwrap(), None);
-    let held = RepeatRecord { resource: first.resource, content_hash: None, lease_until: at(60) };
+    let held = IdempotencyRecord { resource: first.resource, content_hash: None, lease_until: at(60) };
     assert_eq!(store.claim_repeat(&key("default", "jobs", "k")).await.unwrap(), Some(held.clone()));
     for other in [key("other", "jobs", "k"), key("default", "datasets", "k"), key("default", "jobs", "K")] {
         assert_eq!(store.claim_repeat(&other).await.unwrap(), None, "{other:?}");
     }
     assert!(store.note_content(first.resource, &[3; 32]).await.unwrap());
     assert!(store.renew_repeat(first.resource, at(90)).await.unwrap());
-    let noted = RepeatRecord { content_hash: Some([3; 32]), lease_until: at(90), ..held };
+    let noted = IdempotencyRecord { content_hash: Some([3; 32]), lease_until: at(90), ..held };
     assert_eq!(store.claim_repeat(&key("default", "jobs", "k")).await.unwrap(), Some(noted));
     // of many at once one wins
-    let racing: Vec<NewRepeat> = (0..8).map(|_| key("default", "jobs", "race")).collect();
+    let racing: Vec<NewIdempotencyKey> = (0..8).map(|_| key("default", "jobs", "race")).collect();
     let claims = racing.iter().map(|key| store.claim_repeat(key));
     let won =
         futures_util::future::join_all(claims).await.into_iter().filter(|claim| claim.as_ref().unwrap().is_none());

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, by, is_conflict};
-use crate::jobs::{Action, AuditFilter, NewTaxonomy, Store, TaxonomyRecord};
+use crate::jobs::{AuditAction, AuditFilter, NewTaxonomy, Store, TaxonomyRecord};
 
 fn new_taxonomy(tenant: &str, name: &str, tree: Value) -> NewTaxonomy {
-    let deed = by(tenant, Some(Uuid::now_v7()), Action::PutTaxonomy, at(1));
+    let deed = by(tenant, Some(Uuid::now_v7()), AuditAction::PutTaxonomy, at(1));
     NewTaxonomy { id: Uuid::now_v7(), name: name.to_owned(), tree, deed }
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn deleted_versions_do_not_come_again(bench: &impl Bench) {
     let store = bench.store();
     put(&*store, "t", json!({"r": ["a"]})).await;
     let (second, _) = put(&*store, "t", json!({"r": ["b"]})).await;
-    let deed = |tenant: &str| by(tenant, Some(Uuid::now_v7()), Action::DeleteTaxonomy, at(2));
+    let deed = |tenant: &str| by(tenant, Some(Uuid::now_v7()), AuditAction::DeleteTaxonomy, at(2));
     assert_eq!(store.delete_taxonomy("t", &deed("other")).await.unwrap(), None);
     assert_eq!(store.delete_taxonomy("u", &deed(TENANT)).await.unwrap(), None);
     assert_eq!(store.audit(TENANT, AuditFilter::default(), None, 9).await.unwrap().items.len(), 2);

@@ -5,7 +5,8 @@ use uuid::Uuid;
 use super::keys::api_key;
 use super::{Bench, TENANT, at, begun, by, claim, commit_of, dataset_record, deed, job, new_job, part_chunk, sealed};
 use crate::jobs::{
-    Action, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError, TenantSettings,
+    AuditAction, AuditFilter, CancelOutcome, CommitOutcome, JobFilter, JobStatus, ReleaseFilter, StoreError,
+    TenantSettings,
 };
 
 const OTHER: &str = "other";
@@ -71,13 +72,13 @@ pub(crate) async fn settings_are_a_tenants_own(bench: &impl Bench) {
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), off);
     assert_eq!(store.tenants().await.unwrap(), []);
     store.insert_key(&api_key("keyed").0, &deed()).await.unwrap();
-    let set = by(TENANT, None, Action::SetTenant, at(1));
+    let set = by(TENANT, None, AuditAction::SetTenant, at(1));
     store.set_tenant(TENANT, on, &set).await.unwrap();
     store.set_tenant(OTHER, on, &deed()).await.unwrap();
     store.set_tenant(OTHER, off, &deed()).await.unwrap();
     assert_eq!(store.tenant_settings(TENANT).await.unwrap(), on);
     let named = |(tenant, settings): (&str, _)| (tenant.to_owned(), settings);
     assert_eq!(store.tenants().await.unwrap(), [(TENANT, on), ("keyed", off), (OTHER, off)].map(named));
-    let filter = AuditFilter { action: Some(Action::SetTenant), ..AuditFilter::default() };
+    let filter = AuditFilter { action: Some(AuditAction::SetTenant), ..AuditFilter::default() };
     assert_eq!(store.audit(TENANT, filter, None, 9).await.unwrap().items, [set]);
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     Bench, LEASE, TENANT, TERMS, at, begun, claim, dataset_record, deed, enqueue, job, new_job, problems, token,
 };
-use crate::jobs::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, Written};
+use crate::jobs::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
 
 /// Jobs of a tenant, with priorities.
 pub(crate) async fn submit(store: &dyn Store, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {
@@ -44,7 +44,10 @@ pub(crate) async fn tenants_take_turns(bench: &impl Bench) {
     for second in 101..=106 {
         let (claimed, token) = claim(&*store, at(second)).await;
         order.push_str(&claimed.job.tenant);
-        assert_eq!(store.finish(claimed.job.id, token, JobEnd::Cancelled, at(second)).await.unwrap(), Written::Done);
+        assert_eq!(
+            store.finish(claimed.job.id, token, JobEnd::Cancelled, at(second)).await.unwrap(),
+            WriteOutcome::Done
+        );
     }
     // b and c have one job left each, and get it before a has had three
     assert_eq!(&order[3..], "aaa", "{order}");
@@ -82,7 +85,7 @@ pub(crate) async fn a_tenant_runs_no_more_than_its_share(bench: &impl Bench) {
     assert_eq!(claimed.iter().filter(|(job, _)| job.tenant == "a").count(), 2);
     assert!(store.claim(token(), terms, at(4)).await.unwrap().is_none());
     let (ended, token_of_it) = claimed.iter().find(|(job, _)| job.tenant == "a").unwrap();
-    assert_eq!(store.finish(ended.id, *token_of_it, JobEnd::Cancelled, at(5)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(ended.id, *token_of_it, JobEnd::Cancelled, at(5)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(store.claim(token(), terms, at(6)).await.unwrap().unwrap().job.tenant, "a");
     assert!(store.claim(token(), terms, at(7)).await.unwrap().is_none());
     assert!(store.claim(token(), TERMS, at(8)).await.unwrap().is_some(), "others may have other terms");
@@ -105,9 +108,9 @@ pub(crate) async fn a_job_whose_worker_vanished_waits(bench: &impl Bench) {
     let (claimed, token_of_it) = claim(&*store, at(66)).await;
     assert_eq!((claimed.job.id, claimed.job.attempt), (id, 3));
     // given back, it does not wait
-    assert_eq!(store.release_lease(id, token_of_it, at(67)).await.unwrap(), Written::Done);
+    assert_eq!(store.release_lease(id, token_of_it, at(67)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(claim(&*store, at(67)).await.0.job.id, id);
-    assert_eq!(store.finish(other, other_token, JobEnd::Cancelled, at(68)).await.unwrap(), Written::LeaseLost);
+    assert_eq!(store.finish(other, other_token, JobEnd::Cancelled, at(68)).await.unwrap(), WriteOutcome::LeaseLost);
     assert_eq!(store.reap(at(97), 3, &problems()).await.unwrap().exhausted, [id], "three lapses, in four attempts");
     let ended = store.job(TENANT, id).await.unwrap().unwrap();
     assert_eq!((ended.status, ended.attempt), (JobStatus::Failed, 4));

@@ -9,11 +9,11 @@ use super::keys::log;
 use super::people::{SHARE_DATASET, lock_series};
 use super::pins::DATASET_KEYS;
 use super::pool::retried;
-use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, NewPeople, Page, Seal, StoreError};
+use super::{DELETED_AT_ONCE, JsonText, PostgresStore, TransactionError, failed};
+use crate::jobs::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::{datasets as sql, people as by_people, releases};
-use crate::vault::{Place, Sealed};
+use crate::vault::{Ciphertext, CiphertextContext};
 
 /// Whether a dataset is visible decides what may become of its chunks, and a dataset that is not there has no row to lock.
 const LOCK_DATASET: &str = "\
@@ -21,7 +21,7 @@ const LOCK_DATASET: &str = "\
 SELECT pg_advisory_xact_lock($1)";
 
 #[async_trait]
-impl Datasets for PostgresStore {
+impl DatasetStore for PostgresStore {
     async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError> {
         let begin = || async {
             let mut tx = self.begin().await?;
@@ -36,7 +36,7 @@ impl Datasets for PostgresStore {
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, Sealed)],
+        columns: &[(u32, Ciphertext)],
     ) -> Result<(), StoreError> {
         retried("put_column_chunks", || self.try_put_column_chunks(dataset, chunk_no, columns)).await
     }
@@ -46,7 +46,7 @@ impl Datasets for PostgresStore {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Sealed>, StoreError> {
+    ) -> Result<Option<Ciphertext>, StoreError> {
         let payload = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
             .bind(dataset)
             .bind(i64::from(column_no))
@@ -54,13 +54,13 @@ impl Datasets for PostgresStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(failed)?;
-        Ok(payload.map(Sealed::stored))
+        Ok(payload.map(Ciphertext::stored))
     }
 
     async fn admit_dataset(
         &self,
         dataset: &DatasetRecord,
-        people: Option<&NewPeople>,
+        people: Option<&NewFingerprint>,
         deed: &AuditEntry,
     ) -> Result<bool, StoreError> {
         retried("admit_dataset", || self.try_admit_dataset(dataset, people, deed)).await
@@ -122,7 +122,12 @@ impl Datasets for PostgresStore {
         sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.pool).await.map_err(failed)
     }
 
-    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError> {
+    async fn seal_dataset(
+        &self,
+        dataset: Uuid,
+        wrapped_key: &[u8],
+        seal: ChunkEncryptor<'_>,
+    ) -> Result<(), StoreError> {
         retried("seal_dataset", || self.try_seal_dataset(dataset, wrapped_key, seal)).await
     }
 }
@@ -132,8 +137,8 @@ impl PostgresStore {
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, Sealed)],
-    ) -> Result<(), Fault> {
+        columns: &[(u32, Ciphertext)],
+    ) -> Result<(), TransactionError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, SHARE_DATASET, dataset).await?;
         for (column_no, payload) in columns {
@@ -154,9 +159,9 @@ impl PostgresStore {
     async fn try_admit_dataset(
         &self,
         dataset: &DatasetRecord,
-        people: Option<&NewPeople>,
+        people: Option<&NewFingerprint>,
         deed: &AuditEntry,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, TransactionError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, LOCK_DATASET, dataset.id).await?;
         let chunks: i64 = sqlx::query_scalar(sql::COUNT_CHUNKS).bind(dataset.id).fetch_one(&mut *tx).await?;
@@ -170,7 +175,7 @@ impl PostgresStore {
             .bind(&dataset.series)
             .bind(dataset.same_people)
             .bind(&dataset.same_people_reason)
-            .bind(dataset.record_key.as_ref().map(Document))
+            .bind(dataset.record_key.as_ref().map(JsonText))
             .bind(&dataset.subject)
             .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
             .bind(dataset.created_at)
@@ -179,7 +184,7 @@ impl PostgresStore {
             .bind(&dataset.format)
             .bind(dataset.content_hash.as_slice())
             .bind(i64::from(dataset.chunks))
-            .bind(dataset.profiles.as_ref().map(Sealed::as_bytes))
+            .bind(dataset.profiles.as_ref().map(Ciphertext::as_bytes))
             .bind(dataset.purged_at)
             .execute(&mut *tx)
             .await?;
@@ -188,14 +193,14 @@ impl PostgresStore {
         }
         // from here on no other upload of the tenant becomes visible before this one
         let before = lock_series(&mut tx, &dataset.tenant, by_people::UPLOADS).await?;
-        if let Some(NewPeople { people, uploads }) = people {
+        if let Some(NewFingerprint { people, uploads }) = people {
             if *uploads != before {
                 return Ok(false);
             }
             sqlx::query(by_people::INSERT_PEOPLE)
                 .bind(dataset.id)
-                .bind(Document(people))
-                .bind(Document(&dataset.overlaps))
+                .bind(JsonText(people))
+                .bind(JsonText(&dataset.overlaps))
                 .execute(&mut *tx)
                 .await?;
         }
@@ -206,7 +211,12 @@ impl PostgresStore {
         Ok(true)
     }
 
-    async fn try_seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), Fault> {
+    async fn try_seal_dataset(
+        &self,
+        dataset: Uuid,
+        wrapped_key: &[u8],
+        seal: ChunkEncryptor<'_>,
+    ) -> Result<(), TransactionError> {
         let mut tx = self.begin().await?;
         self.same_master_key(&mut tx).await?;
         // two processes that start together seal it once
@@ -214,7 +224,7 @@ impl PostgresStore {
         let profiles: Option<Vec<u8>> =
             sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await?;
         let Some(profiles) = profiles else { return Ok(()) };
-        let sealed = seal(Place::Profiles, &profiles)?;
+        let sealed = seal(CiphertextContext::Profiles, &profiles)?;
         sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await?;
         let chunks: Vec<(i64, i64)> = sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await?;
         for (column_no, chunk_no) in chunks {

@@ -4,16 +4,16 @@ use async_trait::async_trait;
 
 use super::keys::log;
 use super::pool::retried;
-use super::{Document, PostgresStore, failed};
+use super::{JsonText, PostgresStore, failed};
 use crate::jobs::{
-    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord,
+    ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };
 use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
 use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
-impl Disclosures for PostgresStore {
+impl DisclosureStore for PostgresStore {
     async fn disclosures(
         &self,
         tenant: &str,
@@ -48,7 +48,7 @@ impl Disclosures for PostgresStore {
         Ok(LedgerSnapshot {
             version: version.unwrap_or(0),
             entries: entries.into_iter().map(DisclosureRecord::from).collect(),
-            rules: rules.into_iter().map(StandingRuleRecord::from).collect(),
+            rules: rules.into_iter().map(ActiveRuleRecord::from).collect(),
         })
     }
 
@@ -80,7 +80,7 @@ impl Disclosures for PostgresStore {
                 .bind(statement.id)
                 .bind(tenant)
                 .bind(series)
-                .bind(Document(&statement.body))
+                .bind(JsonText(&statement.body))
                 .bind(statement.recorded_at)
                 .execute(&mut *tx)
                 .await?;

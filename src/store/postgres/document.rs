@@ -13,15 +13,15 @@ const JSON: Oid = Oid(114);
 
 /// A document for a JSON column, which keeps its text as it is. sqlx's own `Json` binds JSONB, which keeps numbers in another
 /// form than they were written in and refuses U+0000; it reads both.
-pub(super) struct Document<T>(pub(super) T);
+pub(super) struct JsonText<T>(pub(super) T);
 
-impl<T> Type<Postgres> for Document<T> {
+impl<T> Type<Postgres> for JsonText<T> {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(JSON)
     }
 }
 
-impl<T: Serialize> Encode<'_, Postgres> for Document<T> {
+impl<T: Serialize> Encode<'_, Postgres> for JsonText<T> {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, Box<dyn Error + Send + Sync>> {
         serde_json::to_writer(&mut **buffer, &self.0)?;
         Ok(IsNull::No)

@@ -24,14 +24,14 @@ const CORRUPTED: [&str; 2] = ["XX001", "XX002"];
 const MEETING_PLACES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
 
 /// Why a transaction did not succeed.
-pub(super) enum Fault {
+pub(super) enum TransactionError {
     /// Another one was in its way; the same transaction may succeed when it is tried again.
     Again(sqlx::Error),
     /// It does not help to try again.
     Store(StoreError),
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for TransactionError {
     fn from(error: sqlx::Error) -> Self {
         match error.as_database_error() {
             Some(database) if is_transient(database) => Self::Again(error),
@@ -40,7 +40,7 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

@@ -6,9 +6,9 @@ use sqlx::{Executor, PgConnection};
 use uuid::Uuid;
 
 use super::pool::retried;
-use super::{Fault, PostgresStore, failed};
+use super::{PostgresStore, TransactionError, failed};
 use crate::identity::ApiKey;
-use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Keys, Page, StoreError};
+use crate::jobs::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter, Cursor, Page, StoreError};
 use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
 
@@ -18,7 +18,7 @@ const LOCK_KEYS: &str = "\
 LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE";
 
 #[async_trait]
-impl Keys for PostgresStore {
+impl ApiKeyStore for PostgresStore {
     async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
         retried("insert_key", || self.try_insert_key(key, deed)).await
     }
@@ -81,7 +81,7 @@ impl Keys for PostgresStore {
             .bind(before(cursor))
             .bind(i64::from(limit) + 1)
             .bind(filter.since)
-            .bind(filter.action.map(Action::name))
+            .bind(filter.action.map(AuditAction::name))
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
@@ -90,7 +90,7 @@ impl Keys for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), Fault> {
+    async fn try_insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), TransactionError> {
         let mut tx = self.begin().await?;
         sqlx::query(sql::INSERT_KEY)
             .bind(key.id)
@@ -107,7 +107,12 @@ impl PostgresStore {
         Ok(tx.commit().await?)
     }
 
-    async fn try_revoke_key(&self, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> Result<Option<KeyRow>, Fault> {
+    async fn try_revoke_key(
+        &self,
+        id: Uuid,
+        at: DateTime<Utc>,
+        deed: &AuditEntry,
+    ) -> Result<Option<KeyRow>, TransactionError> {
         let mut tx = self.begin().await?;
         let revoked = sqlx::query_as(sql::REVOKE_KEY).bind(id).bind(at).fetch_optional(&mut *tx).await?;
         if revoked.is_some() {

@@ -9,8 +9,11 @@ use super::pool::retried;
 use super::queue::lock_reuse_key;
 use super::releases::lock_ledger;
 use super::tenants::settings_of;
-use super::{Fault, PostgresStore, Word, failed, tell};
-use crate::jobs::{Act, AuditEntry, Lives, ReleaseEvent, Releases, StoreError, Transition, Transitioned, by_another};
+use super::{Notification, PostgresStore, TransactionError, failed, tell};
+use crate::jobs::{
+    AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
+    by_another,
+};
 use crate::store::rows::ReleaseEventRow;
 use crate::store::sql::{disclosures, life as sql, people, releases};
 
@@ -20,8 +23,8 @@ const RELEASE_STATE: &str = "\
 SELECT status, first_read_at IS NOT NULL FROM releases WHERE id = $1 FOR UPDATE";
 
 #[async_trait]
-impl Lives for PostgresStore {
-    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
+impl LifecycleStore for PostgresStore {
+    async fn transition(&self, transition: &Transition) -> Result<TransitionOutcome, StoreError> {
         retried("transition", || self.try_transition(transition)).await
     }
 
@@ -68,35 +71,35 @@ impl Lives for PostgresStore {
 
 impl PostgresStore {
     /// Locks the reuse key and the ledger, as a commit does, then the release: its status is read after them.
-    async fn try_transition(&self, transition: &Transition) -> Result<Transitioned, Fault> {
+    async fn try_transition(&self, transition: &Transition) -> Result<TransitionOutcome, TransactionError> {
         let Transition { release, act, reason, deed } = transition;
         let actor = deed.actor.clone();
         // whose it is never changes, so that it can be read before anything is locked
-        let Some(record) = self.release(&deed.tenant, *release).await? else { return Ok(Transitioned::NotFound) };
+        let Some(record) = self.release(&deed.tenant, *release).await? else { return Ok(TransitionOutcome::NotFound) };
         let mut tx = self.begin().await?;
         lock_reuse_key(&mut tx, &record.reuse_key).await?;
         lock_ledger(&mut tx, &record).await?;
         let (status, was_read): (String, bool) =
             sqlx::query_as(RELEASE_STATE).bind(release).fetch_one(&mut *tx).await?;
         if status != act.from() {
-            return Ok(Transitioned::WrongState(status));
+            return Ok(TransitionOutcome::WrongState(status));
         }
-        if *act == Act::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
+        if *act == ReleaseAction::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
             // under the lock of the reuse key no equal job comes between
             let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await?;
             if !by_another(actor.as_deref(), &submitters) {
-                return Ok(Transitioned::NotByAnother);
+                return Ok(TransitionOutcome::NotByAnother);
             }
         }
         sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to()).execute(&mut *tx).await?;
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
         let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await?;
-        if *act != Act::Approve {
+        if *act != ReleaseAction::Approve {
             sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release).execute(&mut *tx).await?;
         }
-        if *act == Act::Reject && !was_read {
+        if *act == ReleaseAction::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
                 sqlx::query(lift).bind(release).execute(&mut *tx).await?;
             }
@@ -110,8 +113,8 @@ impl PostgresStore {
         let series = sqlx::query(people::BUMP_SERIES).bind(&record.tenant).bind(&record.series);
         series.execute(&mut *tx).await?;
         log(&mut tx, deed).await?;
-        tell(&mut tx, Word::Changed).await?;
+        tell(&mut tx, Notification::Changed).await?;
         tx.commit().await?;
-        Ok(Transitioned::Done)
+        Ok(TransitionOutcome::Done)
     }
 }

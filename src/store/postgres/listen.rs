@@ -9,7 +9,7 @@ use sqlx::postgres::PgListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{PostgresStore, failed};
-use crate::jobs::{Signals, StoreError};
+use crate::jobs::{Notifier, StoreError};
 
 /// Channels belong to a database: a store in another schema of it hears these words too, and looks in vain.
 const CHANNEL: &str = "guardian_jobs";
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is told.
 #[derive(Clone, Copy)]
-pub(super) enum Word {
+pub(super) enum Notification {
     /// A job waits, or what a waiting job waits for has ended.
     Queued,
     /// A running job was asked to stop.
@@ -32,7 +32,7 @@ pub(super) enum Word {
     Changed,
 }
 
-impl Word {
+impl Notification {
     const fn payload(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -43,7 +43,7 @@ impl Word {
 }
 
 /// Tells every process, this one too, when the transaction commits; nobody when it does not.
-pub(super) async fn tell(connection: &mut PgConnection, word: Word) -> Result<(), sqlx::Error> {
+pub(super) async fn tell(connection: &mut PgConnection, word: Notification) -> Result<(), sqlx::Error> {
     sqlx::query(NOTIFY).bind(CHANNEL).bind(word.payload()).execute(connection).await?;
     Ok(())
 }
@@ -56,7 +56,7 @@ impl PostgresStore {
     /// When the store cannot be reached.
     pub async fn listen(
         &self,
-        signals: Arc<Signals>,
+        signals: Arc<Notifier>,
         stopping: CancellationToken,
     ) -> Result<impl Future<Output = ()> + Send + use<>, StoreError> {
         let mut listener = PgListener::connect_with(&self.ears).await.map_err(failed)?;
@@ -85,7 +85,7 @@ impl PostgresStore {
     }
 }
 
-fn pass_on(signals: &Signals, payload: &str) {
+fn pass_on(signals: &Notifier, payload: &str) {
     match payload {
         "queued" => signals.job_queued(),
         "cancel" => signals.cancel_requested(),
@@ -95,7 +95,7 @@ fn pass_on(signals: &Signals, payload: &str) {
     }
 }
 
-fn wake_all(signals: &Signals) {
+fn wake_all(signals: &Notifier) {
     signals.job_queued();
     signals.cancel_requested();
 }

@@ -52,12 +52,12 @@ mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use pins::Attendance;
+pub use pins::SharedStoreLock;
 pub use pool::PostgresStore;
 
-use document::Document;
-use error::{Fault, failed};
-use listen::{Word, tell};
+use document::JsonText;
+use error::{TransactionError, failed};
+use listen::{Notification, tell};
 
 /// How many chunks one transaction deletes, so that none of them is long.
 const DELETED_AT_ONCE: i64 = 64;

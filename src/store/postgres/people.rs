@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::datasets::lock;
 use super::pool::retried;
 use super::{PostgresStore, failed};
-use crate::jobs::{PeopleRecord, Peoples, Piece, StoreError};
+use crate::jobs::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
 use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
 
@@ -40,8 +40,8 @@ pub(super) async fn lock_series(connection: &mut PgConnection, tenant: &str, ser
 }
 
 #[async_trait]
-impl Peoples for PostgresStore {
-    async fn put_people(&self, dataset: Uuid, piece: Piece, hashes: &[u8]) -> Result<(), StoreError> {
+impl FingerprintStore for PostgresStore {
+    async fn put_people(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError> {
         let put = || async {
             let mut tx = self.begin().await?;
             lock(&mut tx, SHARE_DATASET, dataset).await?;
@@ -54,7 +54,11 @@ impl Peoples for PostgresStore {
         retried("put_people", put).await
     }
 
-    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    async fn people_pieces(
+        &self,
+        tenant: &str,
+        wanted: &[(Uuid, FingerprintPiece)],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         let (datasets, pieces): (Vec<Uuid>, Vec<i64>) =
             wanted.iter().map(|(dataset, piece)| (dataset, piece.number())).unzip();
         let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(datasets).bind(pieces);
@@ -62,13 +66,13 @@ impl Peoples for PostgresStore {
         in_places(wanted.len(), found)
     }
 
-    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {
+    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
         // the number before the records: what comes between is seen twice rather than not at all
         let uploads = sqlx::query_scalar(sql::SERIES_VERSION).bind(tenant).bind(sql::UPLOADS);
         let uploads: Option<i64> = uploads.fetch_optional(&self.pool).await.map_err(failed)?;
         let people = sqlx::query_as(sql::PEOPLE).bind(tenant).bind(series);
         let people: Vec<PeopleRow> = people.fetch_all(&self.pool).await.map_err(failed)?;
-        let people = people.into_iter().map(PeopleRecord::try_from).collect::<Result<_, _>>()?;
+        let people = people.into_iter().map(FingerprintRecord::try_from).collect::<Result<_, _>>()?;
         Ok((uploads.unwrap_or(0), people))
     }
 }

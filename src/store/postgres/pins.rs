@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::pool::retried;
-use super::{Fault, PostgresStore, failed};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rotated, Rotation, StoreError};
+use super::{PostgresStore, TransactionError, failed};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::rows::count_key;
 use crate::store::sql::pins as sql;
 
@@ -49,7 +49,7 @@ const JOB_KEYS: &str = "job_keys";
 const PINS: &str = "pins";
 
 #[async_trait]
-impl Pins for PostgresStore {
+impl MetadataStore for PostgresStore {
     async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         sqlx::query(sql::PIN).bind(name).bind(value).execute(&self.pool).await.map_err(failed)?;
         sqlx::query_scalar(sql::PINNED).bind(name).fetch_one(&self.pool).await.map_err(failed)
@@ -59,7 +59,7 @@ impl Pins for PostgresStore {
         sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.pool).await.map_err(failed)
     }
 
-    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<RotationCounts, StoreError> {
         let mut tried = 1;
         let rotated = loop {
             match retried("rotate", || self.try_rotate(&rotation)).await {
@@ -75,7 +75,7 @@ impl Pins for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<Rotated, Fault> {
+    async fn try_rotate(&self, rotation: &Rotation<'_>) -> Result<RotationCounts, TransactionError> {
         let mut tx = self.begin().await?;
         if !sqlx::query_scalar::<_, bool>(TAKE_FOR_TRANSACTION).fetch_one(&mut *tx).await? {
             return Err(StoreError::InUse(self.name().to_owned()).into());
@@ -85,7 +85,7 @@ impl PostgresStore {
         if pinned.as_deref() != Some(&rotation.from) {
             return Err(StoreError::Conflict.into());
         }
-        let mut rotated = Rotated::default();
+        let mut rotated = RotationCounts::default();
         for (purpose, keys, set) in sql::KEYS {
             let mut last = Uuid::nil();
             loop {
@@ -109,7 +109,10 @@ impl PostgresStore {
 
     /// Refuses a transaction that is about to keep what was wrapped under a master key that no longer counts. No rotation begins
     /// before the transaction ends.
-    pub(super) async fn same_master_key(&self, tx: &mut Transaction<'static, Postgres>) -> Result<(), Fault> {
+    pub(super) async fn same_master_key(
+        &self,
+        tx: &mut Transaction<'static, Postgres>,
+    ) -> Result<(), TransactionError> {
         let Some(fingerprint) = self.master_key.get() else { return Ok(()) };
         sqlx::query(SHARE_FOR_TRANSACTION).execute(&mut **tx).await?;
         let pinned: Option<Vec<u8>> =
@@ -125,10 +128,10 @@ impl PostgresStore {
     ///
     /// # Errors
     /// When the store cannot be reached.
-    pub async fn attend(&self) -> Result<Attendance, StoreError> {
+    pub async fn attend(&self) -> Result<SharedStoreLock, StoreError> {
         let options = (*self.pool.connect_options()).clone();
         let connection = share(&options).await.map_err(failed)?;
-        Ok(Attendance { options, connection })
+        Ok(SharedStoreLock { options, connection })
     }
 
     /// Writes small tables anew, so that the file system has no rows of them that were deleted or changed: Postgres keeps those
@@ -151,12 +154,12 @@ impl PostgresStore {
 }
 
 /// That a process is there, as rotations see it.
-pub struct Attendance {
+pub struct SharedStoreLock {
     options: PgConnectOptions,
     connection: PgConnection,
 }
 
-impl Attendance {
+impl SharedStoreLock {
     /// Watches the connection until `stopping`, and takes the lock again whenever it was lost; cancels `evicted` when the master
     /// key is then another one.
     pub async fn watch(self, fingerprint: [u8; 32], stopping: CancellationToken, evicted: CancellationToken) {

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::pool::retried;
-use super::{Document, Fault, PostgresStore, failed};
-use crate::jobs::{Cursor, NewPolicy, Page, Policies, PolicyRecord, PolicyVersion, StoreError};
+use super::{JsonText, PostgresStore, TransactionError, failed};
+use crate::jobs::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
 use crate::store::rows::{PolicyRow, PolicyVersionRow, before};
 use crate::store::sql::policies as sql;
 
@@ -17,7 +17,7 @@ const POLICY_ID: &str = "\
 SELECT id FROM policies WHERE tenant = $1 AND name = $2 FOR UPDATE";
 
 #[async_trait]
-impl Policies for PostgresStore {
+impl PolicyStore for PostgresStore {
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError> {
         retried("put_policy", || self.try_put_policy(policy)).await
     }
@@ -65,7 +65,7 @@ impl Policies for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), Fault> {
+    async fn try_put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), TransactionError> {
         let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
         let mut tx = self.begin().await?;
         let insert = sqlx::query(sql::INSERT_POLICY).bind(Uuid::now_v7()).bind(tenant).bind(&policy.name);
@@ -81,7 +81,7 @@ impl PostgresStore {
             .bind(id)
             .bind(i64::from(version))
             .bind(at)
-            .bind(Document(&policy.specification))
+            .bind(JsonText(&policy.specification))
             .execute(&mut *tx)
             .await?;
         log(&mut tx, &policy.deed_of(version)).await?;

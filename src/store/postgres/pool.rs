@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
-use super::{Fault, failed};
+use super::{TransactionError, failed};
 use crate::jobs::StoreError;
 use crate::meter;
 use crate::store::migrations::{self, POSTGRES};
@@ -176,7 +176,7 @@ fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
 /// Tries a transaction again as long as others are in its way. `name` is for the log and the metrics.
 pub(super) async fn retried<T, F>(name: &'static str, attempt: impl Fn() -> F) -> Result<T, StoreError>
 where
-    F: Future<Output = Result<T, Fault>>,
+    F: Future<Output = Result<T, TransactionError>>,
 {
     let meter = meter::Transaction::begin(name);
     let mut tried = 1;
@@ -184,17 +184,17 @@ where
         match attempt().await {
             Ok(done) => return Ok(done),
             // an answer, no failure
-            Err(Fault::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => return Err(error),
-            Err(Fault::Store(error)) => {
+            Err(TransactionError::Store(error @ (StoreError::NotFound | StoreError::Conflict))) => return Err(error),
+            Err(TransactionError::Store(error)) => {
                 meter.failed();
                 return Err(error);
             }
-            Err(Fault::Again(error)) if tried == TRIES => {
+            Err(TransactionError::Again(error)) if tried == TRIES => {
                 meter.failed();
                 tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
                 return Err(StoreError::Unavailable(Box::new(error)));
             }
-            Err(Fault::Again(error)) => {
+            Err(TransactionError::Again(error)) => {
                 tracing::debug!(transaction = name, tries = tried, error = %error, "a transaction is tried again");
                 meter.again();
                 tokio::time::sleep(pause(tried)).await;
@@ -256,12 +256,12 @@ mod tests {
         let tries = std::cell::Cell::new(0);
         let done = retried("test", || async {
             tries.set(tries.get() + 1);
-            if tries.get() < 3 { Err(Fault::Again(sqlx::Error::PoolTimedOut)) } else { Ok(tries.get()) }
+            if tries.get() < 3 { Err(TransactionError::Again(sqlx::Error::PoolTimedOut)) } else { Ok(tries.get()) }
         });
         assert_eq!(done.await.unwrap(), 3);
         let never = retried("test", || async {
             tries.set(tries.get() + 1);
-            Err::<(), _>(Fault::Again(sqlx::Error::PoolTimedOut))
+            Err::<(), _>(TransactionError::Again(sqlx::Error::PoolTimedOut))
         });
         assert!(matches!(never.await, Err(StoreError::Unavailable(_))));
         assert_eq!(tries.get(), 3 + TRIES);

@@ -10,9 +10,10 @@ use uuid::Uuid;
 use super::people::lock_series;
 use super::pool::retried;
 use super::releases::{BEGIN_LEDGER, LOCK_LEDGER};
-use super::{Document, Fault, PostgresStore, failed};
+use super::{JsonText, PostgresStore, TransactionError, failed};
 use crate::jobs::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, StoreError,
+    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
+    PortableDataset, StoreError,
 };
 use crate::store::rows::{
     PortableDatasetRow, PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow,
@@ -21,7 +22,7 @@ use crate::store::rows::{
 use crate::store::sql::{datasets, disclosures, people, portable as sql};
 
 #[async_trait]
-impl Ledgers for PostgresStore {
+impl LedgerTransferStore for PostgresStore {
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError> {
         // a transaction, so that all reads are of one moment
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -33,7 +34,7 @@ impl Ledgers for PostgresStore {
         &self,
         copy: &LedgerCopy,
         at: DateTime<Utc>,
-    ) -> Result<Result<Imported, ImportConflict>, StoreError> {
+    ) -> Result<Result<ImportSummary, ImportConflict>, StoreError> {
         retried("import_ledger", || self.try_import(copy, at)).await
     }
 
@@ -55,9 +56,9 @@ impl PostgresStore {
         &self,
         copy: &LedgerCopy,
         at: DateTime<Utc>,
-    ) -> Result<Result<Imported, ImportConflict>, Fault> {
+    ) -> Result<Result<ImportSummary, ImportConflict>, TransactionError> {
         let mut tx = self.begin().await?;
-        for Content { tenant, series, hash } in copy.contents() {
+        for LedgerContent { tenant, series, hash } in copy.contents() {
             for lock in [BEGIN_LEDGER, LOCK_LEDGER] {
                 sqlx::query(lock).bind(&tenant).bind(&series).bind(hash.as_slice()).execute(&mut *tx).await?;
             }
@@ -81,7 +82,7 @@ impl PostgresStore {
     }
 }
 
-async fn read(connection: &mut PgConnection, tenant: Option<&str>) -> Result<LedgerHere, StoreError> {
+async fn read(connection: &mut PgConnection, tenant: Option<&str>) -> Result<DestinationLedger, StoreError> {
     let releases: Vec<PortableReleaseRow> =
         sqlx::query_as(sql::ALL_RELEASES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
     let disclosures: Vec<PortableDisclosureRow> =
@@ -97,7 +98,11 @@ async fn read(connection: &mut PgConnection, tenant: Option<&str>) -> Result<Led
     here(releases, disclosures, rules, versions, datasets, statements)
 }
 
-async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTime<Utc>) -> Result<(), Fault> {
+async fn enter(
+    connection: &mut PgConnection,
+    plan: &ImportPlan<'_>,
+    at: DateTime<Utc>,
+) -> Result<(), TransactionError> {
     for release in &plan.releases {
         sqlx::query(sql::IMPORT_RELEASE)
             .bind(release.id)
@@ -129,7 +134,7 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
             .bind(&release.series)
             .bind(release.content_hash.as_slice())
             .bind(&disclosure.table)
-            .bind(Document(&disclosure.body))
+            .bind(JsonText(&disclosure.body))
             .bind(disclosure.recorded_at)
             .execute(&mut *connection)
             .await?;
@@ -141,11 +146,11 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
             .bind(&release.tenant)
             .bind(&release.series)
             .bind(release.content_hash.as_slice())
-            .bind(Document(&rule.body))
+            .bind(JsonText(&rule.body))
             .execute(&mut *connection)
             .await?;
     }
-    for (Content { tenant, series, hash }, version) in &plan.versions {
+    for (LedgerContent { tenant, series, hash }, version) in &plan.versions {
         sqlx::query(sql::SET_VERSION)
             .bind(tenant)
             .bind(series)
@@ -167,7 +172,7 @@ async fn enter(connection: &mut PgConnection, plan: &ImportPlan<'_>, at: DateTim
             .bind(statement.id)
             .bind(&statement.tenant)
             .bind(&statement.series)
-            .bind(Document(&statement.body))
+            .bind(JsonText(&statement.body))
             .bind(statement.recorded_at)
             .execute(&mut *connection)
             .await?;
@@ -187,7 +192,7 @@ async fn enter_dataset(
     connection: &mut PgConnection,
     dataset: &PortableDataset,
     at: DateTime<Utc>,
-) -> Result<(), Fault> {
+) -> Result<(), TransactionError> {
     sqlx::query(datasets::IMPORT_DATASET)
         .bind(dataset.id)
         .bind(&dataset.tenant)
@@ -195,7 +200,7 @@ async fn enter_dataset(
         .bind(&dataset.series)
         .bind(dataset.same_people)
         .bind(&dataset.same_people_reason)
-        .bind(dataset.record_key.as_ref().map(Document))
+        .bind(dataset.record_key.as_ref().map(JsonText))
         .bind(&dataset.subject)
         .bind(dataset.max_rows_per_subject.map(stored).transpose()?)
         .bind(dataset.created_at)
@@ -208,7 +213,7 @@ async fn enter_dataset(
         .await?;
     if let Some(known) = &dataset.people {
         let insert = sqlx::query(people::INSERT_PEOPLE).bind(dataset.id);
-        let insert = insert.bind(Document(known)).bind(Document(&dataset.overlaps));
+        let insert = insert.bind(JsonText(known)).bind(JsonText(&dataset.overlaps));
         insert.execute(&mut *connection).await?;
     }
     Ok(())

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 
 use super::{PostgresStore, failed};
-use crate::jobs::{Backlog, Pulse, StoreError};
+use crate::jobs::{Backlog, QueueStatsStore, StoreError};
 use crate::store::pulse::{self, BacklogRow};
 use crate::store::sql::pulse as sql;
 
 #[async_trait]
-impl Pulse for PostgresStore {
+impl QueueStatsStore for PostgresStore {
     async fn check(&self) -> Result<(), StoreError> {
         let found = sqlx::query_scalar(sql::SCHEMA_VERSION).fetch_one(&self.pool).await.map_err(failed)?;
         pulse::judge(found, self.schema_version())

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::pool::retried;
-use super::{Document, Fault, PostgresStore, Word, failed, tell};
+use super::{JsonText, Notification, PostgresStore, TransactionError, failed, tell};
 use crate::control::Progress;
 use crate::jobs::{
-    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus,
-    LeaseToken, NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, back_off, instance,
+    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord,
+    JobStatus, LeaseToken, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome, back_off,
+    instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
@@ -67,7 +68,7 @@ const LOCK_REUSE_KEY: &str = "\
 SELECT pg_advisory_xact_lock($1)";
 
 #[async_trait]
-impl Queue for PostgresStore {
+impl JobQueue for PostgresStore {
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
         retried("enqueue", || self.try_enqueue(&job)).await
     }
@@ -95,7 +96,7 @@ impl Queue for PostgresStore {
             .bind(id)
             .bind(token.0)
             .bind(now + lease)
-            .bind(progress.map(Document))
+            .bind(progress.map(JsonText))
             .bind(now)
             .fetch_optional(&mut *connection)
             .await
@@ -122,7 +123,7 @@ impl Queue for PostgresStore {
         token: LeaseToken,
         end: JobEnd,
         now: DateTime<Utc>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         retried("finish", || self.try_finish(id, token, &end, now)).await
     }
 
@@ -132,11 +133,11 @@ impl Queue for PostgresStore {
         token: LeaseToken,
         release: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         retried("succeed_with_reused", || self.try_succeed_with_reused(id, token, release, now)).await
     }
 
-    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError> {
+    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<WriteOutcome, StoreError> {
         retried("release_lease", || self.try_release_lease(id, token, now)).await
     }
 
@@ -196,7 +197,7 @@ impl Queue for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_enqueue(&self, job: &NewJob) -> Result<JobRecord, Fault> {
+    async fn try_enqueue(&self, job: &NewJob) -> Result<JobRecord, TransactionError> {
         let mut tx = self.begin().await?;
         self.same_master_key(&mut tx).await?;
         // a commit under this key either sees this job wait, or this look sees its release
@@ -228,14 +229,14 @@ impl PostgresStore {
         }
         sqlx::query(sql::INSERT_JOB_DETAILS)
             .bind(job.id)
-            .bind(Document(&job.specification))
+            .bind(JsonText(&job.specification))
             .bind(&job.reason)
             .bind(&job.deed.actor)
             .execute(&mut *tx)
             .await?;
         if standing.is_none() {
             sqlx::query(sql::INSERT_JOB_KEY).bind(job.id).bind(&job.wrapped_key).execute(&mut *tx).await?;
-            tell(&mut tx, Word::Queued).await?;
+            tell(&mut tx, Notification::Queued).await?;
         }
         log(&mut tx, &job.deed).await?;
         let record = read_job(&mut tx, &job.tenant, job.id).await?.ok_or(StoreError::NotFound)?;
@@ -248,7 +249,7 @@ impl PostgresStore {
         token: LeaseToken,
         terms: ClaimTerms,
         now: DateTime<Utc>,
-    ) -> Result<Option<ClaimedJob>, Fault> {
+    ) -> Result<Option<ClaimedJob>, TransactionError> {
         let mut tx = self.begin().await?;
         sqlx::query(LOCK_CLAIMS).execute(&mut *tx).await?;
         let now = self.lease_time(&mut tx, now).await?;
@@ -273,19 +274,19 @@ impl PostgresStore {
         token: LeaseToken,
         end: &JobEnd,
         now: DateTime<Utc>,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteOutcome, TransactionError> {
         let mut tx = self.begin().await?;
         let now = self.lease_time(&mut tx, now).await?;
-        if end_running(&mut tx, id, token, now, end.status(), None).await? == Written::LeaseLost {
-            return Ok(Written::LeaseLost);
+        if end_running(&mut tx, id, token, now, end.status(), None).await? == WriteOutcome::LeaseLost {
+            return Ok(WriteOutcome::LeaseLost);
         }
         if let Some(problem) = end.problem() {
             set_problem(&mut tx, id, problem).await?;
         }
         // an equal job may wait for this end
-        tell(&mut tx, Word::Queued).await?;
+        tell(&mut tx, Notification::Queued).await?;
         tx.commit().await?;
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 
     async fn try_succeed_with_reused(
@@ -294,7 +295,7 @@ impl PostgresStore {
         token: LeaseToken,
         release: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteOutcome, TransactionError> {
         let mut tx = self.begin().await?;
         let found: Option<Uuid> =
             sqlx::query_scalar(releases::RELEASE_EXISTS).bind(release).fetch_optional(&mut *tx).await?;
@@ -304,23 +305,28 @@ impl PostgresStore {
         let now = self.lease_time(&mut tx, now).await?;
         let end = Some((release, true));
         let written = end_running(&mut tx, id, token, now, JobStatus::Succeeded, end).await?;
-        tell(&mut tx, Word::Queued).await?;
+        tell(&mut tx, Notification::Queued).await?;
         tx.commit().await?;
         Ok(written)
     }
 
-    async fn try_release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, Fault> {
+    async fn try_release_lease(
+        &self,
+        id: Uuid,
+        token: LeaseToken,
+        now: DateTime<Utc>,
+    ) -> Result<WriteOutcome, TransactionError> {
         let mut tx = self.begin().await?;
         let now = self.lease_time(&mut tx, now).await?;
         let released: Option<bool> =
             sqlx::query_scalar(sql::RELEASE_LEASE).bind(id).bind(token.0).bind(now).fetch_optional(&mut *tx).await?;
-        let Some(cancelled) = released else { return Ok(Written::LeaseLost) };
+        let Some(cancelled) = released else { return Ok(WriteOutcome::LeaseLost) };
         if cancelled {
             erase_key(&mut tx, id).await?;
         }
-        tell(&mut tx, Word::Queued).await?;
+        tell(&mut tx, Notification::Queued).await?;
         tx.commit().await?;
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 
     async fn try_request_cancel(
@@ -329,21 +335,21 @@ impl PostgresStore {
         id: Uuid,
         now: DateTime<Utc>,
         deed: &AuditEntry,
-    ) -> Result<CancelOutcome, Fault> {
+    ) -> Result<CancelOutcome, TransactionError> {
         let mut tx = self.begin().await?;
         let status: Option<String> =
             sqlx::query_scalar(STATUS_LOCKED).bind(id).bind(tenant).fetch_optional(&mut *tx).await?;
         let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
-        let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
+        let outcome = match status.parse().map_err(|error: UnknownStatusError| StoreError::corrupt(error))? {
             JobStatus::Queued => {
                 sqlx::query(sql::CANCEL_QUEUED).bind(id).bind(now).execute(&mut *tx).await?;
                 erase_key(&mut tx, id).await?;
-                tell(&mut tx, Word::Changed).await?;
+                tell(&mut tx, Notification::Changed).await?;
                 CancelOutcome::CancelledAtOnce
             }
             JobStatus::Running => {
                 sqlx::query(sql::CANCEL_RUNNING).bind(id).execute(&mut *tx).await?;
-                tell(&mut tx, Word::Cancel).await?;
+                tell(&mut tx, Notification::Cancel).await?;
                 CancelOutcome::Requested
             }
             terminal => return Ok(CancelOutcome::Terminal(terminal)),
@@ -353,7 +359,12 @@ impl PostgresStore {
         Ok(outcome)
     }
 
-    async fn try_reap(&self, now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Result<Reaped, Fault> {
+    async fn try_reap(
+        &self,
+        now: DateTime<Utc>,
+        max_attempts: u32,
+        problems: &ReapProblems,
+    ) -> Result<Reaped, TransactionError> {
         let mut tx = self.begin().await?;
         let now = self.lease_time(&mut tx, now).await?;
         let mut reaped = Reaped::default();
@@ -379,7 +390,7 @@ impl PostgresStore {
             set_problem(&mut tx, id, &document(&problems.deadline, id)).await?;
         }
         if !reaped.is_empty() {
-            tell(&mut tx, Word::Queued).await?;
+            tell(&mut tx, Notification::Queued).await?;
         }
         tx.commit().await?;
         Ok(reaped)
@@ -400,7 +411,7 @@ pub(super) async fn end_running(
     now: DateTime<Utc>,
     status: JobStatus,
     release: Option<(Uuid, bool)>,
-) -> Result<Written, sqlx::Error> {
+) -> Result<WriteOutcome, sqlx::Error> {
     let ended = sqlx::query(sql::FINISH)
         .bind(id)
         .bind(token.0)
@@ -411,10 +422,10 @@ pub(super) async fn end_running(
         .execute(&mut *connection)
         .await?;
     if ended.rows_affected() == 0 {
-        return Ok(Written::LeaseLost);
+        return Ok(WriteOutcome::LeaseLost);
     }
     erase_key(connection, id).await?;
-    Ok(Written::Done)
+    Ok(WriteOutcome::Done)
 }
 
 pub(super) async fn erase_key(connection: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Error> {
@@ -445,7 +456,7 @@ async fn set_reaped(
 }
 
 async fn set_problem(connection: &mut PgConnection, id: Uuid, problem: &serde_json::Value) -> Result<(), sqlx::Error> {
-    sqlx::query(sql::SET_PROBLEM).bind(id).bind(Document(problem)).execute(connection).await?;
+    sqlx::query(sql::SET_PROBLEM).bind(id).bind(JsonText(problem)).execute(connection).await?;
     Ok(())
 }
 

@@ -10,14 +10,14 @@ use uuid::Uuid;
 use super::people::lock_series;
 use super::pool::retried;
 use super::queue::{end_running, erase_key, lock_reuse_key};
-use super::{DELETED_AT_ONCE, Document, Fault, PostgresStore, Word, failed, tell};
+use super::{DELETED_AT_ONCE, JsonText, Notification, PostgresStore, TransactionError, failed, tell};
 use crate::jobs::{
-    Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
-    StoreError, Swept, Written,
+    CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
+    StoreError, SweepCounts, WriteOutcome,
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
 use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
-use crate::vault::Sealed;
+use crate::vault::Ciphertext;
 
 /// The shared text, holding the job's row: an attempt that ends meanwhile gets no more parts.
 const PUT_PART_CHUNK: &str = "\
@@ -44,7 +44,7 @@ const WAITING_ALIKE: &str = "\
 SELECT id FROM jobs WHERE status = 'queued' AND tenant = $1 AND reuse_key = $2 ORDER BY id FOR UPDATE";
 
 #[async_trait]
-impl Releases for PostgresStore {
+impl ReleaseStore for PostgresStore {
     async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError> {
         let put = retried("put_part_chunk", || async {
             let put = sqlx::query(PUT_PART_CHUNK)
@@ -104,7 +104,7 @@ impl Releases for PostgresStore {
         Ok(())
     }
 
-    async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError> {
         retried("commit", || self.try_commit(&commit)).await
     }
 
@@ -114,7 +114,7 @@ impl Releases for PostgresStore {
         row.map(ReleaseRecord::try_from).transpose()
     }
 
-    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError> {
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError> {
         let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
         Ok(sealed(report.fetch_optional(&self.pool).await.map_err(failed)?))
     }
@@ -141,8 +141,8 @@ impl Releases for PostgresStore {
         Ok(Page::of(records, limit, |record| record.id))
     }
 
-    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {
+        let mut swept = SweepCounts::default();
         let attempts: Vec<(Uuid, i64)> =
             sqlx::query_as(sql::UNREACHABLE_ATTEMPTS).fetch_all(&self.pool).await.map_err(failed)?;
         for (job, attempt) in attempts {
@@ -193,7 +193,7 @@ impl PostgresStore {
     ///    would.
     ///
     /// An outcome other than a release leaves the transaction unfinished, which rolls it back.
-    async fn try_commit(&self, commit: &Commit) -> Result<CommitOutcome, Fault> {
+    async fn try_commit(&self, commit: &ReleaseCommit) -> Result<CommitOutcome, TransactionError> {
         let release = &commit.release;
         if commit.job != release.job {
             return Ok(CommitOutcome::LeaseLost);
@@ -232,11 +232,11 @@ impl PostgresStore {
         disclose(&mut tx, commit).await?;
         let end = Some((release.id, false));
         match end_running(&mut tx, commit.job, commit.token, now, JobStatus::Succeeded, end).await? {
-            Written::Done => {}
-            Written::LeaseLost => return Ok(CommitOutcome::LeaseLost),
+            WriteOutcome::Done => {}
+            WriteOutcome::LeaseLost => return Ok(CommitOutcome::LeaseLost),
         }
         answer_waiting(&mut tx, commit).await?;
-        tell(&mut tx, Word::Changed).await?;
+        tell(&mut tx, Notification::Changed).await?;
         tx.commit().await?;
         Ok(CommitOutcome::Committed)
     }
@@ -257,7 +257,11 @@ pub(super) async fn lock_ledger(connection: &mut PgConnection, release: &Release
         .await
 }
 
-async fn holds_lease(connection: &mut PgConnection, commit: &Commit, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+async fn holds_lease(
+    connection: &mut PgConnection,
+    commit: &ReleaseCommit,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let found: Option<i64> = sqlx::query_scalar(sql::LEASE_OF_ATTEMPT)
         .bind(commit.job)
         .bind(commit.token.0)
@@ -285,15 +289,15 @@ async fn insert_release(connection: &mut PgConnection, release: &ReleaseRecord) 
         .await?;
     sqlx::query(sql::INSERT_RELEASE_DOCUMENTS)
         .bind(release.id)
-        .bind(Document(&release.manifest))
-        .bind(Document(&release.report))
+        .bind(JsonText(&release.manifest))
+        .bind(JsonText(&release.report))
         .execute(connection)
         .await?;
     Ok(())
 }
 
 /// Enters what the release discloses and promises, and lets every other judgement of the content be out of date.
-async fn disclose(connection: &mut PgConnection, commit: &Commit) -> Result<(), sqlx::Error> {
+async fn disclose(connection: &mut PgConnection, commit: &ReleaseCommit) -> Result<(), sqlx::Error> {
     let release = &commit.release;
     for disclosure in &commit.disclosures {
         sqlx::query(disclosures::INSERT_DISCLOSURE)
@@ -303,7 +307,7 @@ async fn disclose(connection: &mut PgConnection, commit: &Commit) -> Result<(), 
             .bind(&release.series)
             .bind(release.content_hash.as_slice())
             .bind(&disclosure.table)
-            .bind(Document(&disclosure.body))
+            .bind(JsonText(&disclosure.body))
             .bind(commit.now)
             .execute(&mut *connection)
             .await?;
@@ -315,7 +319,7 @@ async fn disclose(connection: &mut PgConnection, commit: &Commit) -> Result<(), 
             .bind(&release.tenant)
             .bind(&release.series)
             .bind(release.content_hash.as_slice())
-            .bind(Document(body))
+            .bind(JsonText(body))
             .execute(&mut *connection)
             .await?;
     }
@@ -331,7 +335,7 @@ async fn disclose(connection: &mut PgConnection, commit: &Commit) -> Result<(), 
 }
 
 /// Gives the release to the jobs that waited for one like it.
-async fn answer_waiting(connection: &mut PgConnection, commit: &Commit) -> Result<(), sqlx::Error> {
+async fn answer_waiting(connection: &mut PgConnection, commit: &ReleaseCommit) -> Result<(), sqlx::Error> {
     let waiting: Vec<Uuid> = sqlx::query_scalar(WAITING_ALIKE)
         .bind(&commit.release.tenant)
         .bind(commit.release.reuse_key.as_slice())

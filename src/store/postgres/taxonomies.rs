@@ -6,13 +6,13 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::pool::retried;
-use super::{Document, Fault, PostgresStore, failed};
-use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, Taxonomies, TaxonomyRecord, TaxonomyVersion};
+use super::{JsonText, PostgresStore, TransactionError, failed};
+use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
 use crate::store::rows::{TaxonomyRow, TaxonomyVersionRow, before};
 use crate::store::sql::taxonomies as sql;
 
 #[async_trait]
-impl Taxonomies for PostgresStore {
+impl TaxonomyStore for PostgresStore {
     async fn put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), StoreError> {
         retried("put_taxonomy", || self.try_put_taxonomy(taxonomy)).await
     }
@@ -50,7 +50,7 @@ impl Taxonomies for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn try_put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), Fault> {
+    async fn try_put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), TransactionError> {
         let (tenant, at) = (&taxonomy.deed.tenant, taxonomy.deed.at);
         let mut tx = self.begin().await?;
         let insert = sqlx::query(sql::INSERT_TAXONOMY).bind(Uuid::now_v7()).bind(tenant).bind(&taxonomy.name);
@@ -68,7 +68,7 @@ impl PostgresStore {
             .bind(id)
             .bind(version)
             .bind(at)
-            .bind(Document(&taxonomy.tree))
+            .bind(JsonText(&taxonomy.tree))
             .execute(&mut *tx)
             .await?;
         let made = read_taxonomy(&mut tx, tenant, &taxonomy.name, None).await?.ok_or(StoreError::NotFound)?;
@@ -77,7 +77,11 @@ impl PostgresStore {
         Ok((made, true))
     }
 
-    async fn try_delete_taxonomy(&self, name: &str, deed: &AuditEntry) -> Result<Option<TaxonomyVersion>, Fault> {
+    async fn try_delete_taxonomy(
+        &self,
+        name: &str,
+        deed: &AuditEntry,
+    ) -> Result<Option<TaxonomyVersion>, TransactionError> {
         let mut tx = self.begin().await?;
         let Some(latest) = read_taxonomy(&mut tx, &deed.tenant, name, None).await? else { return Ok(None) };
         let delete = sqlx::query(sql::DELETE_TAXONOMY_VERSIONS).bind(&deed.tenant).bind(name);

@@ -5,13 +5,13 @@ use sqlx::PgConnection;
 
 use super::keys::log;
 use super::pool::retried;
-use super::{Document, PostgresStore, failed};
-use crate::jobs::{AuditEntry, StoreError, TenantSettings, Tenants};
+use super::{JsonText, PostgresStore, failed};
+use crate::jobs::{AuditEntry, StoreError, TenantSettings, TenantStore};
 use crate::store::rows::{TenantRow, settings};
 use crate::store::sql::tenants as sql;
 
 #[async_trait]
-impl Tenants for PostgresStore {
+impl TenantStore for PostgresStore {
     async fn tenant_settings(&self, tenant: &str) -> Result<TenantSettings, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failed)?;
         settings_of(&mut connection, tenant).await.map_err(failed)
@@ -25,7 +25,7 @@ impl Tenants for PostgresStore {
     async fn set_tenant(&self, tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> Result<(), StoreError> {
         let set = || async {
             let mut tx = self.begin().await?;
-            sqlx::query(sql::SET_TENANT).bind(tenant).bind(Document(settings)).execute(&mut *tx).await?;
+            sqlx::query(sql::SET_TENANT).bind(tenant).bind(JsonText(settings)).execute(&mut *tx).await?;
             log(&mut tx, deed).await?;
             Ok(tx.commit().await?)
         };

@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::{DatasetRow, hash, number};
 use crate::jobs::{
-    DatasetRecord, People, PeopleRecord, PortableDataset, PortableStatement, StatementRecord, StoreError,
+    DatasetRecord, FingerprintRecord, PortableDataset, PortableStatement, StatementRecord, StoreError,
+    SubjectFingerprint,
 };
 
 #[derive(FromRow)]
@@ -30,10 +31,10 @@ pub(in crate::store) struct PeopleRow {
     series: String,
     content_hash: Vec<u8>,
     #[sqlx(json(nullable))]
-    people: Option<People>,
+    people: Option<SubjectFingerprint>,
 }
 
-impl TryFrom<PeopleRow> for PeopleRecord {
+impl TryFrom<PeopleRow> for FingerprintRecord {
     type Error = StoreError;
 
     fn try_from(row: PeopleRow) -> Result<Self, StoreError> {
@@ -47,7 +48,7 @@ pub(in crate::store) struct PortableDatasetRow {
     #[sqlx(flatten)]
     dataset: DatasetRow,
     #[sqlx(json(nullable))]
-    people: Option<People>,
+    people: Option<SubjectFingerprint>,
 }
 
 impl TryFrom<PortableDatasetRow> for PortableDataset {

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
-use crate::jobs::{AuditEntry, Cursor, DatasetRecord, Datasets, NewPeople, Page, Seal, StoreError};
+use crate::jobs::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::{datasets as sql, people as by_people, releases};
-use crate::vault::{Place, Sealed};
+use crate::vault::{Ciphertext, CiphertextContext};
 
 #[async_trait]
-impl Datasets for SqliteStore {
+impl DatasetStore for SqliteStore {
     async fn begin_upload(&self, dataset: Uuid, wrapped_key: &[u8]) -> Result<(), StoreError> {
         let mut tx = self.begin("begin_upload").await?;
         sqlx::query(sql::INSERT_DATASET_KEY).bind(dataset).bind(wrapped_key).execute(&mut *tx).await.map_err(failed)?;
@@ -24,7 +24,7 @@ impl Datasets for SqliteStore {
         &self,
         dataset: Uuid,
         chunk_no: u32,
-        columns: &[(u32, Sealed)],
+        columns: &[(u32, Ciphertext)],
     ) -> Result<(), StoreError> {
         let mut tx = self.begin("put_column_chunks").await?;
         for (column_no, payload) in columns {
@@ -48,7 +48,7 @@ impl Datasets for SqliteStore {
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Sealed>, StoreError> {
+    ) -> Result<Option<Ciphertext>, StoreError> {
         let payload = sqlx::query_scalar(sql::GET_COLUMN_CHUNK)
             .bind(dataset)
             .bind(i64::from(column_no))
@@ -56,13 +56,13 @@ impl Datasets for SqliteStore {
             .fetch_optional(&self.reader)
             .await
             .map_err(failed)?;
-        Ok(payload.map(Sealed::stored))
+        Ok(payload.map(Ciphertext::stored))
     }
 
     async fn admit_dataset(
         &self,
         dataset: &DatasetRecord,
-        people: Option<&NewPeople>,
+        people: Option<&NewFingerprint>,
         deed: &AuditEntry,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin("admit_dataset").await?;
@@ -87,7 +87,7 @@ impl Datasets for SqliteStore {
             .bind(&dataset.format)
             .bind(dataset.content_hash.as_slice())
             .bind(i64::from(dataset.chunks))
-            .bind(dataset.profiles.as_ref().map(Sealed::as_bytes))
+            .bind(dataset.profiles.as_ref().map(Ciphertext::as_bytes))
             .bind(dataset.purged_at)
             .execute(&mut *tx)
             .await
@@ -160,12 +160,17 @@ impl Datasets for SqliteStore {
         sqlx::query_scalar(sql::UNSEALED_DATASETS).fetch_all(&self.reader).await.map_err(failed)
     }
 
-    async fn seal_dataset(&self, dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> Result<(), StoreError> {
+    async fn seal_dataset(
+        &self,
+        dataset: Uuid,
+        wrapped_key: &[u8],
+        seal: ChunkEncryptor<'_>,
+    ) -> Result<(), StoreError> {
         let mut tx = self.begin("seal_dataset").await?;
         let profiles: Option<Vec<u8>> =
             sqlx::query_scalar(sql::PROFILES_TO_SEAL).bind(dataset).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(profiles) = profiles else { return Ok(()) };
-        let sealed = seal(Place::Profiles, &profiles)?;
+        let sealed = seal(CiphertextContext::Profiles, &profiles)?;
         sqlx::query(sql::SET_PROFILES).bind(dataset).bind(sealed.as_bytes()).execute(&mut *tx).await.map_err(failed)?;
         let chunks: Vec<(i64, i64)> =
             sqlx::query_as(sql::CHUNKS_OF_DATASET).bind(dataset).fetch_all(&mut *tx).await.map_err(failed)?;
@@ -220,7 +225,7 @@ impl SqliteStore {
 }
 
 /// Keeps whom a dataset speaks of, unless other uploads came since it was compared with those that there were.
-async fn keep_people(tx: &mut Tx, dataset: &DatasetRecord, people: &NewPeople) -> Result<bool, StoreError> {
+async fn keep_people(tx: &mut Tx, dataset: &DatasetRecord, people: &NewFingerprint) -> Result<bool, StoreError> {
     let uploads = sqlx::query_scalar(by_people::SERIES_VERSION).bind(&dataset.tenant).bind(by_people::UPLOADS);
     let uploads: Option<i64> = uploads.fetch_optional(&mut **tx).await.map_err(failed)?;
     if uploads.unwrap_or(0) != people.uploads {

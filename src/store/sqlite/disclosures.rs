@@ -6,14 +6,14 @@ use sqlx::types::Json;
 use super::keys::log;
 use super::{SqliteStore, failed};
 use crate::jobs::{
-    AuditEntry, DisclosureRecord, Disclosures, LedgerSnapshot, SeriesRecord, StandingRuleRecord, StatementRecord,
+    ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, StatementRecord,
     StoreError,
 };
 use crate::store::rows::{self, DisclosureRow, StandingRuleRow};
 use crate::store::sql::{disclosures as sql, people};
 
 #[async_trait]
-impl Disclosures for SqliteStore {
+impl DisclosureStore for SqliteStore {
     async fn disclosures(
         &self,
         tenant: &str,
@@ -46,7 +46,7 @@ impl Disclosures for SqliteStore {
         Ok(LedgerSnapshot {
             version: version.unwrap_or(0),
             entries: entries.into_iter().map(DisclosureRecord::from).collect(),
-            rules: rules.into_iter().map(StandingRuleRecord::from).collect(),
+            rules: rules.into_iter().map(ActiveRuleRecord::from).collect(),
         })
     }
 

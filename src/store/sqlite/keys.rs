@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::{SqliteStore, failed};
 use crate::identity::ApiKey;
-use crate::jobs::{Action, AuditEntry, AuditFilter, Cursor, Keys, Page, StoreError};
+use crate::jobs::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter, Cursor, Page, StoreError};
 use crate::store::rows::{AuditRow, KeyRow, before};
 use crate::store::sql::keys as sql;
 
 #[async_trait]
-impl Keys for SqliteStore {
+impl ApiKeyStore for SqliteStore {
     async fn insert_key(&self, key: &ApiKey, deed: &AuditEntry) -> Result<(), StoreError> {
         let mut tx = self.begin("insert_key").await?;
         sqlx::query(sql::INSERT_KEY)
@@ -92,7 +92,7 @@ impl Keys for SqliteStore {
             .bind(before(cursor))
             .bind(i64::from(limit) + 1)
             .bind(filter.since)
-            .bind(filter.action.map(Action::name))
+            .bind(filter.action.map(AuditAction::name))
             .fetch_all(&self.reader)
             .await
             .map_err(failed)?;

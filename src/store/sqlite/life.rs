@@ -8,14 +8,15 @@ use super::keys::log;
 use super::tenants::settings_of;
 use super::{SqliteStore, failed};
 use crate::jobs::{
-    Act, AuditEntry, Lives, ReleaseEvent, ReleaseRecord, StoreError, Transition, Transitioned, by_another,
+    AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
+    by_another,
 };
 use crate::store::rows::{ReleaseEventRow, ReleaseRow};
 use crate::store::sql::{disclosures, life as sql, people, releases};
 
 #[async_trait]
-impl Lives for SqliteStore {
-    async fn transition(&self, transition: &Transition) -> Result<Transitioned, StoreError> {
+impl LifecycleStore for SqliteStore {
+    async fn transition(&self, transition: &Transition) -> Result<TransitionOutcome, StoreError> {
         let Transition { release, act, reason, deed } = transition;
         let actor = deed.actor.clone();
         let mut tx = self.begin("transition").await?;
@@ -25,18 +26,18 @@ impl Lives for SqliteStore {
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        let Some(row) = row else { return Ok(Transitioned::NotFound) };
+        let Some(row) = row else { return Ok(TransitionOutcome::NotFound) };
         let record = ReleaseRecord::try_from(row)?;
         let (status, was_read): (String, bool) =
             sqlx::query_as(sql::RELEASE_STATE).bind(release).fetch_one(&mut *tx).await.map_err(failed)?;
         if status != act.from() {
-            return Ok(Transitioned::WrongState(status));
+            return Ok(TransitionOutcome::WrongState(status));
         }
-        if *act == Act::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
+        if *act == ReleaseAction::Approve && settings_of(&mut tx, &deed.tenant).await?.approval_by_another {
             let submitters = sqlx::query_scalar(sql::SUBMITTERS).bind(release).bind(&deed.tenant);
             let submitters: Vec<Option<String>> = submitters.fetch_all(&mut *tx).await.map_err(failed)?;
             if !by_another(actor.as_deref(), &submitters) {
-                return Ok(Transitioned::NotByAnother);
+                return Ok(TransitionOutcome::NotByAnother);
             }
         }
         let set = sqlx::query(sql::SET_RELEASE_STATUS).bind(release).bind(act.to());
@@ -44,11 +45,11 @@ impl Lives for SqliteStore {
         let event = sqlx::query(sql::INSERT_RELEASE_EVENT).bind(release).bind(act.to()).bind(reason);
         let event = event.bind(deed.at).bind(actor);
         event.execute(&mut *tx).await.map_err(failed)?;
-        if *act != Act::Approve {
+        if *act != ReleaseAction::Approve {
             let report = sqlx::query(releases::DELETE_INTERNAL_REPORT).bind(release);
             report.execute(&mut *tx).await.map_err(failed)?;
         }
-        if *act == Act::Reject && !was_read {
+        if *act == ReleaseAction::Reject && !was_read {
             for lift in [sql::LIFT_DISCLOSURES, sql::LIFT_RULES] {
                 sqlx::query(lift).bind(release).execute(&mut *tx).await.map_err(failed)?;
             }
@@ -64,7 +65,7 @@ impl Lives for SqliteStore {
         series.execute(&mut *tx).await.map_err(failed)?;
         log(&mut tx, deed).await?;
         tx.commit().await.map_err(failed)?;
-        Ok(Transitioned::Done)
+        Ok(TransitionOutcome::Done)
     }
 
     async fn mark_read(

@@ -5,7 +5,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{SqliteStore, failed};
-use crate::jobs::{PeopleRecord, Peoples, Piece, StoreError};
+use crate::jobs::{FingerprintPiece, FingerprintRecord, FingerprintStore, StoreError};
 use crate::store::rows::{PeopleRow, in_places};
 use crate::store::sql::people as sql;
 
@@ -18,8 +18,8 @@ JOIN datasets AS d ON d.id = p.dataset_id
 WHERE d.tenant = $1";
 
 #[async_trait]
-impl Peoples for SqliteStore {
-    async fn put_people(&self, dataset: Uuid, piece: Piece, hashes: &[u8]) -> Result<(), StoreError> {
+impl FingerprintStore for SqliteStore {
+    async fn put_people(&self, dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> Result<(), StoreError> {
         let mut tx = self.begin("put_people").await?;
         let put = sqlx::query(sql::PUT_PIECE).bind(dataset).bind(piece.number()).bind(hashes);
         if put.execute(&mut *tx).await.map_err(failed)?.rows_affected() == 0 {
@@ -28,20 +28,24 @@ impl Peoples for SqliteStore {
         tx.commit().await.map_err(failed)
     }
 
-    async fn people_pieces(&self, tenant: &str, wanted: &[(Uuid, Piece)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    async fn people_pieces(
+        &self,
+        tenant: &str,
+        wanted: &[(Uuid, FingerprintPiece)],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         let list: Vec<_> = wanted.iter().map(|(dataset, piece)| (dataset.simple(), piece.number())).collect();
         let found = sqlx::query_as(PEOPLE_PIECES).bind(tenant).bind(Json(list));
         let found: Vec<(i64, Vec<u8>)> = found.fetch_all(&self.reader).await.map_err(failed)?;
         in_places(wanted.len(), found)
     }
 
-    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<PeopleRecord>), StoreError> {
+    async fn people(&self, tenant: &str, series: Option<&str>) -> Result<(i64, Vec<FingerprintRecord>), StoreError> {
         // the number before the records: what comes between is seen twice rather than not at all
         let uploads = sqlx::query_scalar(sql::SERIES_VERSION).bind(tenant).bind(sql::UPLOADS);
         let uploads: Option<i64> = uploads.fetch_optional(&self.reader).await.map_err(failed)?;
         let people = sqlx::query_as(sql::PEOPLE).bind(tenant).bind(series);
         let people: Vec<PeopleRow> = people.fetch_all(&self.reader).await.map_err(failed)?;
-        let people = people.into_iter().map(PeopleRecord::try_from).collect::<Result<_, _>>()?;
+        let people = people.into_iter().map(FingerprintRecord::try_from).collect::<Result<_, _>>()?;
         Ok((uploads.unwrap_or(0), people))
     }
 }

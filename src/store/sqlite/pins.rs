@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{SqliteStore, Tx, failed};
-use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, Pins, Rotated, Rotation, StoreError};
+use crate::jobs::{HASHING_KEY_PIN, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::rows::count_key;
 use crate::store::sql::pins as sql;
 
 #[async_trait]
-impl Pins for SqliteStore {
+impl MetadataStore for SqliteStore {
     async fn pin(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         let mut tx = self.begin("pin").await?;
         sqlx::query(sql::PIN).bind(name).bind(value).execute(&mut *tx).await.map_err(failed)?;
@@ -22,14 +22,14 @@ impl Pins for SqliteStore {
         sqlx::query_scalar(sql::PINNED).bind(name).fetch_optional(&self.reader).await.map_err(failed)
     }
 
-    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<RotationCounts, StoreError> {
         let mut tx = self.begin("rotate").await?;
         let pinned: Option<Vec<u8>> =
             sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut *tx).await.map_err(failed)?;
         if pinned.as_deref() != Some(&rotation.from) {
             return Err(StoreError::Conflict);
         }
-        let mut rotated = Rotated::default();
+        let mut rotated = RotationCounts::default();
         for (purpose, keys, set) in sql::KEYS {
             let mut last = Uuid::nil();
             loop {

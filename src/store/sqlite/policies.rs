@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::{SqliteStore, failed};
-use crate::jobs::{Cursor, NewPolicy, Page, Policies, PolicyRecord, PolicyVersion, StoreError};
+use crate::jobs::{Cursor, NewPolicy, Page, PolicyRecord, PolicyStore, PolicyVersion, StoreError};
 use crate::store::rows::{PolicyRow, PolicyVersionRow, before};
 use crate::store::sql::policies as sql;
 
 #[async_trait]
-impl Policies for SqliteStore {
+impl PolicyStore for SqliteStore {
     async fn put_policy(&self, policy: &NewPolicy) -> Result<(PolicyRecord, bool), StoreError> {
         let (tenant, at) = (&policy.deed.tenant, policy.deed.at);
         let mut tx = self.begin("put_policy").await?;

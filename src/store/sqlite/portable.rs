@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::{SqliteStore, failed};
 use crate::jobs::{
-    Content, ImportConflict, ImportPlan, Imported, LedgerCopy, LedgerHere, Ledgers, PortableDataset, StoreError,
+    DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerContent, LedgerCopy, LedgerTransferStore,
+    PortableDataset, StoreError,
 };
 use crate::store::rows::{
     PortableDatasetRow, PortableDisclosureRow, PortableReleaseRow, PortableRuleRow, PortableStatementRow,
@@ -17,7 +18,7 @@ use crate::store::rows::{
 use crate::store::sql::{datasets, disclosures, people, portable as sql};
 
 #[async_trait]
-impl Ledgers for SqliteStore {
+impl LedgerTransferStore for SqliteStore {
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError> {
         // a transaction, so that all reads are of one moment
         let mut tx = self.reader.begin().await.map_err(failed)?;
@@ -28,7 +29,7 @@ impl Ledgers for SqliteStore {
         &self,
         copy: &LedgerCopy,
         at: DateTime<Utc>,
-    ) -> Result<Result<Imported, ImportConflict>, StoreError> {
+    ) -> Result<Result<ImportSummary, ImportConflict>, StoreError> {
         let mut tx = self.begin("import_ledger").await?;
         let here = read(&mut tx, None).await?;
         let plan = match copy.plan_for(&here) {
@@ -51,7 +52,7 @@ impl Ledgers for SqliteStore {
     }
 }
 
-async fn read(connection: &mut SqliteConnection, tenant: Option<&str>) -> Result<LedgerHere, StoreError> {
+async fn read(connection: &mut SqliteConnection, tenant: Option<&str>) -> Result<DestinationLedger, StoreError> {
     let releases: Vec<PortableReleaseRow> =
         sqlx::query_as(sql::ALL_RELEASES).bind(tenant).fetch_all(&mut *connection).await.map_err(failed)?;
     let disclosures: Vec<PortableDisclosureRow> =
@@ -119,7 +120,7 @@ async fn enter(connection: &mut SqliteConnection, plan: &ImportPlan<'_>, at: Dat
             .await
             .map_err(failed)?;
     }
-    for (Content { tenant, series, hash }, version) in &plan.versions {
+    for (LedgerContent { tenant, series, hash }, version) in &plan.versions {
         sqlx::query(sql::SET_VERSION)
             .bind(tenant)
             .bind(series)

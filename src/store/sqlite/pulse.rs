@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 
 use super::{SqliteStore, failed};
-use crate::jobs::{Backlog, Pulse, StoreError};
+use crate::jobs::{Backlog, QueueStatsStore, StoreError};
 use crate::store::pulse::{self, BacklogRow};
 use crate::store::sql::pulse as sql;
 
 #[async_trait]
-impl Pulse for SqliteStore {
+impl QueueStatsStore for SqliteStore {
     async fn check(&self) -> Result<(), StoreError> {
         let found = sqlx::query_scalar(sql::SCHEMA_VERSION).fetch_one(&self.reader).await.map_err(failed)?;
         pulse::judge(found, self.schema_version())

@@ -12,8 +12,9 @@ use super::keys::log;
 use super::{SqliteStore, Tx, failed};
 use crate::control::Progress;
 use crate::jobs::{
-    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobRecord, JobStatus,
-    LeaseToken, NewJob, Page, Queue, ReapProblems, Reaped, StoreError, UnknownStatus, Written, back_off, instance,
+    AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord,
+    JobStatus, LeaseToken, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome, back_off,
+    instance,
 };
 use crate::problem::Problem;
 use crate::store::rows::{ExpiredRow, JobRow, alive, before, number};
@@ -37,7 +38,7 @@ RETURNING id, tenant"
 );
 
 #[async_trait]
-impl Queue for SqliteStore {
+impl JobQueue for SqliteStore {
     async fn enqueue(&self, job: NewJob) -> Result<JobRecord, StoreError> {
         let mut tx = self.begin("enqueue").await?;
         let standing: Option<Uuid> = sqlx::query_scalar(sql::STANDING_RELEASE)
@@ -152,16 +153,16 @@ impl Queue for SqliteStore {
         token: LeaseToken,
         end: JobEnd,
         now: DateTime<Utc>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let mut tx = self.begin("finish").await?;
-        if end_running(&mut tx, id, token, now, end.status(), None).await? == Written::LeaseLost {
-            return Ok(Written::LeaseLost);
+        if end_running(&mut tx, id, token, now, end.status(), None).await? == WriteOutcome::LeaseLost {
+            return Ok(WriteOutcome::LeaseLost);
         }
         if let Some(problem) = end.problem() {
             set_problem(&mut tx, id, problem).await?;
         }
         tx.commit().await.map_err(failed)?;
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 
     async fn succeed_with_reused(
@@ -170,7 +171,7 @@ impl Queue for SqliteStore {
         token: LeaseToken,
         release: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let mut tx = self.begin("succeed_with_reused").await?;
         let found: Option<Uuid> = sqlx::query_scalar(releases::RELEASE_EXISTS)
             .bind(release)
@@ -186,7 +187,7 @@ impl Queue for SqliteStore {
         Ok(written)
     }
 
-    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<Written, StoreError> {
+    async fn release_lease(&self, id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Result<WriteOutcome, StoreError> {
         let mut tx = self.begin("release_lease").await?;
         let released: Option<bool> = sqlx::query_scalar(sql::RELEASE_LEASE)
             .bind(id)
@@ -195,12 +196,12 @@ impl Queue for SqliteStore {
             .fetch_optional(&mut *tx)
             .await
             .map_err(failed)?;
-        let Some(cancelled) = released else { return Ok(Written::LeaseLost) };
+        let Some(cancelled) = released else { return Ok(WriteOutcome::LeaseLost) };
         if cancelled {
             erase_key(&mut tx, id).await?;
         }
         tx.commit().await.map_err(failed)?;
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 
     async fn request_cancel(
@@ -214,7 +215,7 @@ impl Queue for SqliteStore {
         let status: Option<String> =
             sqlx::query_scalar(sql::STATUS).bind(id).bind(tenant).fetch_optional(&mut *tx).await.map_err(failed)?;
         let Some(status) = status else { return Ok(CancelOutcome::NotFound) };
-        let outcome = match status.parse().map_err(|error: UnknownStatus| StoreError::corrupt(error))? {
+        let outcome = match status.parse().map_err(|error: UnknownStatusError| StoreError::corrupt(error))? {
             JobStatus::Queued => {
                 sqlx::query(sql::CANCEL_QUEUED).bind(id).bind(now).execute(&mut *tx).await.map_err(failed)?;
                 erase_key(&mut tx, id).await?;
@@ -315,7 +316,7 @@ pub(super) async fn end_running(
     now: DateTime<Utc>,
     status: JobStatus,
     release: Option<(Uuid, bool)>,
-) -> Result<Written, StoreError> {
+) -> Result<WriteOutcome, StoreError> {
     let ended = sqlx::query(sql::FINISH)
         .bind(id)
         .bind(token.0)
@@ -327,10 +328,10 @@ pub(super) async fn end_running(
         .await
         .map_err(failed)?;
     if ended.rows_affected() == 0 {
-        return Ok(Written::LeaseLost);
+        return Ok(WriteOutcome::LeaseLost);
     }
     erase_key(tx, id).await?;
-    Ok(Written::Done)
+    Ok(WriteOutcome::Done)
 }
 
 pub(super) async fn erase_key(tx: &mut Tx, id: Uuid) -> Result<(), StoreError> {

@@ -10,15 +10,15 @@ use uuid::Uuid;
 use super::queue::{end_running, erase_key};
 use super::{DELETED_AT_ONCE, SqliteStore, Tx, failed};
 use crate::jobs::{
-    Commit, CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseFilter, ReleaseRecord, Releases,
-    StoreError, Swept, Written,
+    CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
+    StoreError, SweepCounts, WriteOutcome,
 };
 use crate::store::rows::{PartChunkRow, ReleaseRow, before, first_id_at, number, sealed, stored};
 use crate::store::sql::{datasets, disclosures, people, queue, releases as sql};
-use crate::vault::Sealed;
+use crate::vault::Ciphertext;
 
 #[async_trait]
-impl Releases for SqliteStore {
+impl ReleaseStore for SqliteStore {
     async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError> {
         let mut tx = self.begin("put_part_chunk").await?;
         let put = sqlx::query(sql::PUT_PART_CHUNK)
@@ -78,7 +78,7 @@ impl Releases for SqliteStore {
         }
     }
 
-    async fn commit(&self, commit: Commit) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError> {
         let release = &commit.release;
         // an outcome other than a release leaves the transaction unfinished, which rolls it back
         let mut tx = self.begin("commit").await?;
@@ -118,8 +118,8 @@ impl Releases for SqliteStore {
         disclose(&mut tx, &commit).await?;
         let end = Some((release.id, false));
         match end_running(&mut tx, commit.job, commit.token, commit.now, JobStatus::Succeeded, end).await? {
-            Written::Done => {}
-            Written::LeaseLost => return Ok(CommitOutcome::LeaseLost),
+            WriteOutcome::Done => {}
+            WriteOutcome::LeaseLost => return Ok(CommitOutcome::LeaseLost),
         }
         answer_waiting(&mut tx, &commit).await?;
         tx.commit().await.map_err(failed)?;
@@ -132,7 +132,7 @@ impl Releases for SqliteStore {
         row.map(ReleaseRecord::try_from).transpose()
     }
 
-    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Sealed>, StoreError> {
+    async fn internal_report(&self, tenant: &str, release: Uuid) -> Result<Option<Ciphertext>, StoreError> {
         let report = sqlx::query_scalar(sql::INTERNAL_REPORT).bind(release).bind(tenant);
         Ok(sealed(report.fetch_optional(&self.reader).await.map_err(failed)?))
     }
@@ -159,8 +159,8 @@ impl Releases for SqliteStore {
         Ok(Page::of(records, limit, |record| record.id))
     }
 
-    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {
+        let mut swept = SweepCounts::default();
         let attempts: Vec<(Uuid, i64)> =
             sqlx::query_as(sql::UNREACHABLE_ATTEMPTS).fetch_all(&self.reader).await.map_err(failed)?;
         for (job, attempt) in attempts {
@@ -204,7 +204,7 @@ impl SqliteStore {
     }
 }
 
-async fn holds_lease(tx: &mut Tx, commit: &Commit) -> Result<bool, StoreError> {
+async fn holds_lease(tx: &mut Tx, commit: &ReleaseCommit) -> Result<bool, StoreError> {
     let found: Option<i64> = sqlx::query_scalar(sql::LEASE_OF_ATTEMPT)
         .bind(commit.job)
         .bind(commit.token.0)
@@ -243,7 +243,7 @@ async fn insert_release(tx: &mut Tx, release: &ReleaseRecord) -> Result<(), Stor
 }
 
 /// Enters what the release discloses and promises, and lets every other judgement of the content be out of date.
-async fn disclose(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
+async fn disclose(tx: &mut Tx, commit: &ReleaseCommit) -> Result<(), StoreError> {
     let release = &commit.release;
     for disclosure in &commit.disclosures {
         sqlx::query(disclosures::INSERT_DISCLOSURE)
@@ -284,7 +284,7 @@ async fn disclose(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
 }
 
 /// Gives the release to the jobs that waited for one like it.
-async fn answer_waiting(tx: &mut Tx, commit: &Commit) -> Result<(), StoreError> {
+async fn answer_waiting(tx: &mut Tx, commit: &ReleaseCommit) -> Result<(), StoreError> {
     let waiting: Vec<Uuid> = sqlx::query_scalar(queue::WAITING_ALIKE)
         .bind(&commit.release.tenant)
         .bind(commit.release.reuse_key.as_slice())

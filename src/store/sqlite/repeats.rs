@@ -5,13 +5,13 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{SqliteStore, failed};
-use crate::jobs::{NewRepeat, RepeatRecord, Repeats, StoreError};
+use crate::jobs::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey, StoreError};
 use crate::store::rows::RepeatRow;
 use crate::store::sql::repeats as sql;
 
 #[async_trait]
-impl Repeats for SqliteStore {
-    async fn claim_repeat(&self, key: &NewRepeat) -> Result<Option<RepeatRecord>, StoreError> {
+impl IdempotencyStore for SqliteStore {
+    async fn claim_repeat(&self, key: &NewIdempotencyKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         loop {
             let claimed = sqlx::query(sql::CLAIM_REPEAT)
                 .bind(&key.tenant)
@@ -36,7 +36,7 @@ impl Repeats for SqliteStore {
                 .map_err(failed)?;
             // let go of between the two: it is free
             if let Some(held) = held {
-                return RepeatRecord::try_from(held).map(Some);
+                return IdempotencyRecord::try_from(held).map(Some);
             }
         }
     }

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::keys::log;
 use super::{SqliteStore, failed};
-use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, Taxonomies, TaxonomyRecord, TaxonomyVersion};
+use crate::jobs::{AuditEntry, Cursor, NewTaxonomy, Page, StoreError, TaxonomyRecord, TaxonomyStore, TaxonomyVersion};
 use crate::store::rows::{TaxonomyRow, TaxonomyVersionRow, before};
 use crate::store::sql::taxonomies as sql;
 
 #[async_trait]
-impl Taxonomies for SqliteStore {
+impl TaxonomyStore for SqliteStore {
     async fn put_taxonomy(&self, taxonomy: &NewTaxonomy) -> Result<(TaxonomyRecord, bool), StoreError> {
         let (tenant, at) = (&taxonomy.deed.tenant, taxonomy.deed.at);
         let mut tx = self.begin("put_taxonomy").await?;

@@ -6,12 +6,12 @@ use sqlx::types::Json;
 
 use super::keys::log;
 use super::{SqliteStore, failed};
-use crate::jobs::{AuditEntry, StoreError, TenantSettings, Tenants};
+use crate::jobs::{AuditEntry, StoreError, TenantSettings, TenantStore};
 use crate::store::rows::{TenantRow, settings};
 use crate::store::sql::tenants as sql;
 
 #[async_trait]
-impl Tenants for SqliteStore {
+impl TenantStore for SqliteStore {
     async fn tenant_settings(&self, tenant: &str) -> Result<TenantSettings, StoreError> {
         let mut connection = self.reader.acquire().await.map_err(failed)?;
         settings_of(&mut connection, tenant).await

@@ -7,13 +7,14 @@ use std::time::Duration;
 use super::SqliteStore;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::engine::Stopped;
+use crate::engine::EngineError;
 use crate::identity::Caller;
 use crate::jobs::{
-    self, Assignment, Completion, Datasets, Desk, JobEnd, JobStatus, MemoryBudget, PartShelf, Queue, Releases, Runner,
-    Signals, Stop, Store, StoreError, UploadRequest, WorkerConfig, Workers, Written, problem_of,
+    self, AppService, DatasetStore, JobAssignment, JobEnd, JobQueue, JobRunner, JobStatus, MemoryBudget, Notifier,
+    PartStorage, ReleaseStore, RunCompletion, RunError, Store, StoreError, UploadRequest, WorkerConfig, Workers,
+    WriteOutcome, problem_of,
 };
-use crate::microdata::formats::Limits;
+use crate::microdata::formats::IngestLimits;
 use crate::problem::Kind;
 use crate::store::conformance::{self, Bench, TENANT, at};
 use crate::vault::{Purpose, Secret, Vault};
@@ -55,7 +56,7 @@ async fn an_erased_key_is_in_no_file() {
     let in_files = || in_files(home.path(), &key);
     let (_, token) = conformance::claim(&store, at(1)).await;
     assert!(in_files());
-    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(2)).await.unwrap(), Written::Done);
+    assert_eq!(store.finish(id, token, JobEnd::Cancelled, at(2)).await.unwrap(), WriteOutcome::Done);
     store.sweep(at(3), Duration::ZERO).await.unwrap();
     assert!(!in_files());
 }
@@ -142,14 +143,14 @@ async fn nearly_full() -> Arc<SqliteStore> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
     let store = nearly_full().await;
-    let desk = Desk {
+    let desk = AppService {
         store: Arc::<SqliteStore>::clone(&store),
         vault: Arc::new(Vault::in_memory().unwrap()),
         clock: Clock::settable(at(0)),
         signals: Arc::default(),
         keys: Arc::new(Vault::fresh_secret),
         max_queued_jobs: 1,
-        limits: Limits::default(),
+        limits: IngestLimits::default(),
         budget: MemoryBudget::default(),
     };
     let handle = tokio::runtime::Handle::current();
@@ -171,10 +172,10 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
 /// Writes parts until it cannot.
 struct Writes;
 
-impl Runner for Writes {
-    fn run(&self, assignment: Assignment, _: &Control) -> Result<Completion, Stop> {
-        let Assignment { handle, store, job, attempt, .. } = &assignment;
-        let mut shelf = PartShelf::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt);
+impl JobRunner for Writes {
+    fn run(&self, assignment: JobAssignment, _: &Control) -> Result<RunCompletion, RunError> {
+        let JobAssignment { handle, store, job, attempt, .. } = &assignment;
+        let mut shelf = PartStorage::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt);
         let mut noise = 1u64;
         for number in 0.. {
             let bytes: Vec<u8> = (0..20_000)
@@ -183,8 +184,8 @@ impl Runner for Writes {
                     (noise >> 56) as u8
                 })
                 .collect();
-            match shelf.put("t1.qi.csv", number, u64::from(number), 1, &bytes).map_err(Stopped::from) {
-                Err(Stopped::Failed { problem, .. }) => return Err(Stop::Failed(problem)),
+            match shelf.put("t1.qi.csv", number, u64::from(number), 1, &bytes).map_err(EngineError::from) {
+                Err(EngineError::Failed { problem, .. }) => return Err(RunError::Failed(problem)),
                 other => other.unwrap(),
             }
         }
@@ -196,7 +197,7 @@ impl Runner for Writes {
 async fn a_job_that_meets_a_full_store_fails_once_and_leaves_nothing() {
     let store = nearly_full().await;
     let vault = Arc::new(Vault::in_memory().unwrap());
-    let signals: Arc<Signals> = Arc::default();
+    let signals: Arc<Notifier> = Arc::default();
     let mut new = conformance::new_job(conformance::dataset(&*store).await, 1);
     new.wrapped_key = vault.wrap(Purpose::Release, new.id, &Secret::new([1; 32])).unwrap();
     let id = store.enqueue(new).await.unwrap().id;

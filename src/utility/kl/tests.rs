@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::*;
 use crate::microdata::{Arena, Attr, AttributeType, Codes, Column, Domain};
 use crate::publication::{
-    Cells as CellKind, Part, Particulars, Publication, PublishedBytes, PublishedColumn, PublishedTable, RowMeaning,
-    Standing, TableName,
+    CellContent as CellKind, MethodDetails, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
+    RowMeaning, TableName, TableProtection,
 };
-use crate::utility::{Width, Workload, errors};
+use crate::utility::{PredicateWidth, Workload, errors};
 
 struct Files(HashMap<String, String>);
 
@@ -71,16 +71,16 @@ fn published(tables: Vec<Vec<OfPart>>) -> (Publication, Files) {
             files.insert(part.file(&TableName::at(at)), format!("{header}\n{}", lines.collect::<String>()));
             described.push(part);
         }
-        all.push(PublishedTable { name: TableName::at(at), parts: described, standing: Standing::Unsealed });
+        all.push(PublishedTable { name: TableName::at(at), parts: described, standing: TableProtection::Unsealed });
     }
-    (Publication { tables: all, rules: Vec::new(), particulars: Particulars::None, suppressed: 0 }, Files(files))
+    (Publication { tables: all, rules: Vec::new(), particulars: MethodDetails::None, suppressed: 0 }, Files(files))
 }
 
-fn read(publication: &Publication, files: &Files, attributes: usize) -> (Shape, Cells) {
-    let shape = Shape::of(publication);
+fn read(publication: &Publication, files: &Files, attributes: usize) -> (ModelShape, PublishedRows) {
+    let shape = ModelShape::of(publication);
     let kinds = vec![Some(AttributeType::Text); attributes];
     let all = |of: usize| Some(shape.published[of].attributes());
-    let cells = Cells::read(publication, all, &kinds, files, &Control::default()).unwrap();
+    let cells = PublishedRows::read(publication, all, &kinds, files, &Control::default()).unwrap();
     (shape, cells)
 }
 
@@ -123,7 +123,7 @@ fn the_divergence_is_that_of_the_vectors() {
         let Divergence { nats, made } = divergence(&shape, &cells, &table(&rows), &Control::default()).unwrap();
         let expected = vector["kl_nats"].as_f64().unwrap();
         assert!((nats - expected).abs() < 1e-9, "vector {at}: {nats}, expected {expected}");
-        assert_eq!(made, Made::ClosedForm);
+        assert_eq!(made, ModelKind::ClosedForm);
     }
 }
 
@@ -183,7 +183,7 @@ fn workloads_are_compared_with_true_counts() {
     let (rows, publication, files) = example();
     let (shape, cells) = read(&publication, &files, 4);
     let original = table(&rows);
-    let run = |dimensions: u32, width: Width, seed: u32| {
+    let run = |dimensions: u32, width: PredicateWidth, seed: u32| {
         let mut state = seed;
         let mut below = |bound: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -193,12 +193,12 @@ fn workloads_are_compared_with_true_counts() {
         errors(&shape, &cells, &original, &workload, &mut below, &Control::default()).unwrap()
     };
     // one attribute is shown as it is
-    let single = run(1, Width::ValueFraction(0.3), 1);
+    let single = run(1, PredicateWidth::ValueFraction(0.3), 1);
     assert!(single.relative.len() == 200 && single.relative.iter().all(|error| *error < 1e-9) && single.redrawn == 0);
     // every value of every attribute: all rows
-    let all = run(4, Width::ValueFraction(1.0), 2);
+    let all = run(4, PredicateWidth::ValueFraction(1.0), 2);
     assert!(all.relative.iter().all(|error| *error < 1e-9));
-    let four = run(4, Width::Selectivity(0.001), 3);
+    let four = run(4, PredicateWidth::Selectivity(0.001), 3);
     assert!(four.relative.len() == 200 && four.redrawn > 0, "{}", four.redrawn);
     assert!(
         four.relative.windows(2).all(|pair| pair[0] <= pair[1]) && four.relative[100] > 0.05,
@@ -206,7 +206,7 @@ fn workloads_are_compared_with_true_counts() {
         four.relative
     );
     // errors by hand: of two attributes of single values there are only so many queries
-    let pairs = run(2, Width::ValueFraction(0.01), 4);
+    let pairs = run(2, PredicateWidth::ValueFraction(0.01), 4);
     let mut possible: BTreeMap<String, f64> = BTreeMap::new();
     let n = rows.len();
     for (first, second) in [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)] {

@@ -9,15 +9,17 @@ use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
 use guardian::jobs::{
-    AuditEntry, AuditFilter, Backlog, CancelOutcome, ClaimTerms, ClaimedJob, Commit, CommitOutcome, Cursor,
-    DatasetRecord, Datasets, Disclosures, Heartbeat, ImportConflict, Imported, JobEnd, JobFilter, JobRecord, Keys,
-    LeaseToken, LedgerCopy, LedgerSnapshot, Ledgers, Lives, NewJob, NewPeople, NewPolicy, NewRepeat, NewTaxonomy, Page,
-    PartChunkRecord, PeopleRecord, Peoples, Piece, Pins, Policies, PolicyRecord, PolicyVersion, Pulse, Queue,
-    ReapProblems, Reaped, ReleaseEvent, ReleaseFilter, ReleaseRecord, Releases, RepeatRecord, Repeats, Rotated,
-    Rotation, Seal, SeriesRecord, SharedStore, StatementRecord, StoreError, Swept, Taxonomies, TaxonomyRecord,
-    TaxonomyVersion, TenantSettings, Tenants, Transition, Transitioned, Written,
+    ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome, ChunkEncryptor, ClaimTerms, ClaimedJob,
+    CommitOutcome, Cursor, DatasetRecord, DatasetStore, DisclosureStore, FingerprintPiece, FingerprintRecord,
+    FingerprintStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter,
+    JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore,
+    NewFingerprint, NewIdempotencyKey, NewJob, NewPolicy, NewTaxonomy, Page, PartChunkRecord, PolicyRecord,
+    PolicyStore, PolicyVersion, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
+    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeriesRecord, SharedStore, StatementRecord, StoreError,
+    SweepCounts, TaxonomyRecord, TaxonomyStore, TaxonomyVersion, TenantSettings, TenantStore, Transition,
+    TransitionOutcome, WriteOutcome,
 };
-use guardian::vault::Sealed;
+use guardian::vault::Ciphertext;
 use uuid::Uuid;
 
 /// What workers call by themselves, in no order that a test could know.
@@ -128,28 +130,28 @@ macro_rules! faulty {
 }
 
 faulty! {
-    impl Datasets {
+    impl DatasetStore {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
-        fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Sealed)]) -> ();
-        fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Sealed>;
-        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewPeople>, deed: &AuditEntry) -> bool;
+        fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
+        fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
+        fn admit_dataset(dataset: &DatasetRecord, people: Option<&NewFingerprint>, deed: &AuditEntry) -> bool;
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
         fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
         fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> DatasetRecord;
         fn unsealed_datasets() -> Vec<Uuid>;
-        fn seal_dataset(dataset: Uuid, wrapped_key: &[u8], seal: Seal<'_>) -> ();
+        fn seal_dataset(dataset: Uuid, wrapped_key: &[u8], seal: ChunkEncryptor<'_>) -> ();
     }
-    impl Queue {
+    impl JobQueue {
         fn enqueue(job: NewJob) -> JobRecord;
         fn claim(token: LeaseToken, terms: ClaimTerms, now: DateTime<Utc>) -> Option<ClaimedJob>;
         fn heartbeat(
             id: Uuid, token: LeaseToken, progress: Option<Progress>, lease: Duration, now: DateTime<Utc>,
         ) -> Heartbeat;
         fn lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Heartbeat;
-        fn finish(id: Uuid, token: LeaseToken, end: JobEnd, now: DateTime<Utc>) -> Written;
-        fn succeed_with_reused(id: Uuid, token: LeaseToken, release: Uuid, now: DateTime<Utc>) -> Written;
-        fn release_lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> Written;
+        fn finish(id: Uuid, token: LeaseToken, end: JobEnd, now: DateTime<Utc>) -> WriteOutcome;
+        fn succeed_with_reused(id: Uuid, token: LeaseToken, release: Uuid, now: DateTime<Utc>) -> WriteOutcome;
+        fn release_lease(id: Uuid, token: LeaseToken, now: DateTime<Utc>) -> WriteOutcome;
         fn request_cancel(tenant: &str, id: Uuid, now: DateTime<Utc>, deed: &AuditEntry) -> CancelOutcome;
         fn reap(now: DateTime<Utc>, max_attempts: u32, problems: &ReapProblems) -> Reaped;
         fn expire_all_leases(now: DateTime<Utc>) -> u64;
@@ -157,28 +159,28 @@ faulty! {
         fn job(tenant: &str, id: Uuid) -> Option<JobRecord>;
         fn jobs(tenant: &str, filter: &JobFilter, cursor: Option<Cursor>, limit: u32) -> Page<JobRecord>;
     }
-    impl Releases {
+    impl ReleaseStore {
         fn put_part_chunk(job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> ();
         fn part_chunk(tenant: &str, job: Uuid, attempt: u32, file: &str, number: u32) -> Option<PartChunkRecord>;
         fn part_chunk_at_row(tenant: &str, job: Uuid, attempt: u32, file: &str, row: u64) -> Option<PartChunkRecord>;
         fn drop_attempt(job: Uuid, attempt: u32) -> ();
-        fn commit(commit: Commit) -> CommitOutcome;
+        fn commit(commit: ReleaseCommit) -> CommitOutcome;
         fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
-        fn internal_report(tenant: &str, release: Uuid) -> Option<Sealed>;
+        fn internal_report(tenant: &str, release: Uuid) -> Option<Ciphertext>;
         fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ReleaseRecord>;
-        fn sweep(now: DateTime<Utc>, grace: Duration) -> Swept;
+        fn sweep(now: DateTime<Utc>, grace: Duration) -> SweepCounts;
     }
-    impl Disclosures {
+    impl DisclosureStore {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, deed: &AuditEntry) -> ();
     }
-    impl Peoples {
-        fn put_people(dataset: Uuid, piece: Piece, hashes: &[u8]) -> ();
-        fn people_pieces(tenant: &str, wanted: &[(Uuid, Piece)]) -> Vec<Option<Vec<u8>>>;
-        fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<PeopleRecord>);
+    impl FingerprintStore {
+        fn put_people(dataset: Uuid, piece: FingerprintPiece, hashes: &[u8]) -> ();
+        fn people_pieces(tenant: &str, wanted: &[(Uuid, FingerprintPiece)]) -> Vec<Option<Vec<u8>>>;
+        fn people(tenant: &str, series: Option<&str>) -> (i64, Vec<FingerprintRecord>);
     }
-    impl Keys {
+    impl ApiKeyStore {
         fn insert_key(key: &ApiKey, deed: &AuditEntry) -> ();
         fn insert_first_key(key: &ApiKey, deed: &AuditEntry) -> bool;
         fn key(id: Uuid) -> Option<ApiKey>;
@@ -187,49 +189,49 @@ faulty! {
         fn append_audit(entry: &AuditEntry) -> ();
         fn audit(tenant: &str, filter: AuditFilter, cursor: Option<Cursor>, limit: u32) -> Page<AuditEntry>;
     }
-    impl Repeats {
-        fn claim_repeat(key: &NewRepeat) -> Option<RepeatRecord>;
+    impl IdempotencyStore {
+        fn claim_repeat(key: &NewIdempotencyKey) -> Option<IdempotencyRecord>;
         fn drop_repeat(resource: Uuid) -> ();
         fn renew_repeat(resource: Uuid, until: DateTime<Utc>) -> bool;
         fn note_content(resource: Uuid, content_hash: &[u8; 32]) -> bool;
         fn expire_repeats(before: DateTime<Utc>) -> u64;
         fn lapse_repeats(now: DateTime<Utc>) -> ();
     }
-    impl Lives {
-        fn transition(transition: &Transition) -> Transitioned;
+    impl LifecycleStore {
+        fn transition(transition: &Transition) -> TransitionOutcome;
         fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, deed: &AuditEntry) -> bool;
         fn ended_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<(Uuid, String)>;
         fn old_releases(before: DateTime<Utc>) -> Vec<(String, Uuid)>;
         fn release_events(tenant: &str, release: Uuid) -> Vec<ReleaseEvent>;
     }
-    impl Pins {
+    impl MetadataStore {
         fn pin(name: &str, value: &[u8]) -> Vec<u8>;
         fn pinned(name: &str) -> Option<Vec<u8>>;
-        fn rotate(rotation: Rotation<'_>) -> Rotated;
+        fn rotate(rotation: Rotation<'_>) -> RotationCounts;
     }
-    impl Policies {
+    impl PolicyStore {
         fn put_policy(policy: &NewPolicy) -> (PolicyRecord, bool);
         fn policy(tenant: &str, name: &str, version: Option<u32>) -> Option<PolicyRecord>;
         fn policies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
         fn policy_versions(tenant: &str, name: &str, cursor: Option<Cursor>, limit: u32) -> Page<PolicyVersion>;
     }
-    impl Taxonomies {
+    impl TaxonomyStore {
         fn put_taxonomy(taxonomy: &NewTaxonomy) -> (TaxonomyRecord, bool);
         fn taxonomy(tenant: &str, name: &str, version: Option<u32>) -> Option<TaxonomyRecord>;
         fn taxonomies(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<TaxonomyVersion>;
         fn delete_taxonomy(name: &str, deed: &AuditEntry) -> Option<TaxonomyVersion>;
     }
-    impl Ledgers {
+    impl LedgerTransferStore {
         fn copy_ledger(tenant: Option<&str>) -> LedgerCopy;
-        fn import_ledger(copy: &LedgerCopy, at: DateTime<Utc>) -> Result<Imported, ImportConflict>;
+        fn import_ledger(copy: &LedgerCopy, at: DateTime<Utc>) -> Result<ImportSummary, ImportConflict>;
         fn is_imported(tenant: &str, release: Uuid) -> bool;
     }
-    impl Tenants {
+    impl TenantStore {
         fn tenant_settings(tenant: &str) -> TenantSettings;
         fn tenants() -> Vec<(String, TenantSettings)>;
         fn set_tenant(tenant: &str, settings: TenantSettings, deed: &AuditEntry) -> ();
     }
-    impl Pulse {
+    impl QueueStatsStore {
         fn check() -> ();
         fn backlog() -> Backlog;
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
-use guardian::api::{self, Accepts, App, Bounds, Gateway, Places, Readiness};
+use guardian::api::{self, App, AuthMethods, ConcurrencyLimit, ConcurrencyLimits, Gateway, Readiness};
 use guardian::clock::Clock;
 use guardian::jobs::{
-    Desk, KeySource, MemoryBudget, Publisher, SharedStore, Signals, WorkerConfig, Workers, WorkersHandle,
+    AppService, MemoryBudget, Notifier, Publisher, ReleaseKeySource, SharedStore, WorkerConfig, Workers, WorkersHandle,
 };
-use guardian::microdata::formats::Limits;
+use guardian::microdata::formats::IngestLimits;
 use guardian::vault::Vault;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -34,8 +34,8 @@ impl Bench {
     pub(super) fn start(store: SharedStore, faults: Arc<Faults>) -> Self {
         let faulty: SharedStore = Arc::new(Faulty { store: Arc::clone(&store), faults: Arc::clone(&faults) });
         let (clock, signals, vault) =
-            (Clock::system(), Arc::<Signals>::default(), Arc::new(Vault::in_memory().unwrap()));
-        let (budget, limits) = (MemoryBudget::new(None), Limits::default());
+            (Clock::system(), Arc::<Notifier>::default(), Arc::new(Vault::in_memory().unwrap()));
+        let (budget, limits) = (MemoryBudget::new(None), IngestLimits::default());
         let runner = Arc::new(Publisher {
             vault: Arc::clone(&vault),
             clock: clock.clone(),
@@ -60,25 +60,33 @@ impl Bench {
             config,
         );
         let readiness = Readiness { store: Arc::clone(&faulty), draining: CancellationToken::new() };
-        let keys: KeySource = Arc::new(Vault::fresh_secret);
-        let desk =
-            Desk { store: faulty, vault, clock, signals, keys, max_queued_jobs: 100, budget, limits: limits.clone() };
+        let keys: ReleaseKeySource = Arc::new(Vault::fresh_secret);
+        let desk = AppService {
+            store: faulty,
+            vault,
+            clock,
+            signals,
+            keys,
+            max_queued_jobs: 100,
+            budget,
+            limits: limits.clone(),
+        };
         let router = api::router(App {
             desk,
             limits,
             spool: std::env::temp_dir().into(),
             max_upload_bytes: 1 << 20,
-            uploads: Places::new("uploads", 4),
-            plans: Places::new("plans", 4),
-            bounds: Bounds {
-                requests: Places::new("requests", 64),
-                waiting: Places::new("waiting callers", 64),
-                downloads: Places::new("downloads", 64),
+            uploads: ConcurrencyLimit::new("uploads", 4),
+            plans: ConcurrencyLimit::new("plans", 4),
+            bounds: ConcurrencyLimits {
+                requests: ConcurrencyLimit::new("requests", 64),
+                waiting: ConcurrencyLimit::new("waiting callers", 64),
+                downloads: ConcurrencyLimit::new("downloads", 64),
                 max_document_bytes: 1 << 20,
                 idle: Duration::from_secs(60),
                 upload: Duration::from_secs(60),
             },
-            accepts: Accepts::default(),
+            accepts: AuthMethods::default(),
             readiness,
             gateway: Gateway::default(),
         });

@@ -1,7 +1,7 @@
 //! How long jobs may run, and how much memory they may take together.
 
 use super::*;
-use crate::jobs::{MemoryBudget, Taken};
+use crate::jobs::{MemoryBudget, MemoryPermit};
 
 const MIB: u64 = 1 << 20;
 
@@ -9,12 +9,12 @@ const MIB: u64 = 1 << 20;
 struct Rationed<F>(MemoryBudget, F);
 
 #[async_trait]
-impl<F: Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync> Runner for Rationed<F> {
-    async fn room(&self, job: &JobRecord, _: &dyn Store) -> Result<Taken, Stop> {
-        self.0.take(u64::from(job.reuse_key[0]) * MIB).await.map_err(Stop::Failed)
+impl<F: Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync> JobRunner for Rationed<F> {
+    async fn room(&self, job: &JobRecord, _: &dyn Store) -> Result<MemoryPermit, RunError> {
+        self.0.take(u64::from(job.reuse_key[0]) * MIB).await.map_err(RunError::Failed)
     }
 
-    fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
+    fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         (self.1)(assignment, control)
     }
 }
@@ -22,7 +22,7 @@ impl<F: Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync> Runn
 fn start(
     bench: &Bench,
     mib: u64,
-    runner: impl Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync + 'static,
+    runner: impl Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync + 'static,
 ) -> WorkersHandle {
     let config = WorkerConfig { workers: 4, tick: SOON, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
     let runner = Arc::new(Rationed(MemoryBudget::new(Some(mib * MIB)), runner));

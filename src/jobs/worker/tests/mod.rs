@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::control::Phase;
-use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartShelf};
+use crate::jobs::{CancelOutcome, CommitOutcome, JobStatus, NewJob, PartStorage};
 use crate::publication::PublishedBytes;
 use crate::store::conformance::{self, TENANT, at, deed};
 use crate::store::sqlite::SqliteStore;
@@ -21,8 +21,8 @@ const SOON: Duration = Duration::from_millis(5);
 
 struct Does<F>(F);
 
-impl<F: Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync> Runner for Does<F> {
-    fn run(&self, assignment: Assignment, control: &Control) -> Result<Completion, Stop> {
+impl<F: Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync> JobRunner for Does<F> {
+    fn run(&self, assignment: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         (self.0)(assignment, control)
     }
 }
@@ -31,7 +31,7 @@ struct Bench {
     store: Arc<dyn Store>,
     clock: Clock,
     vault: Arc<Vault>,
-    signals: Arc<Signals>,
+    signals: Arc<Notifier>,
 }
 
 impl Bench {
@@ -40,14 +40,14 @@ impl Bench {
             store: Arc::new(SqliteStore::temporary().await),
             clock: Clock::settable(at(0)),
             vault: Arc::new(Vault::in_memory().unwrap()),
-            signals: Arc::new(Signals::default()),
+            signals: Arc::new(Notifier::default()),
         }
     }
 
     fn start(
         &self,
         tick: Duration,
-        runner: impl Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync + 'static,
+        runner: impl Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync + 'static,
     ) -> WorkersHandle {
         let config = WorkerConfig { workers: 2, tick, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
         self.start_with(config, runner)
@@ -56,7 +56,7 @@ impl Bench {
     fn start_with(
         &self,
         config: WorkerConfig,
-        runner: impl Fn(Assignment, &Control) -> Result<Completion, Stop> + Send + Sync + 'static,
+        runner: impl Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync + 'static,
     ) -> WorkersHandle {
         Workers::start(
             Arc::clone(&self.store),
@@ -103,23 +103,23 @@ fn problem_type(job: &JobRecord) -> &str {
 }
 
 /// Works until it is told to stop.
-fn until_stopped(control: &Control) -> Result<Completion, Stop> {
+fn until_stopped(control: &Control) -> Result<RunCompletion, RunError> {
     loop {
         control.check()?;
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-fn shelf(assignment: &Assignment) -> PartShelf {
-    let Assignment { handle, store, job, attempt, .. } = assignment;
-    PartShelf::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt)
+fn shelf(assignment: &JobAssignment) -> PartStorage {
+    let JobAssignment { handle, store, job, attempt, .. } = assignment;
+    PartStorage::new(handle.clone(), Arc::clone(store), job.tenant.clone(), job.id, *attempt)
 }
 
-fn commit(assignment: &Assignment) -> Completion {
+fn commit(assignment: &JobAssignment) -> RunCompletion {
     commit_at(assignment, at(1))
 }
 
-fn commit_at(assignment: &Assignment, now: chrono::DateTime<chrono::Utc>) -> Completion {
+fn commit_at(assignment: &JobAssignment, now: chrono::DateTime<chrono::Utc>) -> RunCompletion {
     let job = &assignment.job;
     loop {
         let ledger =
@@ -127,9 +127,9 @@ fn commit_at(assignment: &Assignment, now: chrono::DateTime<chrono::Utc>) -> Com
         let commit = conformance::commit_of(job, assignment.lease_token, ledger.version, now);
         let id = commit.release.id;
         match assignment.handle.block_on(assignment.store.commit(commit)).unwrap() {
-            CommitOutcome::Committed => return Completion::Committed(id),
-            CommitOutcome::AlreadyReleased(release) => return Completion::Reused(release),
-            CommitOutcome::LeaseLost => return Completion::LeaseLost,
+            CommitOutcome::Committed => return RunCompletion::Committed(id),
+            CommitOutcome::AlreadyReleased(release) => return RunCompletion::Reused(release),
+            CommitOutcome::LeaseLost => return RunCompletion::LeaseLost,
             CommitOutcome::LedgerMoved => {}
         }
     }
@@ -184,7 +184,7 @@ async fn a_panic_fails_the_job_and_the_worker_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_recorded_with_its_problem() {
     let bench = Bench::new().await;
-    let workers = bench.start(NEVER, |_, _| Err(Stop::Refused(Problem::new(Kind::EmptyTable, "no rows"))));
+    let workers = bench.start(NEVER, |_, _| Err(RunError::Refused(Problem::new(Kind::EmptyTable, "no rows"))));
     let id = bench.submit(1).await;
     let job = bench.reaches(id, JobStatus::Refused).await;
     assert!(conformance::is_problem(job.problem.as_ref(), Kind::EmptyTable, id));
@@ -242,7 +242,7 @@ async fn a_worker_that_lost_its_lease_stops_and_the_job_runs_again() {
         }
         let stopped = until_stopped(control);
         // a worker that did not notice could not commit either
-        assert_eq!(commit_at(&assignment, at(31)), Completion::LeaseLost);
+        assert_eq!(commit_at(&assignment, at(31)), RunCompletion::LeaseLost);
         stopped
     });
     let id = bench.submit(1).await;
@@ -337,7 +337,7 @@ async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
     let workers = bench.start(NEVER, move |assignment, _| {
         wait.lock().unwrap().recv().unwrap();
         tell.send(commit(&assignment)).unwrap();
-        Ok(Completion::LeaseLost)
+        Ok(RunCompletion::LeaseLost)
     });
     let id = bench.submit(1).await;
     bench.reaches(id, JobStatus::Running).await;
@@ -345,7 +345,7 @@ async fn a_shutdown_takes_the_lease_from_a_computation_that_does_not_stop() {
     assert_eq!(conformance::job(&*bench.store, id).await.status, JobStatus::Queued);
     proceed.send(()).unwrap();
     let late = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
-    assert_eq!(late, Completion::LeaseLost);
+    assert_eq!(late, RunCompletion::LeaseLost);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -391,7 +391,7 @@ async fn a_job_that_finds_a_release_like_its_own_gets_it() {
     let (_, earlier) = conformance::release(&*bench.store, 9).await;
     let workers = bench.start(NEVER, move |assignment, _| {
         shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
-        Ok(Completion::Reused(earlier))
+        Ok(RunCompletion::Reused(earlier))
     });
     let id = bench.submit(1).await;
     let job = bench.reaches(id, JobStatus::Succeeded).await;
@@ -406,7 +406,7 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
     let first_failed = AtomicU32::new(0);
     let workers = bench.start(NEVER, move |assignment, _| {
         if first_failed.fetch_add(1, Ordering::SeqCst) == 0 {
-            return Err(Stop::Failed(Problem::new(Kind::Internal, "first")));
+            return Err(RunError::Failed(Problem::new(Kind::Internal, "first")));
         }
         Ok(commit(&assignment))
     });
@@ -428,7 +428,7 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
     let bench = Bench::new().await;
-    let unavailable = || Stop::Failed(Problem::new(Kind::Unavailable, "not now"));
+    let unavailable = || RunError::Failed(Problem::new(Kind::Unavailable, "not now"));
     let tries = AtomicU32::new(0);
     let workers = bench.start(SOON, move |assignment, _| {
         if assignment.job.reuse_key[0] == 2 || tries.fetch_add(1, Ordering::SeqCst) < 3 {

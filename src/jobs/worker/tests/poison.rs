@@ -17,7 +17,7 @@ fn dies(open: Open<'_>, clock: &Clock, vault: &Arc<Vault>) -> (Uuid, u32) {
         store: open(&process),
         clock: clock.clone(),
         vault: Arc::clone(vault),
-        signals: Arc::new(Signals::default()),
+        signals: Arc::new(Notifier::default()),
     };
     let ((tell, told), (alive, dead)) = (mpsc::channel(), mpsc::channel::<()>());
     let dead = Mutex::new(dead);
@@ -26,7 +26,7 @@ fn dies(open: Open<'_>, clock: &Clock, vault: &Arc<Vault>) -> (Uuid, u32) {
         shelf(&assignment).put("t1.qi.csv", 0, 0, 1, b"x").unwrap();
         tell.send((assignment.job.id, assignment.attempt)).unwrap();
         let _ = dead.lock().unwrap().recv();
-        Err(Stop::Cancelled)
+        Err(RunError::Cancelled)
     });
     drop(inside);
     let started = told.recv_timeout(Duration::from_secs(20)).expect("the job is taken");
@@ -41,7 +41,7 @@ fn poison_is_stopped(open: Open<'_>) {
         store: open(&here),
         clock: Clock::settable(at(0)),
         vault: Arc::new(Vault::in_memory().unwrap()),
-        signals: Arc::new(Signals::default()),
+        signals: Arc::new(Notifier::default()),
     };
     let max_attempts = WorkerConfig::default().max_attempts;
     let poison = here.block_on(bench.submit(1));

@@ -13,7 +13,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::SchemaRef;
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
-use super::super::{IngestError, Limits, TableReader};
+use super::super::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{AttributeType, Chunk};
 
 /// The most bytes of the description of a message.
@@ -32,7 +32,7 @@ impl<R: Read + Send> ArrowReader<R> {
     ///
     /// # Errors
     /// [`IngestError`]
-    pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &Limits) -> Result<Self, IngestError> {
+    pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
         let mut messages = Messages {
             reader,
             max_body: limits.max_batch_bytes,

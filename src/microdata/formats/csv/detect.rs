@@ -1,8 +1,8 @@
 //! Which delimiter a file uses.
 
-use super::error::{Fault, ScanError};
+use super::error::{CsvFault, ScanError};
 use super::scanner::Scanner;
-use crate::microdata::Limits;
+use crate::microdata::IngestLimits;
 
 /// The delimiters that are recognized, the first ones preferred.
 const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -17,7 +17,7 @@ const RECORDS: usize = 1000;
 /// fields of the first record, then the order given here. So a file with one ragged record is still divided, and refused
 /// for that record.
 #[must_use]
-pub fn detect_delimiter(sample: &[u8], complete: bool, limits: &Limits) -> Option<u8> {
+pub fn detect_delimiter(sample: &[u8], complete: bool, limits: &IngestLimits) -> Option<u8> {
     let mut best: Option<((bool, usize), u8)> = None;
     for delimiter in CANDIDATES {
         if let Some(rank) = rank(sample, complete, delimiter, limits)
@@ -30,7 +30,7 @@ pub fn detect_delimiter(sample: &[u8], complete: bool, limits: &Limits) -> Optio
 }
 
 /// Whether all records have equally many fields, and how many the first one has, when it has several.
-fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &Limits) -> Option<(bool, usize)> {
+fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &IngestLimits) -> Option<(bool, usize)> {
     let mut scanner = Scanner::new(sample, Some(delimiter), limits);
     let mut widths = Vec::new();
     let mut consistent = true;
@@ -44,7 +44,7 @@ fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &Limits) -> Option
                 }
                 break;
             }
-            Err(ScanError::Malformed { fault: Fault::UnclosedQuote, .. }) if !complete => break,
+            Err(ScanError::Malformed { fault: CsvFault::UnclosedQuote, .. }) if !complete => break,
             Err(_) => {
                 consistent = false;
                 break;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn finds_the_delimiter() {
-        let detect = |sample: &str| detect_delimiter(sample.as_bytes(), true, &Limits::default()).map(char::from);
+        let detect = |sample: &str| detect_delimiter(sample.as_bytes(), true, &IngestLimits::default()).map(char::from);
         assert_eq!(detect("a,b\n1,2\n"), Some(','));
         assert_eq!(detect("a;b\n1,5;2,5\n"), Some(';'));
         assert_eq!(detect("a\tb\n1\t2\n"), Some('\t'));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_cut_record_of_a_sample_does_not_count() {
-        let detect = |sample: &str| detect_delimiter(sample.as_bytes(), false, &Limits::default());
+        let detect = |sample: &str| detect_delimiter(sample.as_bytes(), false, &IngestLimits::default());
         assert_eq!(detect("a;b,c\n1,2;3\n4"), Some(b','));
         assert_eq!(detect("a,b;c\n1,2\n4,\"5;"), Some(b','));
     }

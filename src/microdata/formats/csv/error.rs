@@ -15,7 +15,7 @@ pub enum ScanError {
         /// The field of the record, from 0.
         field: usize,
         /// What is wrong.
-        fault: Fault,
+        fault: CsvFault,
     },
     /// A field or a record exceeds its limit.
     #[error("record {record}, byte {byte}: {what} of more than {limit} bytes")]
@@ -38,7 +38,7 @@ pub enum ScanError {
 
 /// What makes a record malformed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Fault {
+pub enum CsvFault {
     /// `"a"b`
     #[error("text after a closing quote")]
     TextAfterQuote,

@@ -4,7 +4,7 @@ pub(super) const QUOTE: u8 = b'"';
 pub(super) const BLOCK: usize = 64;
 
 /// The positions of delimiters, quotes, CR and LF, rising.
-pub(super) struct Marks<'a> {
+pub(super) struct StructuralIndex<'a> {
     /// At least one block longer than `filled`.
     pub(super) buffer: &'a [u8],
     pub(super) filled: usize,
@@ -14,7 +14,7 @@ pub(super) struct Marks<'a> {
     pub(super) mask: u64,
 }
 
-impl Marks<'_> {
+impl StructuralIndex<'_> {
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<usize> {
         while self.mask == 0 {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};
 
 use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
-use super::super::{IngestError, Limits};
+use super::super::{IngestError, IngestLimits};
 use super::detect::detect_delimiter;
 use super::error::ScanError;
 use super::scanner::{Record, Scanner};
@@ -35,14 +35,14 @@ pub struct CsvReader<R> {
     names: Vec<String>,
     kinds: Vec<Option<AttributeType>>,
     null: Option<Vec<u8>>,
-    columns: Vec<Building>,
+    columns: Vec<ChunkUnderConstruction>,
     chunk_rows: usize,
     max_rows: u64,
     rows: u64,
     done: bool,
 }
 
-struct Building {
+struct ChunkUnderConstruction {
     interner: Interner,
     codes: Vec<u16>,
 }
@@ -53,7 +53,7 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// [`IngestError`], also when column names are empty, duplicate or too many, when a type is given for a column that
     /// does not exist, or when the delimiter is not one.
-    pub fn open(mut reader: R, options: CsvOptions, limits: &Limits) -> Result<Self, IngestError> {
+    pub fn open(mut reader: R, options: CsvOptions, limits: &IngestLimits) -> Result<Self, IngestError> {
         if options.delimiter.is_some_and(|byte| !byte.is_ascii() || b"\"\r\n".contains(&byte)) {
             return Err(in_header(None, "the delimiter must be an ASCII character other than a quote or a line end"));
         }
@@ -77,7 +77,7 @@ impl<R: Read> CsvReader<R> {
         }
         Ok(Self {
             scanner,
-            columns: names.iter().map(|_| Building::among(names.len())).collect(),
+            columns: names.iter().map(|_| ChunkUnderConstruction::among(names.len())).collect(),
             chunk_rows: (CHUNK_CELLS / names.len()).clamp(1, CHUNK_ROWS),
             names,
             kinds,
@@ -154,12 +154,12 @@ impl<R: Read> CsvReader<R> {
         if rows == 0 {
             return Ok(None);
         }
-        let columns = self.columns.iter_mut().map(Building::finish).collect();
+        let columns = self.columns.iter_mut().map(ChunkUnderConstruction::finish).collect();
         Ok(Some(Chunk { rows: rows as u32, columns }))
     }
 }
 
-impl Building {
+impl ChunkUnderConstruction {
     fn among(columns: usize) -> Self {
         Self { interner: Interner::among(columns), codes: Vec::new() }
     }
@@ -181,7 +181,7 @@ impl Building {
 pub fn read_table<R: Read>(
     reader: &mut CsvReader<R>,
     positions: Option<&[usize]>,
-    limits: &Limits,
+    limits: &IngestLimits,
 ) -> Result<Table, IngestError> {
     let all: Vec<usize> = (0..reader.names().len()).collect();
     let positions = positions.unwrap_or(&all);
@@ -194,7 +194,7 @@ pub fn read_table<R: Read>(
     Ok(builder.finish())
 }
 
-fn header_names(record: Record<'_>, limits: &Limits) -> Result<Vec<String>, IngestError> {
+fn header_names(record: Record<'_>, limits: &IngestLimits) -> Result<Vec<String>, IngestError> {
     if record.len() as u64 > limits.max_columns {
         return Err(IngestError::TooManyColumns { limit: limits.max_columns, found: record.len() as u64 });
     }
@@ -263,11 +263,11 @@ mod tests {
     use crate::microdata::formats::{Encoding, compression};
 
     fn open(input: &str, options: CsvOptions) -> Result<CsvReader<&[u8]>, IngestError> {
-        CsvReader::open(input.as_bytes(), options, &Limits::default())
+        CsvReader::open(input.as_bytes(), options, &IngestLimits::default())
     }
 
     fn read_as(input: &str, options: CsvOptions) -> Result<Table, IngestError> {
-        read_table(&mut open(input, options)?, None, &Limits::default())
+        read_table(&mut open(input, options)?, None, &IngestLimits::default())
     }
 
     fn read(input: &str) -> Result<Table, IngestError> {
@@ -355,7 +355,8 @@ mod tests {
         assert_eq!(read("a,b\n").unwrap().rows(), 0);
         assert_eq!(
             malformed(
-                CsvReader::open(&b"a,\xFF\n"[..], CsvOptions::default(), &Limits::default()).map(|_| unreachable!())
+                CsvReader::open(&b"a,\xFF\n"[..], CsvOptions::default(), &IngestLimits::default())
+                    .map(|_| unreachable!())
             )
             .2,
             Some(2)
@@ -365,8 +366,8 @@ mod tests {
     #[test]
     fn text_is_utf_8() {
         let read = |input: &[u8]| {
-            let mut reader = CsvReader::open(input, CsvOptions::default(), &Limits::default()).unwrap();
-            read_table(&mut reader, None, &Limits::default())
+            let mut reader = CsvReader::open(input, CsvOptions::default(), &IngestLimits::default()).unwrap();
+            read_table(&mut reader, None, &IngestLimits::default())
         };
         let found = malformed(read(b"a,b\n1,\xC3\xA9\n2,\xC3\n\xA9,3\n"));
         assert_eq!(found, (Some(2), Some("b".to_owned()), Some(11), "the value is not UTF-8".to_owned()));
@@ -414,7 +415,7 @@ mod tests {
 
     #[test]
     fn limits_hold() {
-        let limited = |limits: Limits| {
+        let limited = |limits: IngestLimits| {
             let mut reader = CsvReader::open(&b"a,b\n1,2\n3,4\n"[..], CsvOptions::default(), &limits)?;
             read_table(&mut reader, None, &limits)
         };
@@ -422,16 +423,19 @@ mod tests {
             Err(IngestError::TooLarge { what, limit, .. }) => (what, limit),
             other => panic!("{other:?}"),
         };
-        assert_eq!(what(Limits { max_rows: 1, ..Limits::default() }), ("rows", 1));
-        assert_eq!(what(Limits { max_distinct: 1, ..Limits::default() }), ("distinct values of a column", 1));
-        assert_eq!(what(Limits { max_record_bytes: 2, ..Limits::default() }), ("bytes of a record", 2));
-        assert_eq!(what(Limits { max_field_bytes: 0, ..Limits::default() }), ("bytes of a field", 0));
+        assert_eq!(what(IngestLimits { max_rows: 1, ..IngestLimits::default() }), ("rows", 1));
+        assert_eq!(
+            what(IngestLimits { max_distinct: 1, ..IngestLimits::default() }),
+            ("distinct values of a column", 1)
+        );
+        assert_eq!(what(IngestLimits { max_record_bytes: 2, ..IngestLimits::default() }), ("bytes of a record", 2));
+        assert_eq!(what(IngestLimits { max_field_bytes: 0, ..IngestLimits::default() }), ("bytes of a field", 0));
     }
 
     #[test]
     fn some_columns_suffice() {
         let mut reader = open("a,b,c\n1,2,3\n4,,6\n", CsvOptions::default()).unwrap();
-        let table = read_table(&mut reader, Some(&[1, 2]), &Limits::default()).unwrap();
+        let table = read_table(&mut reader, Some(&[1, 2]), &IngestLimits::default()).unwrap();
         assert_eq!(
             (table.names(), shown(&table)),
             (&["b".to_owned(), "c".to_owned()][..], vec!["2|3".to_owned(), "-|6".to_owned()])
@@ -446,9 +450,9 @@ mod tests {
         let mut bytes = Vec::new();
         encoder.read_to_end(&mut bytes).unwrap();
         let read = |input: Box<dyn Read + Send>| {
-            let input = compression::decoder(input, Encoding::Gzip, &Limits::default())?;
-            let mut reader = CsvReader::open(input, CsvOptions::default(), &Limits::default())?;
-            read_table(&mut reader, None, &Limits::default())
+            let input = compression::decoder(input, Encoding::Gzip, &IngestLimits::default())?;
+            let mut reader = CsvReader::open(input, CsvOptions::default(), &IngestLimits::default())?;
+            read_table(&mut reader, None, &IngestLimits::default())
         };
         assert_eq!(read(Box::new(Cursor::new(bytes.clone()))).unwrap().rows(), 40_000);
         bytes.truncate(bytes.len() - 9);

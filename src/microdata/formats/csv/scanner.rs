@@ -11,9 +11,9 @@
 
 use std::io::{self, Read};
 
-use super::error::{Fault, ScanError};
-use super::marks::{BLOCK, Marks, QUOTE};
-use crate::microdata::{Ends, Limits};
+use super::error::{CsvFault, ScanError};
+use super::marks::{BLOCK, QUOTE, StructuralIndex};
+use crate::microdata::{IngestLimits, ValueKey};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 const BUFFER: usize = 128 << 10;
@@ -98,11 +98,11 @@ impl<'a> Record<'a> {
 
     /// The same, with the ends of the bytes.
     #[inline]
-    pub fn iter_with_ends(&self) -> impl Iterator<Item = (&'a [u8], bool, Ends)> + use<'a> {
+    pub fn iter_with_ends(&self) -> impl Iterator<Item = (&'a [u8], bool, ValueKey)> + use<'a> {
         let buffer = self.buffer;
         self.fields.iter().map(move |field| {
             let (start, end) = (field.start as usize, field.end as usize);
-            (&buffer[start..end], field.quoted, Ends::within(buffer, start, end))
+            (&buffer[start..end], field.quoted, ValueKey::within(buffer, start, end))
         })
     }
 }
@@ -110,13 +110,13 @@ impl<'a> Record<'a> {
 enum Step {
     Record,
     More,
-    Fault { at: usize, fault: Fault },
+    Fault { at: usize, fault: CsvFault },
 }
 
 impl<R: Read> Scanner<R> {
     /// A scanner of `reader`. Without a `delimiter` every record has one field. A delimiter is any ASCII byte but a quote
     /// and the line ends; the caller sees to that.
-    pub fn new(reader: R, delimiter: Option<u8>, limits: &Limits) -> Self {
+    pub fn new(reader: R, delimiter: Option<u8>, limits: &IngestLimits) -> Self {
         let bounded = |limit: u64| limit.min(1 << 30) as usize;
         Self {
             reader,
@@ -152,7 +152,7 @@ impl<R: Read> Scanner<R> {
                     if self.filled == start {
                         return Ok(None);
                     }
-                    return Err(self.malformed(self.filled, Fault::UnclosedQuote));
+                    return Err(self.malformed(self.filled, CsvFault::UnclosedQuote));
                 }
                 Step::More => self.refill()?,
             }
@@ -175,7 +175,7 @@ impl<R: Read> Scanner<R> {
         let Self { buffer, fields, filled, delimiter, .. } = self;
         let (filled, delimiter) = (*filled, *delimiter);
         let buffer = &buffer[..filled + BLOCK];
-        let mut marks = Marks { buffer, filled, delimiter, base: self.base, mask: self.mask };
+        let mut marks = StructuralIndex { buffer, filled, delimiter, base: self.base, mask: self.mask };
         fields.clear();
         self.doubled.clear();
         let mut start = self.position;
@@ -184,7 +184,7 @@ impl<R: Read> Scanner<R> {
             let mut field = Field { start: start as u32, end: at as u32, quoted: false };
             if buffer[at] == QUOTE {
                 if at != start {
-                    return Step::Fault { at, fault: Fault::BareQuote };
+                    return Step::Fault { at, fault: CsvFault::BareQuote };
                 }
                 let mut doubled = false;
                 let close = loop {
@@ -207,7 +207,7 @@ impl<R: Read> Scanner<R> {
                 field = Field { start: start as u32 + 1, end: close as u32, quoted: true };
                 at = close + 1;
                 if marks.next() != Some(at) || buffer[at] == QUOTE {
-                    return Step::Fault { at, fault: Fault::TextAfterQuote };
+                    return Step::Fault { at, fault: CsvFault::TextAfterQuote };
                 }
             }
             fields.push(field);
@@ -217,7 +217,7 @@ impl<R: Read> Scanner<R> {
                     return Step::More;
                 }
                 if buffer[at] != b'\n' {
-                    return Step::Fault { at: at - 1, fault: Fault::BareCarriageReturn };
+                    return Step::Fault { at: at - 1, fault: CsvFault::BareCarriageReturn };
                 }
                 marks.next();
             }
@@ -268,7 +268,7 @@ impl<R: Read> Scanner<R> {
             self.filled += 1;
         }
         let mut marks =
-            Marks { buffer: &self.buffer, filled: self.filled, delimiter: self.delimiter, base: 0, mask: 0 };
+            StructuralIndex { buffer: &self.buffer, filled: self.filled, delimiter: self.delimiter, base: 0, mask: 0 };
         marks.classify();
         self.mask = marks.mask & (u64::MAX << self.position);
         self.base = 0;
@@ -301,7 +301,7 @@ impl<R: Read> Scanner<R> {
     }
 
     #[cold]
-    fn malformed(&self, at: usize, fault: Fault) -> ScanError {
+    fn malformed(&self, at: usize, fault: CsvFault) -> ScanError {
         let byte = self.before + at as u64;
         ScanError::Malformed { record: self.record, byte, field: self.fields.len(), fault }
     }
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    fn scan_with(input: &[u8], delimiter: Option<u8>, piece: usize, limits: &Limits) -> Result<Rows, ScanError> {
+    fn scan_with(input: &[u8], delimiter: Option<u8>, piece: usize, limits: &IngestLimits) -> Result<Rows, ScanError> {
         let mut scanner = Scanner::new(Trickle(input, piece), delimiter, limits);
         let mut rows = Vec::new();
         while let Some(record) = scanner.next_record()? {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn scan(input: &str) -> Result<Rows, ScanError> {
-        scan_with(input.as_bytes(), Some(b','), usize::MAX, &Limits::default())
+        scan_with(input.as_bytes(), Some(b','), usize::MAX, &IngestLimits::default())
     }
 
     /// Unquoted fields as they are, quoted ones in angle brackets, fields apart by `|` and records by `/`.
@@ -355,7 +355,7 @@ mod tests {
         scan(input).unwrap().iter().map(row).collect::<Vec<_>>().join("/")
     }
 
-    fn fault(input: &str) -> (u64, u64, Fault) {
+    fn fault(input: &str) -> (u64, u64, CsvFault) {
         match scan(input) {
             Err(ScanError::Malformed { record, byte, fault, .. }) => (record, byte, fault),
             other => panic!("{other:?}"),
@@ -381,18 +381,18 @@ mod tests {
 
     #[test]
     fn refuses_what_readers_disagree_about() {
-        assert_eq!(fault("a,b\n\"1\"x,2\n"), (1, 7, Fault::TextAfterQuote));
-        assert_eq!(fault("\"1\" ,2\n"), (0, 3, Fault::TextAfterQuote));
-        assert_eq!(fault("a\n1\"2\n"), (1, 3, Fault::BareQuote));
-        assert_eq!(fault("a\r1\r"), (0, 1, Fault::BareCarriageReturn));
-        assert_eq!(fault("\"a\"\rb\n"), (0, 3, Fault::BareCarriageReturn));
-        assert_eq!(fault("a\n\"b\nc\n"), (1, 7, Fault::UnclosedQuote));
-        assert_eq!(fault("a\n\"b\"\"").2, Fault::UnclosedQuote);
+        assert_eq!(fault("a,b\n\"1\"x,2\n"), (1, 7, CsvFault::TextAfterQuote));
+        assert_eq!(fault("\"1\" ,2\n"), (0, 3, CsvFault::TextAfterQuote));
+        assert_eq!(fault("a\n1\"2\n"), (1, 3, CsvFault::BareQuote));
+        assert_eq!(fault("a\r1\r"), (0, 1, CsvFault::BareCarriageReturn));
+        assert_eq!(fault("\"a\"\rb\n"), (0, 3, CsvFault::BareCarriageReturn));
+        assert_eq!(fault("a\n\"b\nc\n"), (1, 7, CsvFault::UnclosedQuote));
+        assert_eq!(fault("a\n\"b\"\"").2, CsvFault::UnclosedQuote);
     }
 
     #[test]
     fn sizes_are_limited() {
-        let limits = Limits { max_field_bytes: 10, max_record_bytes: 30, ..Limits::default() };
+        let limits = IngestLimits { max_field_bytes: 10, max_record_bytes: 30, ..IngestLimits::default() };
         let what = |input: &[u8]| match scan_with(input, Some(b','), 1, &limits) {
             Err(ScanError::TooLarge { what, record, limit, .. }) => (what, record, limit),
             other => panic!("{other:?}"),
@@ -411,7 +411,7 @@ mod tests {
         for row in 0..40 {
             input += &format!("{row},\"{long}\"\r\n{row},{}\n", "y".repeat(row * 997));
         }
-        let limits = Limits { max_field_bytes: 1 << 20, ..Limits::default() };
+        let limits = IngestLimits { max_field_bytes: 1 << 20, ..IngestLimits::default() };
         let whole = scan_with(input.as_bytes(), Some(b','), usize::MAX, &limits).unwrap();
         assert_eq!(whole.len(), 80);
         assert!(whole.iter().step_by(2).all(|row| row[1].0 == "x\"".repeat(20_000).as_bytes()));
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn without_a_delimiter_a_record_has_one_field() {
-        let rows = scan_with(b"a;b\n\"x,\"\n,\n", None, 1, &Limits::default()).unwrap();
+        let rows = scan_with(b"a;b\n\"x,\"\n,\n", None, 1, &IngestLimits::default()).unwrap();
         assert_eq!(
             rows.iter().map(|row| (row.len(), &row[0].0[..])).collect::<Vec<_>>(),
             [(1, &b"a;b"[..]), (1, b"x,"), (1, b",")]
@@ -447,14 +447,14 @@ mod tests {
             let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(&bytes[..]);
             let theirs: Vec<Vec<Vec<u8>>> =
                 reader.byte_records().map(|row| row.unwrap().iter().map(<[u8]>::to_vec).collect()).collect();
-            let ours = scan_with(&bytes, Some(delimiter), 7, &Limits::default()).unwrap();
+            let ours = scan_with(&bytes, Some(delimiter), 7, &IngestLimits::default()).unwrap();
             let ours: Vec<Vec<Vec<u8>>> = ours.into_iter().map(|row| row.into_iter().map(|field| field.0).collect()).collect();
             prop_assert_eq!(ours, theirs);
         }
 
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(prop::sample::select(b"a,\"\r\n\xff".to_vec()), 0..200)) {
-            let limits = Limits { max_field_bytes: 20, ..Limits::default() };
+            let limits = IngestLimits { max_field_bytes: 20, ..IngestLimits::default() };
             let (whole, pieces) = (scan_with(&bytes, Some(b','), 500, &limits), scan_with(&bytes, Some(b','), 1, &limits));
             prop_assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
         }

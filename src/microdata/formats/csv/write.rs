@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::microdata::{Arena, Codes, Column, Domain};
 
 const DELIMITER: u8 = b',';
-/// A cell of at most so many bytes, its separator included, stands in its [`Cell`].
+/// A cell of at most so many bytes, its separator included, stands in its [`PaddedCell`].
 const SHORT: usize = 31;
 const LONG: u8 = u8::MAX;
 /// The output is made longer by at least so much.
@@ -15,12 +15,12 @@ const GROWTH: usize = 64 << 10;
 
 /// Text, separator and length: copied as a whole, which is faster than copying the length it has. In the last byte the
 /// length, or `LONG`; then the first eight bytes are the index of the text among the long ones.
-type Cell = [u8; SHORT + 1];
+type PaddedCell = [u8; SHORT + 1];
 
 /// The rendered cells of a domain, by code.
 #[derive(Clone, Debug)]
 pub struct CellTexts {
-    cells: Vec<Cell>,
+    cells: Vec<PaddedCell>,
     long: Arena,
 }
 
@@ -60,7 +60,7 @@ impl CellTexts {
         if cell[SHORT] == LONG { self.long(cell) } else { &cell[..usize::from(cell[SHORT])] }
     }
 
-    fn long(&self, cell: &Cell) -> &[u8] {
+    fn long(&self, cell: &PaddedCell) -> &[u8] {
         let mut index = [0; 8];
         index.copy_from_slice(&cell[..8]);
         self.long.get(u64::from_le_bytes(index) as usize)
@@ -105,7 +105,7 @@ impl<'a> RowWriter<'a> {
     /// When a row is beyond the columns or the buckets.
     pub fn write(&self, buckets: Option<&[u32]>, rows: Range<usize>, out: &mut Vec<u8>) {
         let mut end = out.len();
-        let mut bucket = Cell::default();
+        let mut bucket = PaddedCell::default();
         let mut shown = None;
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (SHORT + 1);
@@ -141,8 +141,8 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-fn bucket_cell(bucket: u32) -> Cell {
-    let mut cell = Cell::default();
+fn bucket_cell(bucket: u32) -> PaddedCell {
+    let mut cell = PaddedCell::default();
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(bucket).as_bytes();
     cell[..digits.len()].copy_from_slice(digits);
@@ -196,16 +196,16 @@ mod tests {
 
     use super::*;
     use crate::microdata::formats::csv;
-    use crate::microdata::{AttributeType, ChunkColumn, ColumnBuilder, Interner, Limits};
+    use crate::microdata::{AttributeType, ChunkColumn, ColumnBuilder, IngestLimits, Interner};
 
-    type Cells = Vec<Option<String>>;
+    type CellKindTexts = Vec<Option<String>>;
 
-    fn column(cells: &Cells) -> Column {
+    fn column(cells: &CellKindTexts) -> Column {
         let mut interner = Interner::default();
         let codes: Vec<u16> = (cells.iter())
             .map(|cell| cell.as_ref().map_or(0, |value| interner.intern(value.as_bytes()) as u16 + 1))
             .collect();
-        let mut builder = ColumnBuilder::new(&Limits::default());
+        let mut builder = ColumnBuilder::new(&IngestLimits::default());
         builder.push(&ChunkColumn::new(interner.take(), &codes)).unwrap();
         builder.finish(Some(AttributeType::Text))
     }
@@ -221,10 +221,10 @@ mod tests {
         (String::from_utf8(out).unwrap(), writer.null().map(str::to_owned))
     }
 
-    fn read_back(text: &str, null: Option<String>) -> Vec<Cells> {
+    fn read_back(text: &str, null: Option<String>) -> Vec<CellKindTexts> {
         let options = csv::CsvOptions { delimiter: Some(DELIMITER), null, types: Vec::new() };
-        let mut reader = csv::CsvReader::open(text.as_bytes(), options, &Limits::default()).unwrap();
-        let table = csv::read_table(&mut reader, None, &Limits::default()).unwrap();
+        let mut reader = csv::CsvReader::open(text.as_bytes(), options, &IngestLimits::default()).unwrap();
+        let table = csv::read_table(&mut reader, None, &IngestLimits::default()).unwrap();
         let cell = |value: Option<&[u8]>| value.map(|value| String::from_utf8(value.to_vec()).unwrap());
         (table.attributes().iter())
             .map(|attr| (0..table.rows()).map(|row| cell(table.column(attr).value(row))).collect())
@@ -238,7 +238,7 @@ mod tests {
         )
     }
 
-    fn columns() -> impl Strategy<Value = Vec<Cells>> {
+    fn columns() -> impl Strategy<Value = Vec<CellKindTexts>> {
         (1..=4_usize, 0..40_usize)
             .prop_flat_map(|(columns, rows)| prop::collection::vec(prop::collection::vec(cell(), rows), columns))
     }
@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn lines_are_as_they_should_be() {
-        let cells = |values: &[Option<&str>]| values.iter().map(|value| value.map(str::to_owned)).collect::<Cells>();
+        let cells =
+            |values: &[Option<&str>]| values.iter().map(|value| value.map(str::to_owned)).collect::<CellKindTexts>();
         let columns = [
             column(&cells(&[Some("x"), None, Some(""), Some("say \"a,b\"")])),
             column(&cells(&[Some(" "), Some("1"), None, Some("y\n")])),

@@ -10,7 +10,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use ::parquet::file::metadata::ParquetMetaData;
 
 use super::super::arrays::damaged;
-use super::super::{IngestError, Limits};
+use super::super::{IngestError, IngestLimits};
 
 /// A header with its statistics is not larger.
 const MAX_HEADER: u64 = 16 << 20;
@@ -24,7 +24,7 @@ const TAIL: u64 = 8;
 ///
 /// # Errors
 /// [`IngestError`]
-pub(super) fn check_footer(file: &mut File, limits: &Limits) -> Result<(), IngestError> {
+pub(super) fn check_footer(file: &mut File, limits: &IngestLimits) -> Result<(), IngestError> {
     let length = file.metadata().map_err(IngestError::Spool)?.len();
     if length < TAIL {
         return Err(damaged());
@@ -42,7 +42,7 @@ pub(super) fn check_footer(file: &mut File, limits: &Limits) -> Result<(), Inges
 ///
 /// # Errors
 /// [`IngestError`]
-pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &Limits) -> Result<(), IngestError> {
+pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &IngestLimits) -> Result<(), IngestError> {
     let mut reader = BufReader::new(file);
     let mut unfolded = 0u64;
     for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
@@ -52,7 +52,7 @@ pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &Limi
         let mut values = u64::try_from(column.num_values()).map_err(|_| damaged())?;
         while at < end {
             reader.seek(SeekFrom::Start(at)).map_err(IngestError::Spool)?;
-            let mut header = Header { bytes: reader.by_ref().take(MAX_HEADER), read: 0 };
+            let mut header = PageHeaderReader { bytes: reader.by_ref().take(MAX_HEADER), read: 0 };
             let page = match header.page() {
                 Some(page) => page,
                 // some writers count a few bytes more than the pages have
@@ -76,20 +76,20 @@ pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &Limi
 }
 
 /// What a header says of its page.
-struct Page {
+struct PageSummary {
     plain: u64,
     stored: u64,
     /// Of a page of data; none of a dictionary.
     values: u64,
 }
 
-struct Header<R> {
+struct PageHeaderReader<R> {
     bytes: R,
     read: u64,
 }
 
-impl<R: Read> Header<R> {
-    fn page(&mut self) -> Option<Page> {
+impl<R: Read> PageHeaderReader<R> {
+    fn page(&mut self) -> Option<PageSummary> {
         let (mut plain, mut stored, mut values, mut field) = (None, None, 0, 0);
         loop {
             let (kind, id) = self.field(field)?;
@@ -103,7 +103,7 @@ impl<R: Read> Header<R> {
                 (kind, _) => self.skip(kind, MAX_DEPTH)?,
             }
         }
-        Some(Page { plain: plain?, stored: stored?, values })
+        Some(PageSummary { plain: plain?, stored: stored?, values })
     }
 
     /// The first field of a struct, which must be a number.
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn page(bytes: &[u8]) -> Option<(u64, u64, u64, u64)> {
-        let mut header = Header { bytes, read: 0 };
+        let mut header = PageHeaderReader { bytes, read: 0 };
         let page = header.page()?;
         Some((page.plain, page.stored, page.values, header.read))
     }

@@ -16,7 +16,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
-use super::super::{IngestError, Limits, TableReader};
+use super::super::{IngestError, IngestLimits, TableReader};
 use super::pages::{check_footer, check_pages};
 use crate::microdata::{AttributeType, Chunk};
 
@@ -44,11 +44,11 @@ pub fn spooled(mut body: impl Read, folder: &Path) -> Result<File, IngestError> 
 }
 
 /// Gives the rows of a Parquet file as [`Chunk`]s.
-pub struct ParquetReader(Batches<Rows>);
+pub struct ParquetReader(Batches<RowGroupBatches>);
 
-struct Rows(ParquetRecordBatchReader);
+struct RowGroupBatches(ParquetRecordBatchReader);
 
-impl BatchSource for Rows {
+impl BatchSource for RowGroupBatches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, IngestError> {
         self.0.next().transpose().map_err(|_| damaged())
     }
@@ -59,7 +59,7 @@ impl ParquetReader {
     ///
     /// # Errors
     /// [`IngestError`]
-    pub fn open(file: File, types: Vec<(String, AttributeType)>, limits: &Limits) -> Result<Self, IngestError> {
+    pub fn open(file: File, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
         if file.metadata().map_err(IngestError::Spool)?.len() == 0 {
             return Err(IngestError::Empty);
         }
@@ -82,7 +82,7 @@ impl TableReader for ParquetReader {
     }
 }
 
-fn rows(mut file: File, limits: &Limits) -> Result<(Schema, Rows), IngestError> {
+fn rows(mut file: File, limits: &IngestLimits) -> Result<(Schema, RowGroupBatches), IngestError> {
     let damaged = |_: ParquetError| damaged();
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     check_footer(&mut file, limits)?;
@@ -97,5 +97,5 @@ fn rows(mut file: File, limits: &Limits) -> Result<(Schema, Rows), IngestError> 
     let options = options().with_schema(Arc::new(schema.clone()));
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(damaged)?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(BATCH_ROWS);
-    Ok((schema, Rows(builder.build().map_err(damaged)?)))
+    Ok((schema, RowGroupBatches(builder.build().map_err(damaged)?)))
 }

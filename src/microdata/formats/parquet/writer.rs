@@ -16,8 +16,8 @@ use arrow_schema::SchemaRef;
 
 /// Writes one file, piece by piece.
 pub struct ParquetWriter {
-    writer: ArrowWriter<Pieces>,
-    pieces: Pieces,
+    writer: ArrowWriter<PendingOutput>,
+    pieces: PendingOutput,
 }
 
 impl ParquetWriter {
@@ -40,7 +40,7 @@ impl ParquetWriter {
             .with_properties(properties)
             .with_skip_arrow_metadata(true)
             .with_schema_root("schema".to_owned());
-        let pieces = Pieces::default();
+        let pieces = PendingOutput::default();
         let writer = ArrowWriter::try_new_with_options(pieces.clone(), schema, options).map_err(failed)?;
         Ok(Self { writer, pieces })
     }
@@ -73,9 +73,9 @@ fn failed(error: ParquetError) -> io::Error {
 
 /// What was written and not yet taken.
 #[derive(Clone, Default)]
-struct Pieces(Arc<Mutex<Vec<u8>>>);
+struct PendingOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Pieces {
+impl Write for PendingOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())

@@ -13,25 +13,25 @@ pub(super) struct LiteralCut {
 }
 
 /// What is in the join of a requirement: tuples by values on X, then on Y. Rows stand for themselves.
-type Found = BTreeMap<Vec<Places>, BTreeMap<Vec<Places>, u128>>;
+type Found = BTreeMap<Vec<NodeSet>, BTreeMap<Vec<NodeSet>, u128>>;
 
 /// Whether one place is among those of both.
-fn meet(a: &Places, b: &Places) -> bool {
+fn meet(a: &NodeSet, b: &NodeSet) -> bool {
     a.spans().iter().any(|a| b.spans().iter().any(|b| (a.first..=a.last).any(|at| b.first <= at && at <= b.last)))
 }
 
-pub(super) fn span((first, last): (u32, u32)) -> Span {
-    Span { first, last }
+pub(super) fn span((first, last): (u32, u32)) -> NodeRange {
+    NodeRange { first, last }
 }
 
 impl World {
-    fn label(&self, cuts: &[LiteralCut], release: usize, row: usize, column: usize) -> Places {
+    fn label(&self, cuts: &[LiteralCut], release: usize, row: usize, column: usize) -> NodeSet {
         let given = &self.releases[release][column];
         let raw = &given.places[given.codes.get(row) as usize];
         match cuts.iter().find(|cut| release == 0 && cut.column == column) {
             None => raw.clone(),
             Some(cut) => {
-                let above: Vec<Span> = cut.labels.iter().copied().map(span).filter(|&l| raw.within(l)).collect();
+                let above: Vec<NodeRange> = cut.labels.iter().copied().map(span).filter(|&l| raw.within(l)).collect();
                 assert_eq!(above.len(), 1, "a cut has one label above every value");
                 above[0].into()
             }
@@ -50,14 +50,14 @@ impl World {
                 return false;
             }
         }
-        let is_true = |side: &Side, row: (usize, usize)| {
+        let is_true = |side: &ResolvedConditions, row: (usize, usize)| {
             side.release == row.0
                 && side.within.iter().all(|&(attribute, within)| {
                     let column = self.column(row.0, attribute as usize).unwrap();
                     self.label(cuts, row.0, row.1, column).within(within)
                 })
         };
-        !self.exclusions.iter().any(|Exclusion { left, right }| {
+        !self.exclusions.iter().any(|ResolvedExclusion { left, right }| {
             (is_true(left, a) && is_true(right, b)) || (is_true(left, b) && is_true(right, a))
         })
     }
@@ -78,17 +78,17 @@ impl World {
         tuples
     }
 
-    fn found(&self, cuts: &[LiteralCut], joined: &[usize], requirement: &Requirement) -> Found {
+    fn found(&self, cuts: &[LiteralCut], joined: &[usize], requirement: &ResolvedRequirement) -> Found {
         let mut found = Found::new();
         let (x, y) = self.within(requirement, joined);
         for tuple in self.tuples(cuts, joined) {
             let row = |release: usize| tuple.iter().find(|(other, _)| *other == release).unwrap().1;
-            let value = |&Reference { release, attribute }: &Reference| {
+            let value = |&ResolvedAttribute { release, attribute }: &ResolvedAttribute| {
                 self.label(cuts, release, row(release), self.column(release, attribute as usize).unwrap())
             };
-            let told = |told: &Told| match told {
-                Told::Attribute(reference) => value(reference),
-                Told::Key(release) => Span::point(row(*release) as u32).into(),
+            let told = |told: &ResolvedYElement| match told {
+                ResolvedYElement::Attribute(reference) => value(reference),
+                ResolvedYElement::Key(release) => NodeRange::point(row(*release) as u32).into(),
             };
             let (x, y) = (x.iter().map(value).collect(), y.iter().map(told).collect());
             *found.entry(x).or_default().entry(y).or_default() += 1;
@@ -97,41 +97,51 @@ impl World {
     }
 
     /// What a requirement says of some releases; of the new one alone, less than it says.
-    fn within(&self, requirement: &Requirement, joined: &[usize]) -> (Vec<Reference>, Vec<Told>) {
+    fn within(
+        &self,
+        requirement: &ResolvedRequirement,
+        joined: &[usize],
+    ) -> (Vec<ResolvedAttribute>, Vec<ResolvedYElement>) {
         let x = requirement.x.iter().filter(|reference| joined.contains(&reference.release)).copied();
         let y = requirement.y.iter().filter(|told| match told {
-            Told::Attribute(reference) => joined.contains(&reference.release),
-            Told::Key(release) => joined.contains(release),
+            ResolvedYElement::Attribute(reference) => joined.contains(&reference.release),
+            ResolvedYElement::Key(release) => joined.contains(release),
         });
-        let mut y: Vec<Told> = y.copied().collect();
-        if joined == [0] && y.is_empty() && matches!(requirement.measure, Measure::Anonymity { .. }) {
-            y.push(Told::Key(0));
+        let mut y: Vec<ResolvedYElement> = y.copied().collect();
+        if joined == [0] && y.is_empty() && matches!(requirement.measure, GroupMeasure::Anonymity { .. }) {
+            y.push(ResolvedYElement::Key(0));
         }
         (x.collect(), y)
     }
 
     /// The measure of a requirement on a join.
-    pub(super) fn measure(&self, cuts: &[LiteralCut], joined: &[usize], requirement: &Requirement) -> Option<Share> {
+    pub(super) fn measure(
+        &self,
+        cuts: &[LiteralCut],
+        joined: &[usize],
+        requirement: &ResolvedRequirement,
+    ) -> Option<MeasureValue> {
         let found = self.found(cuts, joined, requirement);
         match &requirement.measure {
-            Measure::Anonymity { .. } => found.values().map(|y| Share::number(y.len() as u128)).min(),
-            Measure::Linkability { sensitive, .. } => {
+            GroupMeasure::Anonymity { .. } => found.values().map(|y| MeasureValue::number(y.len() as u128)).min(),
+            GroupMeasure::Linkability { sensitive, .. } => {
                 let attributes: Vec<usize> = {
-                    let all = requirement.y.iter().filter(|told| matches!(told, Told::Attribute(_)));
-                    let here = |told: &&Told| matches!(told, Told::Attribute(r) if joined.contains(&r.release));
+                    let all = requirement.y.iter().filter(|told| matches!(told, ResolvedYElement::Attribute(_)));
+                    let here = |told: &&ResolvedYElement| matches!(told, ResolvedYElement::Attribute(r) if joined.contains(&r.release));
                     all.enumerate().filter(|(_, told)| here(told)).map(|(at, _)| at).collect()
                 };
                 let (_, told) = self.within(requirement, joined);
-                let is_sensitive = |y: &[Places]| {
-                    let labels = told.iter().zip(y).filter(|(told, _)| matches!(told, Told::Attribute(_)));
-                    let labels: Vec<&Places> = labels.map(|(_, label)| label).collect();
-                    let may_be =
-                        |value: &Vec<Span>| labels.iter().zip(&attributes).all(|(l, &at)| meet(l, &value[at].into()));
+                let is_sensitive = |y: &[NodeSet]| {
+                    let labels = told.iter().zip(y).filter(|(told, _)| matches!(told, ResolvedYElement::Attribute(_)));
+                    let labels: Vec<&NodeSet> = labels.map(|(_, label)| label).collect();
+                    let may_be = |value: &Vec<NodeRange>| {
+                        labels.iter().zip(&attributes).all(|(l, &at)| meet(l, &value[at].into()))
+                    };
                     sensitive.as_ref().is_none_or(|values| values.iter().any(may_be))
                 };
-                let share = |y: &BTreeMap<Vec<Places>, u128>| {
+                let share = |y: &BTreeMap<Vec<NodeSet>, u128>| {
                     let most = y.iter().filter(|(y, _)| is_sensitive(y)).map(|(_, tuples)| *tuples).max();
-                    Share { count: most.unwrap_or(0), of: y.values().sum() }
+                    MeasureValue { count: most.unwrap_or(0), of: y.values().sum() }
                 };
                 found.values().map(share).max()
             }
@@ -139,14 +149,14 @@ impl World {
     }
 
     /// The joins on which a requirement must hold.
-    pub(super) fn joins_of(&self, requirement: &Requirement) -> Vec<Vec<usize>> {
+    pub(super) fn joins_of(&self, requirement: &ResolvedRequirement) -> Vec<Vec<usize>> {
         let releases = self.releases.len();
         let named = |release: usize| {
             release == 0
                 || requirement.x.iter().any(|reference| reference.release == release)
                 || requirement.y.iter().any(|told| match told {
-                    Told::Attribute(reference) => reference.release == release,
-                    Told::Key(key) => *key == release,
+                    ResolvedYElement::Attribute(reference) => reference.release == release,
+                    ResolvedYElement::Key(key) => *key == release,
                 })
         };
         let mut joins = Vec::new();
@@ -155,21 +165,21 @@ impl World {
             let others = (0..releases).filter(|&release| has(release) && !named(release)).count();
             let missing = (0..releases).filter(|&release| !has(release)).count();
             let wanted = match self.joins {
-                Joins::Whole => missing == 0,
-                Joins::Extended => others <= 1 || missing == 0,
-                Joins::All => true,
+                JoinScope::Whole => missing == 0,
+                JoinScope::Extended => others <= 1 || missing == 0,
+                JoinScope::All => true,
             };
             if wanted && (0..releases).all(|release| has(release) || !named(release)) {
                 joins.push((0..releases).filter(|&release| has(release)).collect());
             }
         }
-        let told_here = |told: &Told| match told {
-            Told::Attribute(reference) => reference.release == 0,
-            Told::Key(release) => *release == 0,
+        let told_here = |told: &ResolvedYElement| match told {
+            ResolvedYElement::Attribute(reference) => reference.release == 0,
+            ResolvedYElement::Key(release) => *release == 0,
         };
         let tells = requirement.y.iter().any(told_here);
         let knows = requirement.x.iter().any(|reference| reference.release == 0);
-        let counts = matches!(requirement.measure, Measure::Anonymity { .. });
+        let counts = matches!(requirement.measure, GroupMeasure::Anonymity { .. });
         if !self.same_rows && (tells || (knows && counts)) {
             joins.push(vec![0]);
         }
@@ -177,29 +187,30 @@ impl World {
     }
 
     /// The worst measure of a requirement.
-    fn worst(&self, cuts: &[LiteralCut], requirement: &Requirement) -> Option<Share> {
+    fn worst(&self, cuts: &[LiteralCut], requirement: &ResolvedRequirement) -> Option<MeasureValue> {
         let joins = self.joins_of(requirement);
-        let levels: Option<Vec<Share>> = joins.iter().map(|joined| self.measure(cuts, joined, requirement)).collect();
+        let levels: Option<Vec<MeasureValue>> =
+            joins.iter().map(|joined| self.measure(cuts, joined, requirement)).collect();
         requirement.measure.worst(levels?)
     }
 
-    fn worsts(&self, cuts: &[LiteralCut]) -> Option<Vec<Share>> {
+    fn worsts(&self, cuts: &[LiteralCut]) -> Option<Vec<MeasureValue>> {
         self.requirements.iter().map(|requirement| self.worst(cuts, requirement)).collect()
     }
 
-    fn keeps(&self, measures: &[Share]) -> bool {
+    fn keeps(&self, measures: &[MeasureValue]) -> bool {
         self.requirements.iter().zip(measures).all(|(requirement, &level)| requirement.measure.allows(level))
     }
 
-    fn places(&self, column: usize, within: Span) -> Vec<(u32, u32)> {
+    fn places(&self, column: usize, within: NodeRange) -> Vec<(u32, u32)> {
         let given = &self.releases[0][column];
         let rows = 0..self.rows[0];
         let places = rows.map(|row| (given.places[given.codes.get(row) as usize].first(), self.class.get(row)));
-        places.filter(|&(place, _)| Span::point(place).within(within)).collect()
+        places.filter(|&(place, _)| NodeRange::point(place).within(within)).collect()
     }
 
     /// The labels below one: children, or the halves of an interval by trying all cut points.
-    fn below(&self, column: usize, label: Span) -> Vec<Span> {
+    fn below(&self, column: usize, label: NodeRange) -> Vec<NodeRange> {
         let attribute = self.releases[0][column].attribute;
         let rows = self.places(column, label);
         let cuts: BTreeSet<u32> = rows.iter().map(|&(place, _)| place).collect();
@@ -209,15 +220,15 @@ impl World {
                 return tree.children(node as u32).into_iter().map(|child| tree.span(child)).collect();
             }
             Kind::Values if label.is_point() => return Vec::new(),
-            Kind::Values => return cuts.into_iter().map(Span::point).collect(),
+            Kind::Values => return cuts.into_iter().map(NodeRange::point).collect(),
             Kind::Numbers => {}
         }
         let mut best: Option<(f64, u32)> = None;
         for &cut in cuts.iter().skip(1) {
-            let halves = [Span { first: label.first, last: cut - 1 }, Span { first: cut, last: label.last }];
+            let halves = [NodeRange { first: label.first, last: cut - 1 }, NodeRange { first: cut, last: label.last }];
             let worth = match self.gain {
-                Gain::Information => self.information(column, label, &halves),
-                Gain::Distortion => {
+                SpecializationGain::Information => self.information(column, label, &halves),
+                SpecializationGain::Distortion => {
                     let [left, right] = halves.map(|half| self.places(column, half).len());
                     -(left.abs_diff(right) as f64)
                 }
@@ -226,7 +237,9 @@ impl World {
                 best = Some((worth, cut));
             }
         }
-        let halves = |cut: u32| vec![Span { first: label.first, last: cut - 1 }, Span { first: cut, last: label.last }];
+        let halves = |cut: u32| {
+            vec![NodeRange { first: label.first, last: cut - 1 }, NodeRange { first: cut, last: label.last }]
+        };
         best.map_or(Vec::new(), |(_, cut)| halves(cut))
     }
 
@@ -236,30 +249,30 @@ impl World {
         counts.values().map(|count| count / rows.len() as f64).map(|share| -share * share.log2()).sum()
     }
 
-    fn information(&self, column: usize, label: Span, below: &[Span]) -> f64 {
+    fn information(&self, column: usize, label: NodeRange, below: &[NodeRange]) -> f64 {
         let whole = self.places(column, label);
-        let part = |&child: &Span| {
+        let part = |&child: &NodeRange| {
             let rows = self.places(column, child);
             if rows.is_empty() { 0.0 } else { rows.len() as f64 / whole.len() as f64 * self.entropy(&rows) }
         };
         self.entropy(&whole) - below.iter().map(part).sum::<f64>()
     }
 
-    fn score_of(&self, gain: f64, before: &[Share], after: &[Share]) -> f64 {
+    fn score_of(&self, gain: f64, before: &[MeasureValue], after: &[MeasureValue]) -> f64 {
         let mut loss: f64 = 0.0;
         for (requirement, (before, after)) in self.requirements.iter().zip(before.iter().zip(after)) {
             let change = match requirement.measure {
-                Measure::Anonymity { .. } => before.to_f64() - after.to_f64(),
-                Measure::Linkability { .. } => after.to_f64() - before.to_f64(),
+                GroupMeasure::Anonymity { .. } => before.to_f64() - after.to_f64(),
+                GroupMeasure::Linkability { .. } => after.to_f64() - before.to_f64(),
             };
             let change = if before == after { 0.0 } else { change };
             let several = self.requirements.len() > 1 && before.count > 0;
             loss = loss.max(if several { change / before.to_f64() } else { change });
         }
         match self.score {
-            Score::PlusOne => gain / (loss + 1.0),
-            Score::Ratio if loss > 0.0 => gain / loss,
-            Score::Ratio => gain,
+            SpecializationScore::PlusOne => gain / (loss + 1.0),
+            SpecializationScore::Ratio if loss > 0.0 => gain / loss,
+            SpecializationScore::Ratio => gain,
         }
     }
 
@@ -277,7 +290,7 @@ impl World {
                 Kind::Tree(tree) => (tree.spans[0].first, tree.spans[0].last),
                 Kind::Values => (0, self.releases[0][column].places.len() as u32),
                 Kind::Numbers => {
-                    let everywhere = Span { first: 0, last: u32::MAX };
+                    let everywhere = NodeRange { first: 0, last: u32::MAX };
                     let places: Vec<u32> = self.places(column, everywhere).into_iter().map(|(at, _)| at).collect();
                     (*places.iter().min().unwrap(), *places.iter().max().unwrap())
                 }
@@ -288,7 +301,7 @@ impl World {
     }
 
     /// All single steps down: the attribute, the label, and what comes of it.
-    pub(super) fn steps(&self, cuts: &[LiteralCut]) -> Vec<(usize, Span, Vec<Span>, Vec<LiteralCut>)> {
+    pub(super) fn steps(&self, cuts: &[LiteralCut]) -> Vec<(usize, NodeRange, Vec<NodeRange>, Vec<LiteralCut>)> {
         let mut steps = Vec::new();
         for (at, cut) in cuts.iter().enumerate() {
             for &label in &cut.labels {
@@ -306,23 +319,23 @@ impl World {
     }
 
     /// The whole search with all measures from scratch: the steps, and the cut, if any keeps all.
-    pub(super) fn literally(&self) -> Option<(Vec<Step>, Vec<LiteralCut>)> {
+    pub(super) fn literally(&self) -> Option<(Vec<TakenStep>, Vec<LiteralCut>)> {
         let mut cuts = self.roots();
         let mut measures = self.worsts(&cuts)?;
         if !self.keeps(&measures) && !self.prefix {
             return None;
         }
-        let mut taken: Vec<Step> = Vec::new();
+        let mut taken: Vec<TakenStep> = Vec::new();
         let mut kept = self.keeps(&measures).then(|| (0, cuts.clone()));
         loop {
-            let mut best: Option<(bool, i128, Step, Vec<LiteralCut>)> = None;
+            let mut best: Option<(bool, i128, TakenStep, Vec<LiteralCut>)> = None;
             for (at, label, below, after) in self.steps(&cuts) {
                 let column = cuts[at].column;
                 let rows = self.places(column, label).len();
                 let gain = match self.gain {
-                    Gain::Information if rows == 0 => 0.0,
-                    Gain::Information => self.information(column, label, &below).max(0.0),
-                    Gain::Distortion => rows as f64,
+                    SpecializationGain::Information if rows == 0 => 0.0,
+                    SpecializationGain::Information => self.information(column, label, &below).max(0.0),
+                    SpecializationGain::Distortion => rows as f64,
                 };
                 let Some(then) = self.worsts(&after) else { continue };
                 let (keeps, score) = (self.keeps(&then), self.score_of(gain, &measures, &then));
@@ -333,8 +346,8 @@ impl World {
                 let rounded = (score * 1e9).round() as i128;
                 // attributes and labels come in the order of ties
                 if best.as_ref().is_none_or(|best| (keeps, rounded) > (best.0, best.1)) {
-                    let label = Label { span: label, node: None };
-                    best = Some((keeps, rounded, Step { column, label, measures: then, score }, after));
+                    let label = CutLabel { span: label, node: None };
+                    best = Some((keeps, rounded, TakenStep { column, label, measures: then, score }, after));
                 }
             }
             let Some((keeps, _, step, after)) = best else { break };

@@ -8,29 +8,29 @@ mod world;
 
 use self::literal::{LiteralCut, span};
 use self::world::{Given, Kind, Tree, World};
-use super::search::Search;
+use super::search::CutSearch;
 use super::*;
 
-fn reference(release: usize, attribute: u32) -> Reference {
-    Reference { release, attribute }
+fn reference(release: usize, attribute: u32) -> ResolvedAttribute {
+    ResolvedAttribute { release, attribute }
 }
 
-fn told(release: usize, attribute: u32) -> Told {
-    Told::Attribute(reference(release, attribute))
+fn told(release: usize, attribute: u32) -> ResolvedYElement {
+    ResolvedYElement::Attribute(reference(release, attribute))
 }
 
-fn anonymity(x: &[(usize, u32)], y: &[Told], k: u64) -> Requirement {
+fn anonymity(x: &[(usize, u32)], y: &[ResolvedYElement], k: u64) -> ResolvedRequirement {
     let x = x.iter().map(|&(release, attribute)| reference(release, attribute)).collect();
-    Requirement { x, y: y.to_vec(), measure: Measure::Anonymity { k } }
+    ResolvedRequirement { x, y: y.to_vec(), measure: GroupMeasure::Anonymity { k } }
 }
 
-fn linkability(x: &[(usize, u32)], y: &[Told], h: (u64, u64)) -> Requirement {
-    let measure = Measure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive: None };
-    Requirement { measure, ..anonymity(x, y, 1) }
+fn linkability(x: &[(usize, u32)], y: &[ResolvedYElement], h: (u64, u64)) -> ResolvedRequirement {
+    let measure = GroupMeasure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive: None };
+    ResolvedRequirement { measure, ..anonymity(x, y, 1) }
 }
 
-fn share(count: u128, of: u128) -> Share {
-    Share { count, of }
+fn share(count: u128, of: u128) -> MeasureValue {
+    MeasureValue { count, of }
 }
 
 fn flat(root: &str, leaves: &str) -> Tree {
@@ -51,8 +51,8 @@ fn slides() -> World {
 }
 
 /// What was done, by names: the attributes' labels, measures and scores in millionths.
-fn told_steps(world: &World, sequel: &Sequel) -> Vec<(String, Vec<Share>, i64)> {
-    let step = |step: &Step| {
+fn told_steps(world: &World, sequel: &SequentialSolution) -> Vec<(String, Vec<MeasureValue>, i64)> {
+    let step = |step: &TakenStep| {
         let tree = world.tree(world.releases[0][step.column].attribute);
         let name = tree.name(step.label.node.unwrap()).to_owned();
         (name, step.measures.clone(), (step.score * 1e6).round() as i64)
@@ -60,7 +60,7 @@ fn told_steps(world: &World, sequel: &Sequel) -> Vec<(String, Vec<Share>, i64)> 
     sequel.steps.iter().map(step).collect()
 }
 
-fn cut_names(world: &World, cut: &Cut) -> Vec<String> {
+fn cut_names(world: &World, cut: &ColumnCut) -> Vec<String> {
     let tree = world.tree(world.releases[0][cut.column].attribute);
     cut.labels.iter().map(|label| tree.name(label.node.unwrap()).to_owned()).collect()
 }
@@ -68,7 +68,7 @@ fn cut_names(world: &World, cut: &Cut) -> Vec<String> {
 /// The tuples of the join of one requirement, which is made even where it need not be.
 fn join_tuples(world: &World) -> u128 {
     let sequence = world.sequence();
-    let mut search = Search::begin(&sequence, false, &Control::default()).unwrap();
+    let mut search = CutSearch::begin(&sequence, false, &Control::default()).unwrap();
     search.run(&Control::default()).unwrap();
     search.planned.open[0].tuples()
 }
@@ -86,10 +86,10 @@ fn shares_are_compared_exactly() {
 #[test]
 fn the_worked_runs_come_out() {
     let mut world = slides();
-    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0)], 2)];
     let sequel = world.release().unwrap();
-    assert_eq!(sequel.root, [Share::number(5)]);
-    assert_eq!(told_steps(&world, &sequel), [("Any".into(), vec![Share::number(2)], 242_738)]);
+    assert_eq!(sequel.root, [MeasureValue::number(5)]);
+    assert_eq!(told_steps(&world, &sequel), [("Any".into(), vec![MeasureValue::number(2)], 242_738)]);
     assert_eq!(cut_names(&world, &sequel.cuts[0]), ["Field", "Office"]);
     assert_eq!((sequel.distortion, sequel.changed), (5, 5), "one step per record");
     assert_eq!(join_tuples(&world), 13, "instead of 7");
@@ -100,7 +100,7 @@ fn the_worked_runs_come_out() {
     let steps = told_steps(&world, &sequel);
     assert_eq!(steps, [("Any".into(), vec![share(3, 5)], 1_521_928), ("Any".into(), vec![share(2, 3)], 910_266)]);
     assert_eq!(sequel.steps.iter().map(|step| step.column).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(sequel.achieved, [Achieved { requirement: 0, joins: vec![vec![0, 1]], measure: share(2, 3) }]);
+    assert_eq!(sequel.achieved, [AchievedMeasure { requirement: 0, joins: vec![vec![0, 1]], measure: share(2, 3) }]);
 }
 
 #[test]
@@ -108,18 +108,19 @@ fn the_slides_join_sharpens_one_and_blurs_another() {
     let mut world = slides();
     // down to the leaves nothing is generalized
     let raw = |world: &World| world.release().unwrap().achieved[0].measure;
-    world.requirements = vec![anonymity(&[(0, NAME), (0, JOB), (1, DISEASE)], &[Told::Key(0), Told::Key(1)], 1)];
+    world.requirements =
+        vec![anonymity(&[(0, NAME), (0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0), ResolvedYElement::Key(1)], 1)];
     assert_eq!(join_tuples(&world), 7, "five true pairs, two false ones");
-    assert_eq!(raw(&world), Share::number(1));
+    assert_eq!(raw(&world), MeasureValue::number(1));
     world.requirements = vec![linkability(&[(0, NAME)], &[told(1, DISEASE)], (1, 1))];
     assert_eq!(raw(&world), share(1, 1), "Alice has cancer");
 }
 
 #[test]
 fn labels_meet_where_one_value_may_be_behind_both() {
-    let of = |places: &[u32]| Places::of(places.to_vec()).unwrap();
-    assert_eq!(Places::of(Vec::new()), None);
-    assert_eq!(of(&[3, 1, 2, 3]), Places::Range(Span { first: 1, last: 3 }));
+    let of = |places: &[u32]| NodeSet::of(places.to_vec()).unwrap();
+    assert_eq!(NodeSet::of(Vec::new()), None);
+    assert_eq!(of(&[3, 1, 2, 3]), NodeSet::Range(NodeRange { first: 1, last: 3 }));
     let set = of(&[9, 1, 2, 5]);
     assert_eq!(set.spans(), [span((1, 2)), span((5, 5)), span((9, 9))]);
     for (other, meets) in
@@ -137,7 +138,7 @@ fn values_without_a_tree_are_published_or_not() {
     let mut world = World::of(&trees, &[("job", &rows)], &[0, 0, 1, 1, 1]);
     world.kinds = vec![Kind::Values];
     for (k, labels, distortion) in [(2, 2, 0), (3, 1, 5)] {
-        world.requirements = vec![anonymity(&[(0, 0)], &[Told::Key(0)], k)];
+        world.requirements = vec![anonymity(&[(0, 0)], &[ResolvedYElement::Key(0)], k)];
         let sequel = world.release().unwrap();
         assert_eq!((sequel.cuts[0].labels.len(), sequel.distortion), (labels, distortion));
         assert!(sequel.cuts[0].labels.iter().all(|label| label.node.is_none()));
@@ -156,12 +157,12 @@ fn records_of_one_person_are_one_person() {
     rows.push("Clerk 2 Heart");
     let mut world = World::of(&trees, &[("job person test", &rows)], &[0, 0, 0, 1, 1, 1, 1]);
     let achieved = |world: &World| world.release().map(|sequel| sequel.achieved[0].measure);
-    for (y, measure) in [(Told::Key(0), 3), (told(0, 1), 1), (told(0, 2), 3)] {
+    for (y, measure) in [(ResolvedYElement::Key(0), 3), (told(0, 1), 1), (told(0, 2), 3)] {
         world.requirements = vec![anonymity(&[(0, 0)], &[y], 1)];
-        assert_eq!(achieved(&world), Ok(Share::number(measure)));
+        assert_eq!(achieved(&world), Ok(MeasureValue::number(measure)));
     }
     world.requirements = vec![anonymity(&[(0, 0)], &[told(0, 1)], 2)];
-    assert_eq!(achieved(&world), Ok(Share::number(2)), "only as one group");
+    assert_eq!(achieved(&world), Ok(MeasureValue::number(2)), "only as one group");
 
     let rows =
         ["Banker 1 HIV", "Banker 1 HIV", "Banker 1 HIV", "Banker 1 Diabetes", "Clerk 2 Diabetes", "Clerk 2 Diabetes"];
@@ -170,10 +171,10 @@ fn records_of_one_person_are_one_person() {
     assert_eq!(achieved(&world), Ok(share(1, 1)));
     let hiv = world.tree(2).named("HIV");
     world.requirements[0].measure =
-        Measure::Linkability { h: Ratio::new(3, 4).unwrap(), sensitive: Some(vec![vec![hiv]]) };
+        GroupMeasure::Linkability { h: Ratio::new(3, 4).unwrap(), sensitive: Some(vec![vec![hiv]]) };
     assert_eq!(achieved(&world), Ok(share(3, 4)), "diabetes may be told");
     world.requirements[0].measure =
-        Measure::Linkability { h: Ratio::new(2, 3).unwrap(), sensitive: Some(vec![vec![hiv]]) };
+        GroupMeasure::Linkability { h: Ratio::new(2, 3).unwrap(), sensitive: Some(vec![vec![hiv]]) };
     let sequel = world.release().unwrap();
     assert_eq!((sequel.steps.len(), sequel.achieved[0].measure), (0, share(1, 2)));
 }
@@ -193,7 +194,7 @@ fn a_step_down_may_repair_a_requirement() {
     let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
     let mut world = World::of(&trees, &[("job sex", &new), ("job race", &earlier)], &[0; 20]);
     let x = [(0, 0), (0, 1), (1, 0), (1, 2)];
-    world.requirements = vec![anonymity(&x, &[Told::Key(0), Told::Key(1)], 5)];
+    world.requirements = vec![anonymity(&x, &[ResolvedYElement::Key(0), ResolvedYElement::Key(1)], 5)];
     let at = |world: &World, jobs: &[&str]| {
         let cut = |column: usize, names: &[&str]| LiteralCut {
             column,
@@ -201,8 +202,8 @@ fn a_step_down_may_repair_a_requirement() {
         };
         world.measure(&[cut(0, jobs), cut(1, &["F", "M"])], &[0, 1], &world.requirements[0])
     };
-    assert_eq!(at(&world, &["Prof"]), Some(Share::number(2)));
-    assert_eq!(at(&world, &["Banker", "Doctor"]), Some(Share::number(10)));
+    assert_eq!(at(&world, &["Prof"]), Some(MeasureValue::number(2)));
+    assert_eq!(at(&world, &["Banker", "Doctor"]), Some(MeasureValue::number(10)));
     let sequel = world.release().unwrap();
     assert_eq!(sequel.cuts[0].labels.len() + sequel.cuts[1].labels.len(), 4, "job first, then sex");
 
@@ -212,8 +213,8 @@ fn a_step_down_may_repair_a_requirement() {
     let new = ["E0 B3", "E0 B1", "E0 B1", "E2 B3", "E2 B0", "E0 B1"];
     let earlier = ["EL B3", "EL B1", "EL B1", "ER B3", "ER B0", "EL B1"];
     let mut world = World::of(&trees, &[("e b", &new), ("e b", &earlier)], &[0, 1, 0, 1, 0, 1]);
-    world.requirements = vec![linkability(&[(0, 0), (1, 0)], &[Told::Key(1)], (3, 5))];
-    let refused = Err(Unsequenced::InfeasibleRoot { requirement: 0, proof: false });
+    world.requirements = vec![linkability(&[(0, 0), (1, 0)], &[ResolvedYElement::Key(1)], (3, 5))];
+    let refused = Err(SequentialError::InfeasibleRoot { requirement: 0, proof: false });
     assert_eq!(world.release(), refused, "at the root it is 2/3");
     world.prefix = true;
     let sequel = world.release().unwrap();
@@ -226,15 +227,18 @@ fn what_earlier_releases_break_stays_broken() {
     let mut world = slides();
     // X has the job of the earlier release, by which alone it is matched
     world.requirements = vec![linkability(&[(0, NAME), (1, JOB)], &[told(1, DISEASE)], (1, 2))];
-    assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 0 }));
-    world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 1), anonymity(&[(1, JOB)], &[Told::Key(1)], 2)];
-    assert_eq!(world.release(), Err(Unsequenced::PriorReleaseViolates { requirement: 1 }));
-    let refused = |proof| Err(Unsequenced::InfeasibleRoot { requirement: 0, proof });
-    world.requirements = vec![anonymity(&[(0, NAME)], &[Told::Key(0)], 6)];
+    assert_eq!(world.release(), Err(SequentialError::PriorReleaseViolates { requirement: 0 }));
+    world.requirements = vec![
+        anonymity(&[(0, NAME)], &[ResolvedYElement::Key(0)], 1),
+        anonymity(&[(1, JOB)], &[ResolvedYElement::Key(1)], 2),
+    ];
+    assert_eq!(world.release(), Err(SequentialError::PriorReleaseViolates { requirement: 1 }));
+    let refused = |proof| Err(SequentialError::InfeasibleRoot { requirement: 0, proof });
+    world.requirements = vec![anonymity(&[(0, NAME)], &[ResolvedYElement::Key(0)], 6)];
     assert_eq!(world.release(), refused(true), "names decide no match");
-    world.requirements = vec![anonymity(&[(0, NAME), (0, JOB)], &[Told::Key(0)], 6)];
+    world.requirements = vec![anonymity(&[(0, NAME), (0, JOB)], &[ResolvedYElement::Key(0)], 6)];
     assert_eq!(world.release(), refused(true), "all that decides matches is in X");
-    world.requirements = vec![anonymity(&[(0, JOB)], &[Told::Key(1)], 6)];
+    world.requirements = vec![anonymity(&[(0, JOB)], &[ResolvedYElement::Key(1)], 6)];
     assert_eq!(world.release(), refused(false));
 }
 
@@ -252,9 +256,9 @@ fn exclusions_must_not_be_true_of_anybody() {
     assert_eq!(join_tuples(&world), 16);
     let side = |release, attribute: usize, name: &str| {
         let within = vec![(attribute as u32, world.tree(attribute).named(name))];
-        Side { release, within }
+        ResolvedConditions { release, within }
     };
-    let exclusion = Exclusion { left: side(1, 2, "Pregnant"), right: side(0, 1, "Male") };
+    let exclusion = ResolvedExclusion { left: side(1, 2, "Pregnant"), right: side(0, 1, "Male") };
     let all = |name: &str, codes: &[&str]| {
         let at = trees.iter().position(|(other, _)| *other == name).unwrap();
         let nodes: Vec<u32> = codes.iter().map(|code| trees[at].1.node(code)).collect();
@@ -262,9 +266,9 @@ fn exclusions_must_not_be_true_of_anybody() {
     };
     let table = |states: [&str; 4]| [all("sex", &["Female", "Male", "Male", "Female"]), all("state", &states)];
     let contradictions = |given: &[Given], rows| {
-        let labels: Vec<Labels<'_>> = given
+        let labels: Vec<PublishedLabels<'_>> = given
             .iter()
-            .map(|given| Labels {
+            .map(|given| PublishedLabels {
                 attribute: given.attribute as u32,
                 codes: &given.codes,
                 places: given.places.clone(),
@@ -281,31 +285,31 @@ fn exclusions_must_not_be_true_of_anybody() {
 
 #[test]
 fn intervals_are_cut_where_they_tell_most() {
-    let numbers = |values: &[u32]| Given::new(0, values, (0..10).map(Span::point).collect());
+    let numbers = |values: &[u32]| Given::new(0, values, (0..10).map(NodeRange::point).collect());
     let values = [1, 2, 2, 5, 7, 9];
     let world = |class: &[u32], gain| World {
         kinds: vec![Kind::Numbers],
         releases: vec![vec![numbers(&values)]],
         rows: vec![values.len()],
         class: Codes::collect(256, class.iter().copied()),
-        requirements: vec![anonymity(&[(0, 0)], &[Told::Key(0)], 2)],
+        requirements: vec![anonymity(&[(0, 0)], &[ResolvedYElement::Key(0)], 2)],
         gain,
         ..slides()
     };
     let spans = |world: &World| {
         let sequel = world.release().unwrap();
-        let steps: Vec<Span> = sequel.steps.iter().map(|step| step.label.span).collect();
+        let steps: Vec<NodeRange> = sequel.steps.iter().map(|step| step.label.span).collect();
         (steps, sequel.cuts[0].labels.iter().map(|label| label.span).collect::<Vec<_>>(), sequel.changed)
     };
-    let (steps, labels, changed) = spans(&world(&[0, 0, 0, 1, 1, 1], Gain::Information));
+    let (steps, labels, changed) = spans(&world(&[0, 0, 0, 1, 1, 1], SpecializationGain::Information));
     assert_eq!(steps, [span((1, 9))]);
     assert_eq!((labels, changed), (vec![span((1, 4)), span((5, 9))], 6), "what is left would cut one row off");
     // most nearly equal halves
-    let (_, labels, _) = spans(&world(&[0, 0, 0, 0, 0, 1], Gain::Distortion));
+    let (_, labels, _) = spans(&world(&[0, 0, 0, 0, 0, 1], SpecializationGain::Distortion));
     assert_eq!(labels, [span((1, 4)), span((5, 9))]);
     // the smaller of equally good cut points
     let releases = vec![vec![numbers(&[1, 1, 3, 3, 5, 5])]];
-    let (steps, ..) = spans(&World { releases, ..world(&[0, 0, 1, 0, 1, 0], Gain::Distortion) });
+    let (steps, ..) = spans(&World { releases, ..world(&[0, 0, 1, 0, 1, 0], SpecializationGain::Distortion) });
     assert_eq!(steps, [span((1, 5)), span((3, 5))]);
 }
 
@@ -314,49 +318,49 @@ fn nonsense_is_refused() {
     let world = slides();
     let refused = |change: &dyn Fn(&mut World)| {
         let mut world = world.clone();
-        world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+        world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0)], 2)];
         change(&mut world);
         world.release().unwrap_err()
     };
     let x = |x: &'static [(usize, u32)]| {
         move |world: &mut World| world.requirements = vec![anonymity(x, &[told(1, DISEASE)], 1)]
     };
-    assert_eq!(refused(&x(&[(0, 7)])), Unsequenced::UnknownReference { requirement: 0 });
-    assert_eq!(refused(&x(&[(2, JOB)])), Unsequenced::UnknownReference { requirement: 0 });
-    assert_eq!(refused(&x(&[(0, JOB), (1, DISEASE)])), Unsequenced::Overlap { requirement: 0 });
-    assert_eq!(refused(&x(&[(1, JOB)])), Unsequenced::NothingToGeneralize);
-    assert_eq!(refused(&|world| world.requirements[0].y.clear()), Unsequenced::UnknownReference { requirement: 0 });
+    assert_eq!(refused(&x(&[(0, 7)])), SequentialError::UnknownReference { requirement: 0 });
+    assert_eq!(refused(&x(&[(2, JOB)])), SequentialError::UnknownReference { requirement: 0 });
+    assert_eq!(refused(&x(&[(0, JOB), (1, DISEASE)])), SequentialError::Overlap { requirement: 0 });
+    assert_eq!(refused(&x(&[(1, JOB)])), SequentialError::NothingToGeneralize);
+    assert_eq!(refused(&|world| world.requirements[0].y.clear()), SequentialError::UnknownReference { requirement: 0 });
     assert_eq!(
-        refused(&|world| world.requirements[0].measure = Measure::Anonymity { k: 0 }),
-        Unsequenced::Threshold { requirement: 0 }
+        refused(&|world| world.requirements[0].measure = GroupMeasure::Anonymity { k: 0 }),
+        SequentialError::Threshold { requirement: 0 }
     );
     assert_eq!(
         refused(&|world| world.requirements = vec![linkability(&[(0, JOB)], &[told(1, DISEASE)], (3, 2))]),
-        Unsequenced::Threshold { requirement: 0 }
+        SequentialError::Threshold { requirement: 0 }
     );
-    assert_eq!(refused(&|world| world.rows[0] = 0), Unsequenced::EmptyTable);
-    let one_sided = Exclusion {
-        left: Side { release: 0, within: vec![(JOB, Span::point(1))] },
-        right: Side { release: 0, within: vec![(NAME, Span::point(1))] },
+    assert_eq!(refused(&|world| world.rows[0] = 0), SequentialError::EmptyTable);
+    let one_sided = ResolvedExclusion {
+        left: ResolvedConditions { release: 0, within: vec![(JOB, NodeRange::point(1))] },
+        right: ResolvedConditions { release: 0, within: vec![(NAME, NodeRange::point(1))] },
     };
     assert_eq!(
         refused(&|world| world.exclusions = vec![one_sided.clone()]),
-        Unsequenced::UnknownExclusion { exclusion: 0 }
+        SequentialError::UnknownExclusion { exclusion: 0 }
     );
     let mut world = world;
-    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[Told::Key(0)], 2)];
+    world.requirements = vec![anonymity(&[(0, JOB), (1, DISEASE)], &[ResolvedYElement::Key(0)], 2)];
     let mut sequence = world.sequence();
     sequence.new.class = None;
-    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::ClassMissing));
+    assert_eq!(sequence.release(&Control::default()), Err(SequentialError::ClassMissing));
     let mut sequence = world.sequence();
     sequence.most_links = 2;
-    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::TooDense { requirement: 0 }));
+    assert_eq!(sequence.release(&Control::default()), Err(SequentialError::TooDense { requirement: 0 }));
     let mut sequence = world.sequence();
-    sequence.new.columns[1].scale = Scale::Raw(world.tree(1).spans.clone());
-    assert_eq!(sequence.release(&Control::default()), Err(Unsequenced::NoScale { attribute: JOB }));
+    sequence.new.columns[1].scale = ColumnScale::Raw(world.tree(1).spans.clone());
+    assert_eq!(sequence.release(&Control::default()), Err(SequentialError::NoScale { attribute: JOB }));
     let control = Control::default();
     control.cancel();
-    assert_eq!(world.sequence().release(&control), Err(Unsequenced::Cancelled(Cancelled)));
+    assert_eq!(world.sequence().release(&control), Err(SequentialError::Cancelled(Cancelled)));
 }
 
 #[test]
@@ -370,8 +374,8 @@ fn rows_that_match_nothing_are_looked_at_alone() {
     let sequel = world.release().unwrap();
     let joins: Vec<_> = sequel.achieved.iter().map(|achieved| achieved.joins.clone()).collect();
     assert_eq!(joins, [vec![vec![0]], vec![vec![0, 1]]]);
-    assert_eq!(sequel.root, [Share::number(1)], "without its only row y is not in the join");
+    assert_eq!(sequel.root, [MeasureValue::number(1)], "without its only row y is not in the join");
     let nothing = World::of(&trees, &[("a b", &["1 x"]), ("b s", &["y p"])], &[0]);
     let nothing = World { requirements: world.requirements, same_rows: false, ..nothing };
-    assert_eq!(nothing.release(), Err(Unsequenced::EmptyJoin { requirement: 0 }));
+    assert_eq!(nothing.release(), Err(SequentialError::EmptyJoin { requirement: 0 }));
 }

@@ -46,10 +46,10 @@ fn sets(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Given
         Kind::Numbers | Kind::Values => (0..PLACES).collect(),
     };
     let others: Vec<Vec<u32>> = (0..2).map(|_| dice.some(&all, 3)).collect();
-    let mut labels: Vec<Places> = Vec::new();
+    let mut labels: Vec<NodeSet> = Vec::new();
     let code = |value: &u32| {
         let set = others[dice.below(2)].iter().copied().chain([*value]).collect();
-        let label = Places::of(set).unwrap();
+        let label = NodeSet::of(set).unwrap();
         labels.iter().position(|other| *other == label).unwrap_or_else(|| {
             labels.push(label);
             labels.len() - 1
@@ -66,9 +66,9 @@ fn earlier(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Gi
     }
     match kind {
         Kind::Values if dice.once_in(3) => {
-            Given::new(attribute, &vec![0; values.len()], vec![Span { first: 0, last: PLACES }])
+            Given::new(attribute, &vec![0; values.len()], vec![NodeRange { first: 0, last: PLACES }])
         }
-        Kind::Values => Given::new(attribute, values, (0..PLACES).map(Span::point).collect()),
+        Kind::Values => Given::new(attribute, values, (0..PLACES).map(NodeRange::point).collect()),
         Kind::Tree(tree) => {
             let mut codes = values.to_vec();
             match dice.below(6) {
@@ -83,7 +83,7 @@ fn earlier(dice: &mut Dice, attribute: usize, kind: &Kind, values: &[u32]) -> Gi
             let shift = dice.below(width as usize) as u32;
             let interval = |code: u32| {
                 let first = (code * width).saturating_sub(shift);
-                Span { first, last: code * width + width - 1 - shift }
+                NodeRange { first, last: code * width + width - 1 - shift }
             };
             let codes: Vec<u32> = values.iter().map(|value| (value + shift) / width).collect();
             Given::new(attribute, &codes, (0..=PLACES).map(interval).collect())
@@ -136,7 +136,9 @@ fn world(seed: u64) -> World {
             columns.push(match &kinds[attribute] {
                 kind if release > 0 => earlier(dice, attribute, kind, &values),
                 Kind::Tree(tree) => Given::new(attribute, &values, tree.spans.clone()),
-                Kind::Numbers | Kind::Values => Given::new(attribute, &values, (0..PLACES).map(Span::point).collect()),
+                Kind::Numbers | Kind::Values => {
+                    Given::new(attribute, &values, (0..PLACES).map(NodeRange::point).collect())
+                }
             });
         }
         releases.push(columns);
@@ -147,7 +149,7 @@ fn world(seed: u64) -> World {
         Kind::Tree(tree) => tree.spans[dice.below(tree.len())],
         Kind::Numbers | Kind::Values => {
             let first = dice.below(PLACES as usize) as u32;
-            Span { first, last: first + dice.below(3) as u32 }
+            NodeRange { first, last: first + dice.below(3) as u32 }
         }
     };
     let mut exclusions = Vec::new();
@@ -159,47 +161,48 @@ fn world(seed: u64) -> World {
         let mut side = |release: usize| {
             let attributes = dice.some(&having[release], 2);
             let within = attributes.into_iter().map(|attribute| (attribute as u32, label(dice, attribute))).collect();
-            Side { release, within }
+            ResolvedConditions { release, within }
         };
         let (left, right) = (side(a), side(b));
         let place = |attribute: u32, row: usize| {
             let code = base[attribute as usize][row];
             match &kinds[attribute as usize] {
                 Kind::Tree(tree) => tree.span(code),
-                Kind::Numbers | Kind::Values => Span::point(code),
+                Kind::Numbers | Kind::Values => NodeRange::point(code),
             }
         };
-        let conditions: Vec<(u32, Span)> = left.within.iter().chain(&right.within).copied().collect();
+        let conditions: Vec<(u32, NodeRange)> = left.within.iter().chain(&right.within).copied().collect();
         let is_true = |row: usize| conditions.iter().all(|&(attribute, span)| place(attribute, row).within(span));
         if !(0..rows).any(is_true) {
-            exclusions.push(Exclusion { left, right });
+            exclusions.push(ResolvedExclusion { left, right });
         }
     }
 
-    let all: Vec<Reference> = having
+    let all: Vec<ResolvedAttribute> = having
         .iter()
         .enumerate()
         .flat_map(|(release, of)| of.iter().map(move |&attribute| reference(release, attribute as u32)))
         .collect();
     let mut requirements = Vec::new();
     for at in 0..1 + usize::from(dice.once_in(4)) {
-        let keys: Vec<Told> = (0..having.len()).map(Told::Key).collect();
+        let keys: Vec<ResolvedYElement> = (0..having.len()).map(ResolvedYElement::Key).collect();
         let mut y = match dice.below(3) {
             0 => dice.some(&keys, 2),
-            1 => dice.some(&all, 2).into_iter().map(Told::Attribute).collect(),
-            _ => vec![Told::Attribute(dice.some(&all, 1)[0]), dice.some(&keys, 1)[0]],
+            1 => dice.some(&all, 2).into_iter().map(ResolvedYElement::Attribute).collect(),
+            _ => vec![ResolvedYElement::Attribute(dice.some(&all, 1)[0]), dice.some(&keys, 1)[0]],
         };
         if !dice.once_in(4) {
             y.truncate(1);
         }
-        let free: Vec<Reference> = all.iter().copied().filter(|r| !y.contains(&Told::Attribute(*r))).collect();
-        let new: Vec<Reference> = free.iter().copied().filter(|reference| reference.release == 0).collect();
-        let mut x: Vec<Reference> = free.into_iter().filter(|_| !dice.once_in(3)).collect();
+        let free: Vec<ResolvedAttribute> =
+            all.iter().copied().filter(|r| !y.contains(&ResolvedYElement::Attribute(*r))).collect();
+        let new: Vec<ResolvedAttribute> = free.iter().copied().filter(|reference| reference.release == 0).collect();
+        let mut x: Vec<ResolvedAttribute> = free.into_iter().filter(|_| !dice.once_in(3)).collect();
         if at == 0 && !x.iter().any(|reference| reference.release == 0) {
             // a common attribute and another are in the new release, and at most two on Y
             match new.first() {
                 Some(first) => x.push(*first),
-                None => y = vec![Told::Key(1)],
+                None => y = vec![ResolvedYElement::Key(1)],
             }
             if new.is_empty() {
                 x.push(all[0]);
@@ -207,10 +210,12 @@ fn world(seed: u64) -> World {
         }
         let attributes: Vec<u32> = y
             .iter()
-            .filter_map(|told| if let Told::Attribute(reference) = told { Some(reference.attribute) } else { None })
+            .filter_map(|told| {
+                if let ResolvedYElement::Attribute(reference) = told { Some(reference.attribute) } else { None }
+            })
             .collect();
         let measure = if dice.once_in(2) {
-            Measure::Anonymity { k: [1, 1, 2, 3][dice.below(4)] }
+            GroupMeasure::Anonymity { k: [1, 1, 2, 3][dice.below(4)] }
         } else {
             let h = [(1, 2), (2, 3), (3, 4), (1, 1)][dice.below(4)];
             let mut values = Vec::new();
@@ -218,9 +223,9 @@ fn world(seed: u64) -> World {
                 values.push(attributes.iter().map(|&attribute| label(dice, attribute as usize)).collect());
             }
             let sensitive = dice.once_in(3).then_some(values);
-            Measure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive }
+            GroupMeasure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive }
         };
-        requirements.push(Requirement { x, y, measure });
+        requirements.push(ResolvedRequirement { x, y, measure });
     }
     let class: Vec<u32> = (0..counts[0]).map(|_| dice.below(3) as u32).collect();
     World {
@@ -231,21 +236,21 @@ fn world(seed: u64) -> World {
         same_rows,
         requirements,
         exclusions,
-        joins: [Joins::Whole, Joins::Extended, Joins::All][dice.below(3)],
-        gain: if dice.once_in(3) { Gain::Distortion } else { Gain::Information },
-        score: if dice.once_in(3) { Score::Ratio } else { Score::PlusOne },
+        joins: [JoinScope::Whole, JoinScope::Extended, JoinScope::All][dice.below(3)],
+        gain: if dice.once_in(3) { SpecializationGain::Distortion } else { SpecializationGain::Information },
+        score: if dice.once_in(3) { SpecializationScore::Ratio } else { SpecializationScore::PlusOne },
         prefix: dice.once_in(6),
         stop_at_zero_gain: dice.once_in(6),
     }
 }
 
 /// The cut of a sequel as definitions have it.
-fn literal_cuts(sequel: &Sequel) -> Vec<LiteralCut> {
-    let labels = |cut: &Cut| cut.labels.iter().map(|label| (label.span.first, label.span.last)).collect();
+fn literal_cuts(sequel: &SequentialSolution) -> Vec<LiteralCut> {
+    let labels = |cut: &ColumnCut| cut.labels.iter().map(|label| (label.span.first, label.span.last)).collect();
     sequel.cuts.iter().map(|cut| LiteralCut { column: cut.column, labels: labels(cut) }).collect()
 }
 
-fn distortion(world: &World, sequel: &Sequel) -> u64 {
+fn distortion(world: &World, sequel: &SequentialSolution) -> u64 {
     let mut steps = 0;
     for cut in &sequel.cuts {
         let given = &world.releases[0][cut.column];
@@ -264,16 +269,16 @@ fn distortion(world: &World, sequel: &Sequel) -> u64 {
 fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
     let sequence = world.sequence();
     let control = Control::default();
-    let found = Search::begin(&sequence, reduce, &control).and_then(|mut search| search.run(&control));
+    let found = CutSearch::begin(&sequence, reduce, &control).and_then(|mut search| search.run(&control));
     let literally = world.literally();
     let sequel = match found {
         Ok(sequel) => sequel,
-        Err(Unsequenced::PriorReleaseViolates { requirement }) => {
+        Err(SequentialError::PriorReleaseViolates { requirement }) => {
             let requirement = &world.requirements[requirement];
             let names = |release: usize| {
-                let told = |told: &Told| match told {
-                    Told::Attribute(reference) => reference.release == release,
-                    Told::Key(key) => *key == release,
+                let told = |told: &ResolvedYElement| match told {
+                    ResolvedYElement::Attribute(reference) => reference.release == release,
+                    ResolvedYElement::Key(key) => *key == release,
                 };
                 requirement.x.iter().any(|reference| reference.release == release) || requirement.y.iter().any(told)
             };
@@ -286,11 +291,11 @@ fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
             }
             return Ok(());
         }
-        Err(Unsequenced::EmptyJoin { .. }) => {
+        Err(SequentialError::EmptyJoin { .. }) => {
             prop_assert!(!world.same_rows && literally.is_none());
             return Ok(());
         }
-        Err(Unsequenced::InfeasibleRoot { requirement, proof }) => {
+        Err(SequentialError::InfeasibleRoot { requirement, proof }) => {
             prop_assert!(literally.is_none());
             let requirement = &world.requirements[requirement];
             let mut cuts = world.roots();
@@ -321,7 +326,7 @@ fn agrees(world: &World, reduce: bool) -> Result<(), TestCaseError> {
             prop_assert!(of_it.any(|achieved| achieved.joins.contains(&joined)), "{:?}", joined);
         }
     }
-    for Achieved { requirement, joins, measure } in &sequel.achieved {
+    for AchievedMeasure { requirement, joins, measure } in &sequel.achieved {
         for joined in joins {
             let expected = world.measure(&cuts, joined, &world.requirements[*requirement]);
             prop_assert_eq!(Some(*measure), expected, "{:?}", joined);

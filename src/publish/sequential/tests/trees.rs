@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::microdata::taxonomy::Growing;
+use crate::microdata::taxonomy::TaxonomyBuilder;
 use crate::microdata::{Arena, AttributeType, Domain};
 
 #[test]
 fn nodes_on_one_way_to_the_root_meet() {
-    let mut growing = Growing::from_root("Any");
+    let mut growing = TaxonomyBuilder::from_root("Any");
     let office = growing.add(0, Some("Office")).unwrap();
     let field = growing.add(0, Some("Field")).unwrap();
     for (parent, leaf) in [(field, "Driver"), (office, "Clerk"), (field, "Engineer"), (office, "Banker")] {
@@ -26,9 +26,9 @@ fn nodes_on_one_way_to_the_root_meet() {
         assert_eq!(bound.span(b).within(bound.span(a)), tree.covers(a, b), "{a} {b}");
         assert_eq!(bound.span(a).meets(bound.span(b)), tree.covers(a, b) || tree.covers(b, a), "{a} {b}");
     }
-    let children: Vec<Span> = Hierarchy::children(&bound, 0).into_iter().map(|child| bound.span(child)).collect();
+    let children: Vec<NodeRange> = Hierarchy::children(&bound, 0).into_iter().map(|child| bound.span(child)).collect();
     assert!(children.is_sorted() && children.len() == 3);
-    let scale = Scale::Tree(&bound);
+    let scale = ColumnScale::Tree(&bound);
     let labels: Vec<Option<&str>> = scale.spans(3).iter().map(|span| tree.label(span.first)).collect();
     assert_eq!(labels, [Some("Banker"), Some("Clerk"), Some("Pensioner")]);
     assert_eq!((0..3).map(|code| bound.depth(Hierarchy::leaf(&bound, code))).collect::<Vec<_>>(), [2, 2, 2]);

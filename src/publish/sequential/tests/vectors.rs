@@ -38,7 +38,7 @@ struct Rows {
     rows: Vec<Vec<Value>>,
 }
 
-fn fraction(text: &str) -> Share {
+fn fraction(text: &str) -> MeasureValue {
     let (count, of) = text.split_once('/').unwrap();
     share(count.parse().unwrap(), of.parse().unwrap())
 }
@@ -66,24 +66,28 @@ impl Vector {
         };
         let place = |(at, name): &(usize, String)| reference(*at, self.attribute(name));
         let told = |place_of: &(usize, String)| {
-            if place_of.1.starts_with('K') { Told::Key(place_of.0) } else { Told::Attribute(place(place_of)) }
+            if place_of.1.starts_with('K') {
+                ResolvedYElement::Key(place_of.0)
+            } else {
+                ResolvedYElement::Attribute(place(place_of))
+            }
         };
         let threshold = fraction(&self.k);
         let measure = match self.mode.as_str() {
-            "anon" => Measure::Anonymity { k: threshold.count as u64 },
-            _ => Measure::Linkability {
+            "anon" => GroupMeasure::Anonymity { k: threshold.count as u64 },
+            _ => GroupMeasure::Linkability {
                 h: Ratio::new(threshold.count as u64, threshold.of as u64).unwrap(),
                 sensitive: None,
             },
         };
-        let side = |release: usize, within: &Conditions| Side {
+        let side = |release: usize, within: &Conditions| ResolvedConditions {
             release,
             within: within
                 .iter()
                 .map(|(name, node)| (self.attribute(name), tree(self.attribute(name)).named(node)))
                 .collect(),
         };
-        let exclusion = |(left, l, right, r): &(usize, Conditions, usize, Conditions)| Exclusion {
+        let exclusion = |(left, l, right, r): &(usize, Conditions, usize, Conditions)| ResolvedExclusion {
             left: side(*left, l),
             right: side(*right, r),
         };
@@ -92,7 +96,7 @@ impl Vector {
             releases: self.releases.iter().map(release).collect(),
             rows: self.releases.iter().map(|release| release.rows.len()).collect(),
             class: Codes::collect(256, classes.into_iter()),
-            requirements: vec![Requirement {
+            requirements: vec![ResolvedRequirement {
                 x: self.x.iter().map(place).collect(),
                 y: self.y.iter().map(told).collect(),
                 measure,
@@ -113,12 +117,12 @@ fn the_vectors_come_out() {
         let world = vector.world();
         let sequence = world.sequence();
         let control = Control::default();
-        let tables = super::super::tables::Tables::of(&sequence, &control).unwrap();
+        let tables = super::super::tables::JoinTables::of(&sequence, &control).unwrap();
         let all: Vec<usize> = (0..vector.releases.len()).collect();
         assert_eq!(tables.decisive(&tables.sought[0], &all), vector.precondition_release, "{number}");
         reduced += u32::from(vector.precondition_release.is_some());
         for reduce in [true, false] {
-            let begun = Search::begin(&sequence, reduce, &control);
+            let begun = CutSearch::begin(&sequence, reduce, &control);
             let searched = begun.and_then(|mut search| {
                 let sequel = search.run(&control)?;
                 Ok((sequel, search))
@@ -127,8 +131,8 @@ fn the_vectors_come_out() {
                 let error = searched.err().unwrap();
                 let prior = reduce && vector.precondition_release.is_some_and(|release| release > 0);
                 match error {
-                    Unsequenced::PriorReleaseViolates { .. } => assert!(prior, "{number}"),
-                    Unsequenced::InfeasibleRoot { .. } => assert!(!prior, "{number}"),
+                    SequentialError::PriorReleaseViolates { .. } => assert!(prior, "{number}"),
+                    SequentialError::InfeasibleRoot { .. } => assert!(!prior, "{number}"),
                     other => panic!("{number}: {other}"),
                 }
                 continue;

@@ -8,7 +8,7 @@ use super::super::*;
 #[derive(Clone, Default, Debug)]
 pub(super) struct Tree {
     names: Vec<String>,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<NodeRange>,
     children: Vec<Vec<u32>>,
     depths: Vec<usize>,
 }
@@ -37,7 +37,7 @@ impl Tree {
     fn grow(&mut self, name: &str, depth: usize, parents: &BTreeMap<String, Option<String>>) -> u32 {
         let node = self.names.len() as u32;
         self.names.push(name.into());
-        self.spans.push(Span::point(node));
+        self.spans.push(NodeRange::point(node));
         self.children.push(Vec::new());
         self.depths.push(depth);
         for (child, parent) in parents {
@@ -58,7 +58,7 @@ impl Tree {
         &self.names[node as usize]
     }
 
-    pub(super) fn named(&self, name: &str) -> Span {
+    pub(super) fn named(&self, name: &str) -> NodeRange {
         self.spans[self.node(name) as usize]
     }
 
@@ -83,7 +83,7 @@ impl Hierarchy for Tree {
     fn children(&self, node: u32) -> Vec<u32> {
         self.children[node as usize].clone()
     }
-    fn span(&self, node: u32) -> Span {
+    fn span(&self, node: u32) -> NodeRange {
         self.spans[node as usize]
     }
     fn depth(&self, node: u32) -> usize {
@@ -109,15 +109,15 @@ pub(super) enum Kind {
 pub(super) struct Given {
     pub(super) attribute: usize,
     pub(super) codes: Codes,
-    pub(super) places: Vec<Places>,
+    pub(super) places: Vec<NodeSet>,
 }
 
 impl Given {
-    pub(super) fn new(attribute: usize, codes: &[u32], spans: Vec<Span>) -> Self {
-        Self::of(attribute, codes, spans.into_iter().map(Places::Range).collect())
+    pub(super) fn new(attribute: usize, codes: &[u32], spans: Vec<NodeRange>) -> Self {
+        Self::of(attribute, codes, spans.into_iter().map(NodeSet::Range).collect())
     }
 
-    pub(super) fn of(attribute: usize, codes: &[u32], places: Vec<Places>) -> Self {
+    pub(super) fn of(attribute: usize, codes: &[u32], places: Vec<NodeSet>) -> Self {
         Self { attribute, codes: Codes::collect(places.len(), codes.iter().copied()), places }
     }
 }
@@ -131,11 +131,11 @@ pub(super) struct World {
     pub(super) rows: Vec<usize>,
     pub(super) class: Codes,
     pub(super) same_rows: bool,
-    pub(super) requirements: Vec<Requirement>,
-    pub(super) exclusions: Vec<Exclusion>,
-    pub(super) joins: Joins,
-    pub(super) gain: Gain,
-    pub(super) score: Score,
+    pub(super) requirements: Vec<ResolvedRequirement>,
+    pub(super) exclusions: Vec<ResolvedExclusion>,
+    pub(super) joins: JoinScope,
+    pub(super) gain: SpecializationGain,
+    pub(super) score: SpecializationScore,
     pub(super) prefix: bool,
     pub(super) stop_at_zero_gain: bool,
 }
@@ -160,9 +160,9 @@ impl World {
             same_rows: true,
             requirements: Vec::new(),
             exclusions: Vec::new(),
-            joins: Joins::Whole,
-            gain: Gain::Information,
-            score: Score::PlusOne,
+            joins: JoinScope::Whole,
+            gain: SpecializationGain::Information,
+            score: SpecializationScore::PlusOne,
             prefix: false,
             stop_at_zero_gain: false,
         }
@@ -175,29 +175,29 @@ impl World {
         }
     }
 
-    pub(super) fn sequence(&self) -> Sequence<'_> {
+    pub(super) fn sequence(&self) -> SequentialProblem<'_> {
         let mut earlier = Vec::new();
         for (release, &rows) in self.releases.iter().zip(&self.rows).skip(1) {
             let mut columns = Vec::new();
             for Given { attribute, codes, places } in release {
-                columns.push(Labels { attribute: *attribute as u32, codes, places: places.clone() });
+                columns.push(PublishedLabels { attribute: *attribute as u32, codes, places: places.clone() });
             }
-            earlier.push(Earlier { rows, columns });
+            earlier.push(EarlierReleaseTable { rows, columns });
         }
         let mut columns = Vec::new();
         for given in &self.releases[0] {
             let scale = match &self.kinds[given.attribute] {
-                Kind::Tree(tree) => Scale::Tree(tree),
-                Kind::Numbers => Scale::Numbers((0..given.places.len() as u32).collect()),
+                Kind::Tree(tree) => ColumnScale::Tree(tree),
+                Kind::Numbers => ColumnScale::Numbers((0..given.places.len() as u32).collect()),
                 Kind::Values => {
                     let places = given.places.len() as u32;
-                    Scale::Values((0..places).collect(), Span { first: 0, last: places })
+                    ColumnScale::Values((0..places).collect(), NodeRange { first: 0, last: places })
                 }
             };
-            columns.push(Column { attribute: given.attribute as u32, codes: &given.codes, scale });
+            columns.push(NewTableColumn { attribute: given.attribute as u32, codes: &given.codes, scale });
         }
-        Sequence {
-            new: New { rows: self.rows[0], columns, class: Some(&self.class) },
+        SequentialProblem {
+            new: NewTable { rows: self.rows[0], columns, class: Some(&self.class) },
             earlier,
             same_rows: self.same_rows,
             requirements: self.requirements.clone(),
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    pub(super) fn release(&self) -> Result<Sequel, Unsequenced> {
+    pub(super) fn release(&self) -> Result<SequentialSolution, SequentialError> {
         self.sequence().release(&Control::default())
     }
 }

@@ -22,35 +22,35 @@
 //!
 //! Another table in which u's attributes stand together ties matchings that are independent here, so that nothing is sealed.
 
-use super::margins::{Counts, Margins, rows_of};
-use super::weights::{self, Fraction, Ln, Weight, Worst};
-use super::{Halves, TooDense};
+use super::margins::{BucketMargins, MarginCounts, rows_of};
+use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
+use super::{HalfPredicate, JoinTooDenseError};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
-use crate::publish::slicing::counts::Bound;
+use crate::publish::slicing::counts::FrequencyBound;
 
 /// Allows the splits whose halves keep the bound alone.
-pub(super) struct Alone<'a> {
-    margins: Margins<'a>,
-    choices: Vec<Choice>,
-    bound: Bound,
+pub(super) struct BucketwiseChecker<'a> {
+    margins: BucketMargins<'a>,
+    choices: Vec<ColumnOrder>,
+    bound: FrequencyBound,
     control: &'a Control,
 }
 
 /// Some of the columns with the sensitive attribute, in an order in which each hangs on one before it.
-struct Choice {
+struct ColumnOrder {
     attributes: AttrSet,
-    steps: Vec<Step>,
+    steps: Vec<NextColumn>,
 }
 
 /// The next column of a choice.
-struct Step {
+struct NextColumn {
     column: usize,
     /// What it shares with those before it; nothing for the first.
-    shared: Option<Shared>,
+    shared: Option<SharedValues>,
 }
 
-struct Shared {
+struct SharedValues {
     /// The step of a column that has it all.
     on: usize,
     /// Its margin, the sensitive attribute among it.
@@ -61,28 +61,28 @@ struct Shared {
 }
 
 /// What was found of all that is known.
-struct Found {
+struct KnownShares {
     broken: bool,
     /// The largest share, where it is asked for.
-    worst: Option<Worst>,
+    worst: Option<WorstShare>,
     steps: u64,
 }
 
 /// A sensitive value: the product of its rows, and what it is divided by.
-type Weighed = (u32, u128, u128);
+type WeighedValue = (u32, u128, u128);
 
-impl<'a> Alone<'a> {
+impl<'a> BucketwiseChecker<'a> {
     /// Of columns that form a tree, as every choice of the sensitive ones among them does.
     pub(super) fn of(
-        mut margins: Margins<'a>,
+        mut margins: BucketMargins<'a>,
         sensitive: &[AttrSet],
-        bound: Bound,
+        bound: FrequencyBound,
         control: &'a Control,
     ) -> Result<Self, Cancelled> {
         let mut choices = Vec::new();
         for some in super::choices(sensitive) {
             let order = branches(&some).unwrap_or_default();
-            let mut steps: Vec<Step> = Vec::with_capacity(order.len());
+            let mut steps: Vec<NextColumn> = Vec::with_capacity(order.len());
             for (at, branch) in order.iter().enumerate() {
                 let column = margins.add(some[branch.set], control)?;
                 let shared = match order[..at].iter().position(|before| before.set == branch.on) {
@@ -90,20 +90,21 @@ impl<'a> Alone<'a> {
                     Some(on) => {
                         let margin = margins.add(branch.shared, control)?;
                         let (above, here) = (margins.within(steps[on].column, margin), margins.within(column, margin));
-                        Some(Shared { on, margin, above, here })
+                        Some(SharedValues { on, margin, above, here })
                     }
                 };
-                steps.push(Step { column, shared });
+                steps.push(NextColumn { column, shared });
             }
-            choices.push(Choice { attributes: some.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set)), steps });
+            choices
+                .push(ColumnOrder { attributes: some.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set)), steps });
         }
         Ok(Self { margins, choices, bound, control })
     }
 
     /// The largest share that rows show as one bucket, where they do not keep the bound.
-    pub(super) fn whole(&self, rows: &[u32]) -> Result<Option<Worst>, TooDense> {
+    pub(super) fn whole(&self, rows: &[u32]) -> Result<Option<WorstShare>, JoinTooDenseError> {
         let counts = self.margins.count(rows);
-        let mut found = Found { broken: false, worst: Some(Worst::none()), steps: 0 };
+        let mut found = KnownShares { broken: false, worst: Some(WorstShare::none()), steps: 0 };
         for choice in &self.choices {
             let looked = self.look(choice, &counts, &mut found);
             if !found.broken {
@@ -115,14 +116,19 @@ impl<'a> Alone<'a> {
 
     fn holds(&self, rows: &[u32]) -> bool {
         let counts = self.margins.count(rows);
-        let mut found = Found { broken: false, worst: None, steps: 0 };
+        let mut found = KnownShares { broken: false, worst: None, steps: 0 };
         // what would take too long is not allowed; halves take no longer than the whole
         self.choices.iter().all(|choice| self.look(choice, &counts, &mut found).is_ok() && !found.broken)
     }
 
     /// Looks at all that can be known of the columns of a choice, up to the first that breaks the bound where no share is asked for.
-    fn look(&self, choice: &Choice, counts: &Counts, found: &mut Found) -> Result<(), TooDense> {
-        let by_shared = |step: &Step| -> Vec<(u32, u32)> {
+    fn look(
+        &self,
+        choice: &ColumnOrder,
+        counts: &MarginCounts,
+        found: &mut KnownShares,
+    ) -> Result<(), JoinTooDenseError> {
+        let by_shared = |step: &NextColumn| -> Vec<(u32, u32)> {
             let Some(shared) = &step.shared else { return Vec::new() };
             let counted = &counts[step.column];
             let places = (0..counted.len()).map(|place| (shared.here[counted.at(place).0 as usize], place as u32));
@@ -131,15 +137,16 @@ impl<'a> Alone<'a> {
             places
         };
         let places: Vec<Vec<(u32, u32)>> = choice.steps.iter().map(by_shared).collect();
-        let walk = Walk { judge: self, choice, counts, places };
+        let walk = KnownWalk { judge: self, choice, counts, places };
         walk.extend(&mut Vec::with_capacity(choice.steps.len()), &[], found)
     }
 
-    fn keeps(&self, weighed: &[Weighed], attributes: AttrSet, found: &mut Found) {
+    fn keeps(&self, weighed: &[WeighedValue], attributes: AttrSet, found: &mut KnownShares) {
         // both ways are one where nothing is divided
         let divided = weighed.iter().any(|(.., over)| *over > 1);
         for way in if divided { &[false, true][..] } else { &[false] } {
-            let (mut floats, exactly) = (made::<Ln>(weighed, *way), || made::<Fraction>(weighed, *way));
+            let (mut floats, exactly) =
+                (made::<NaturalLog>(weighed, *way), || made::<UnreducedFraction>(weighed, *way));
             found.broken |= !weights::holds(&self.bound, &mut floats, exactly);
             if let Some(worst) = &mut found.worst {
                 worst.see(&self.bound, attributes, &mut floats, exactly);
@@ -148,8 +155,8 @@ impl<'a> Alone<'a> {
     }
 }
 
-fn made<W: Weight>(weighed: &[Weighed], divided: bool) -> Vec<(u32, W)> {
-    let weight = |&(value, times, over): &Weighed| {
+fn made<W: CountProduct>(weighed: &[WeighedValue], divided: bool) -> Vec<(u32, W)> {
+    let weight = |&(value, times, over): &WeighedValue| {
         let mut weight = W::one();
         weight.times(times);
         if divided {
@@ -161,17 +168,22 @@ fn made<W: Weight>(weighed: &[Weighed], divided: bool) -> Vec<(u32, W)> {
 }
 
 /// All that can be known of the columns of a choice in a bucket.
-struct Walk<'w> {
-    judge: &'w Alone<'w>,
-    choice: &'w Choice,
-    counts: &'w Counts,
+struct KnownWalk<'w> {
+    judge: &'w BucketwiseChecker<'w>,
+    choice: &'w ColumnOrder,
+    counts: &'w MarginCounts,
     /// Per step: what its values have of what is shared, rising, each with the place of the value.
     places: Vec<Vec<(u32, u32)>>,
 }
 
-impl Walk<'_> {
+impl KnownWalk<'_> {
     /// Goes on to each value of the next column that agrees with those `picked`, whose rows weigh `weighed`.
-    fn extend(&self, picked: &mut Vec<u32>, weighed: &[Weighed], found: &mut Found) -> Result<(), TooDense> {
+    fn extend(
+        &self,
+        picked: &mut Vec<u32>,
+        weighed: &[WeighedValue],
+        found: &mut KnownShares,
+    ) -> Result<(), JoinTooDenseError> {
         let Some(step) = self.choice.steps.get(picked.len()) else {
             self.judge.keeps(weighed, self.choice.attributes, found);
             return Ok(());
@@ -180,7 +192,7 @@ impl Walk<'_> {
         let Some(shared) = &step.shared else {
             for place in 0..counted.len() {
                 let (value, beside) = counted.at(place);
-                let first: Vec<Weighed> = beside.iter().map(|&(of, rows)| (of, u128::from(rows), 1)).collect();
+                let first: Vec<WeighedValue> = beside.iter().map(|&(of, rows)| (of, u128::from(rows), 1)).collect();
                 self.go(picked, value, &first, found)?;
                 if found.is_enough() {
                     break;
@@ -195,11 +207,11 @@ impl Walk<'_> {
         for &(_, place) in places[begin..].iter().take_while(|(of, _)| *of == wanted) {
             let (value, beside) = counted.at(place as usize);
             // rows that have it in this column agree with it in what is shared: there are some
-            let with = |&(of, times, over): &Weighed| {
+            let with = |&(of, times, over): &WeighedValue| {
                 let rows = rows_of(beside, of);
                 (rows > 0).then(|| (of, times * u128::from(rows), over * u128::from(rows_of(agreeing, of))))
             };
-            let next: Vec<Weighed> = weighed.iter().filter_map(with).collect();
+            let next: Vec<WeighedValue> = weighed.iter().filter_map(with).collect();
             self.go(picked, value, &next, found)?;
             if found.is_enough() {
                 break;
@@ -208,10 +220,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn go(&self, picked: &mut Vec<u32>, value: u32, weighed: &[Weighed], found: &mut Found) -> Result<(), TooDense> {
+    fn go(
+        &self,
+        picked: &mut Vec<u32>,
+        value: u32,
+        weighed: &[WeighedValue],
+        found: &mut KnownShares,
+    ) -> Result<(), JoinTooDenseError> {
         found.steps += 1;
-        if found.steps > TooDense::LIMIT || found.steps.is_multiple_of(1 << 14) && self.judge.control.check().is_err() {
-            return Err(TooDense);
+        if found.steps > JoinTooDenseError::LIMIT
+            || found.steps.is_multiple_of(1 << 14) && self.judge.control.check().is_err()
+        {
+            return Err(JoinTooDenseError);
         }
         if weighed.is_empty() {
             return Ok(());
@@ -223,14 +243,14 @@ impl Walk<'_> {
     }
 }
 
-impl Found {
+impl KnownShares {
     /// Whether nothing more is asked for.
     const fn is_enough(&self) -> bool {
         self.broken && self.worst.is_none()
     }
 }
 
-impl Halves for Alone<'_> {
+impl HalfPredicate for BucketwiseChecker<'_> {
     fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
         self.holds(left) && self.holds(right)
     }

@@ -4,25 +4,25 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::TooDense;
-use super::margins::{Counts, Margins};
+use super::JoinTooDenseError;
+use super::margins::{BucketMargins, MarginCounts};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
 /// How the columns of a table are joined, worked out once.
-pub(super) struct Join(Vec<Part>);
+pub(super) struct NaturalJoin(Vec<JoinComponent>);
 
 /// Columns that hang together; parts share no attribute with each other.
-enum Part {
+enum JoinComponent {
     /// One column: as many as there are rows.
     Alone,
     /// What several share with each other, in the order in which they are joined, each with the attributes that are asked for later.
     Several(Vec<(usize, Vec<Attr>)>),
 }
 
-impl Join {
+impl NaturalJoin {
     /// Of columns, by their margins. Of each column no more is counted than what it shares with others.
-    pub(super) fn of(margins: &mut Margins<'_>, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
+    pub(super) fn of(margins: &mut BucketMargins<'_>, columns: &[usize], control: &Control) -> Result<Self, Cancelled> {
         let mut left: Vec<usize> = columns.to_vec();
         let mut parts = Vec::new();
         while let Some(first) = left.pop() {
@@ -33,7 +33,7 @@ impl Join {
                 part.push(column);
             }
             if part.len() == 1 {
-                parts.push(Part::Alone);
+                parts.push(JoinComponent::Alone);
                 continue;
             }
             let mut shared = Vec::with_capacity(part.len());
@@ -46,32 +46,41 @@ impl Join {
             let all = |of: &[usize]| of.iter().fold(AttrSet::EMPTY, |all, &of| all.union(margins.attributes(of)));
             let (before, asked) = (|to: usize| all(&part[..to]), |from: usize| all(&part[from..]));
             let step = |at: usize| (part[at], before(at + 1).intersection(asked(at + 1)).iter().collect());
-            parts.push(Part::Several((0..part.len()).map(step).collect()));
+            parts.push(JoinComponent::Several((0..part.len()).map(step).collect()));
         }
         Ok(Self(parts))
     }
 
     /// The margins that are counted for it.
     pub(super) fn margins(&self) -> impl Iterator<Item = usize> {
-        let of_part = |part: &Part| match part {
-            Part::Alone => Vec::new(),
-            Part::Several(steps) => steps.iter().map(|(margin, _)| *margin).collect(),
+        let of_part = |part: &JoinComponent| match part {
+            JoinComponent::Alone => Vec::new(),
+            JoinComponent::Several(steps) => steps.iter().map(|(margin, _)| *margin).collect(),
         };
         self.0.iter().flat_map(of_part)
     }
 
     /// The sizes of what hangs together, in a bucket of so many rows: their product is that of the join.
-    pub(super) fn sizes(&self, margins: &Margins<'_>, counts: &Counts, rows: u64) -> Result<Vec<u128>, TooDense> {
-        let size = |part: &Part| match part {
-            Part::Alone => Ok(u128::from(rows)),
-            Part::Several(steps) => several(margins, counts, steps),
+    pub(super) fn sizes(
+        &self,
+        margins: &BucketMargins<'_>,
+        counts: &MarginCounts,
+        rows: u64,
+    ) -> Result<Vec<u128>, JoinTooDenseError> {
+        let size = |part: &JoinComponent| match part {
+            JoinComponent::Alone => Ok(u128::from(rows)),
+            JoinComponent::Several(steps) => several(margins, counts, steps),
         };
         self.0.iter().map(size).collect()
     }
 }
 
 /// Column by column: how often each value of what is still asked for occurs in the join of those so far.
-fn several(margins: &Margins<'_>, counts: &Counts, steps: &[(usize, Vec<Attr>)]) -> Result<u128, TooDense> {
+fn several(
+    margins: &BucketMargins<'_>,
+    counts: &MarginCounts,
+    steps: &[(usize, Vec<Attr>)],
+) -> Result<u128, JoinTooDenseError> {
     type Sums = HashMap<Vec<u32>, u128, RandomState>;
     type Shared<'a> = HashMap<Vec<u32>, Vec<(&'a [u32], u128)>, RandomState>;
     let mut known: Vec<Attr> = Vec::new();
@@ -96,16 +105,16 @@ fn several(margins: &Margins<'_>, counts: &Counts, steps: &[(usize, Vec<Attr>)])
                 wanted.extend(shared.iter().map(|&at| code(known[at])));
                 for (key, sum) in by_shared.get(&wanted).into_iter().flatten() {
                     steps_taken += 1;
-                    if steps_taken > TooDense::LIMIT {
-                        return Err(TooDense);
+                    if steps_taken > JoinTooDenseError::LIMIT {
+                        return Err(JoinTooDenseError);
                     }
                     let of = |attr: &Attr| match known.iter().position(|known| known == attr) {
                         Some(at) => key[at],
                         None => code(*attr),
                     };
-                    let more = sum.checked_mul(u128::from(rows)).ok_or(TooDense)?;
+                    let more = sum.checked_mul(u128::from(rows)).ok_or(JoinTooDenseError)?;
                     let slot = next.entry(asked.iter().map(of).collect()).or_default();
-                    *slot = slot.checked_add(more).ok_or(TooDense)?;
+                    *slot = slot.checked_add(more).ok_or(JoinTooDenseError)?;
                 }
             }
         }

@@ -2,31 +2,31 @@
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
-use crate::publish::partition::Groups;
+use crate::publish::partition::TallyGroups;
 use crate::publish::slicing::keys;
 
 /// Attributes whose values are counted together in every bucket: a column, or what several columns share.
-struct Margin {
+struct MarginAttributes {
     attributes: AttrSet,
     /// The values of all of them but the sensitive one.
-    values: Groups,
+    values: TallyGroups,
     /// A row with each of these.
     rows: Vec<u32>,
 }
 
 /// All that is counted of a table.
-pub(super) struct Margins<'a> {
+pub(super) struct BucketMargins<'a> {
     table: &'a Table,
     sensitive: Attr,
-    all: Vec<Margin>,
+    all: Vec<MarginAttributes>,
 }
 
 /// The counts of a bucket, margin by margin.
-pub(super) type Counts = Vec<Counted>;
+pub(super) type MarginCounts = Vec<MarginCount>;
 
 /// The counts of a margin in a bucket.
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct MarginCount {
     /// The values that occur, rising, each with the end of its list.
     values: Vec<(u32, u32)>,
     /// Per value: the sensitive values that stand beside it, rising, each with how many rows have both; where the margin has not the
@@ -34,7 +34,7 @@ pub(super) struct Counted {
     beside: Vec<(u32, u32)>,
 }
 
-impl<'a> Margins<'a> {
+impl<'a> BucketMargins<'a> {
     pub(super) const fn of(table: &'a Table, sensitive: Attr) -> Self {
         Self { table, sensitive, all: Vec::new() }
     }
@@ -45,8 +45,8 @@ impl<'a> Margins<'a> {
             return Ok(known);
         }
         let values = keys::together(self.table, attributes.without(self.sensitive), control)?;
-        let rows = Margin::rows_of(&values);
-        self.all.push(Margin { attributes, values, rows });
+        let rows = MarginAttributes::rows_of(&values);
+        self.all.push(MarginAttributes { attributes, values, rows });
         Ok(self.all.len() - 1)
     }
 
@@ -73,7 +73,7 @@ impl<'a> Margins<'a> {
     }
 
     /// How many rows of a bucket have what a row has of a margin, and the sensitive value where that is in it.
-    pub(super) fn rows_with(&self, margin: usize, counted: &Counted, row: u32, sensitive: u32) -> u32 {
+    pub(super) fn rows_with(&self, margin: usize, counted: &MarginCount, row: u32, sensitive: u32) -> u32 {
         let with = self.all[margin].attributes.contains(self.sensitive);
         rows_of(counted.beside(self.value(margin, row)), if with { sensitive } else { 0 })
     }
@@ -84,25 +84,25 @@ impl<'a> Margins<'a> {
     }
 
     /// The combinations of some attributes, the sensitive one apart.
-    pub(super) fn together(&self, attributes: AttrSet, control: &Control) -> Result<Groups, Cancelled> {
+    pub(super) fn together(&self, attributes: AttrSet, control: &Control) -> Result<TallyGroups, Cancelled> {
         keys::together(self.table, attributes.without(self.sensitive), control)
     }
 
     /// A row for each combination of some attributes, the sensitive one apart.
     pub(super) fn representatives(&self, attributes: AttrSet, control: &Control) -> Result<Vec<u32>, Cancelled> {
-        Ok(Margin::rows_of(&self.together(attributes, control)?))
+        Ok(MarginAttributes::rows_of(&self.together(attributes, control)?))
     }
 
     /// Counts the rows of a bucket.
-    pub(super) fn count(&self, rows: &[u32]) -> Counts {
+    pub(super) fn count(&self, rows: &[u32]) -> MarginCounts {
         self.count_but(rows, &[])
     }
 
     /// The same; some margins are left out, and empty.
-    pub(super) fn count_but(&self, rows: &[u32], left_out: &[usize]) -> Counts {
+    pub(super) fn count_but(&self, rows: &[u32], left_out: &[usize]) -> MarginCounts {
         let column = self.table.column(self.sensitive);
-        let count = |(number, margin): (usize, &Margin)| match left_out.contains(&number) {
-            true => Counted::default(),
+        let count = |(number, margin): (usize, &MarginAttributes)| match left_out.contains(&number) {
+            true => MarginCount::default(),
             false if margin.attributes.contains(self.sensitive) => {
                 margin.count(rows, column.domain.len(), |row| column.codes.get(row))
             }
@@ -112,22 +112,22 @@ impl<'a> Margins<'a> {
     }
 
     /// Memory to count a margin without the sensitive attribute in.
-    pub(super) fn dense(&self, margin: usize) -> Dense {
-        Dense { rows_with: vec![0; self.all[margin].values.count as usize], occurring: Vec::new() }
+    pub(super) fn dense(&self, margin: usize) -> DenseCounter {
+        DenseCounter { rows_with: vec![0; self.all[margin].values.count as usize], occurring: Vec::new() }
     }
 }
 
 /// How often values of a margin without the sensitive attribute occur in one bucket after another, in the same memory.
 #[derive(Default)]
-pub(super) struct Dense {
+pub(super) struct DenseCounter {
     rows_with: Vec<u32>,
     /// The values that occur.
     occurring: Vec<u32>,
 }
 
-impl Dense {
+impl DenseCounter {
     /// Counts the rows of a bucket.
-    pub(super) fn count(&mut self, margins: &Margins<'_>, margin: usize, rows: &[u32]) {
+    pub(super) fn count(&mut self, margins: &BucketMargins<'_>, margin: usize, rows: &[u32]) {
         self.clear();
         let values = &margins.all[margin].values.of_row;
         for &row in rows {
@@ -150,29 +150,29 @@ impl Dense {
     }
 
     /// The counts, to stay.
-    pub(super) fn kept(&mut self) -> Counted {
+    pub(super) fn kept(&mut self) -> MarginCount {
         self.occurring.sort_unstable();
         let values = self.occurring.iter().zip(1..).map(|(&value, end)| (value, end)).collect();
         let beside = self.occurring.iter().map(|&value| (0, self.rows_with[value as usize])).collect();
-        Counted { values, beside }
+        MarginCount { values, beside }
     }
 }
 
 /// A cell is counted in an array while there are at most so many of them per row, by sorting otherwise.
 const CELLS_PER_ROW: usize = 2;
 
-impl Margin {
+impl MarginAttributes {
     /// A row with each value.
-    fn rows_of(values: &Groups) -> Vec<u32> {
+    fn rows_of(values: &TallyGroups) -> Vec<u32> {
         let mut rows = vec![0; values.count as usize];
         (0..).zip(&values.of_row).for_each(|(row, &value)| rows[value as usize] = row);
         rows
     }
 
     /// Counts the values of rows beside what `sensitive` says of each, below `values`.
-    fn count(&self, rows: &[u32], values: usize, sensitive: impl Fn(usize) -> u32) -> Counted {
+    fn count(&self, rows: &[u32], values: usize, sensitive: impl Fn(usize) -> u32) -> MarginCount {
         let key = |&row: &u32| (self.values.of_row[row as usize], sensitive(row as usize));
-        let mut counted = Counted::default();
+        let mut counted = MarginCount::default();
         let cells = (self.values.count as usize).saturating_mul(values);
         if cells <= rows.len().saturating_mul(CELLS_PER_ROW).max(64) {
             let mut counts = vec![0_u32; cells];
@@ -203,7 +203,7 @@ impl Margin {
     }
 }
 
-impl Counted {
+impl MarginCount {
     /// How many values occur.
     pub(super) fn len(&self) -> usize {
         self.values.len()

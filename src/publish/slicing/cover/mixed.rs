@@ -14,24 +14,24 @@ use std::cell::OnceCell;
 
 use smallvec::SmallVec;
 
-use super::join::Join;
-use super::margins::{Counts, Dense, Margins, rows_of};
-use super::weights::{self, Fraction, Ln, Weight, Worst};
-use super::{Halves, TooDense};
+use super::join::NaturalJoin;
+use super::margins::{BucketMargins, DenseCounter, MarginCounts, rows_of};
+use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, WorstShare};
+use super::{HalfPredicate, JoinTooDenseError};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
-use crate::publish::slicing::counts::Bound;
-use crate::publish::slicing::posterior::Weights;
+use crate::publish::slicing::counts::FrequencyBound;
+use crate::publish::slicing::posterior::BucketWeights;
 
 /// Allows the splits after which every row keeps the bound over all buckets that it may stand in.
-pub(super) struct Mixed<'a> {
-    margins: Margins<'a>,
+pub(super) struct OverlapMixtureChecker<'a> {
+    margins: BucketMargins<'a>,
     /// The columns without the sensitive attribute.
-    others: Vec<Other>,
-    /// The margins of those of them that are counted in [`Dense`] memory while a split is tried.
+    others: Vec<QiColumn>,
+    /// The margins of those of them that are counted in [`DenseCounter`] memory while a split is tried.
     apart: Vec<usize>,
-    choices: Vec<Choice>,
-    bound: Bound,
+    choices: Vec<SensitiveColumnSet>,
+    bound: FrequencyBound,
     control: &'a Control,
     /// A row of each identity, and what it has of the columns with the sensitive attribute.
     identities: Vec<u32>,
@@ -40,15 +40,15 @@ pub(super) struct Mixed<'a> {
     matched: Vec<SmallVec<[u32; 4]>>,
     bad_in: Vec<u32>,
     /// Per bucket made; none when it was split.
-    buckets: Vec<Option<Bucket>>,
+    buckets: Vec<Option<MixtureBucketState>>,
     /// Memory of halves.
-    spare: Vec<Vec<Dense>>,
-    told: [Told; 2],
+    spare: Vec<Vec<DenseCounter>>,
+    told: [HalfShares; 2],
 }
 
 /// A column without the sensitive attribute.
 #[derive(Clone, Copy)]
-struct Other {
+struct QiColumn {
     margin: usize,
     /// Its place among those that are counted apart.
     apart: Option<usize>,
@@ -57,13 +57,13 @@ struct Other {
 /// What the columns with the sensitive attribute tell in one half, by what rows have of them: whatever the other columns say is a factor of
 /// all values alike.
 #[derive(Default)]
-struct Told {
-    of_sides: Vec<Option<Side>>,
+struct HalfShares {
+    of_sides: Vec<Option<SideShares>>,
     known: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum SideShares {
     /// No column has it.
     Absent,
     Good,
@@ -71,8 +71,8 @@ enum Side {
     Bad,
 }
 
-impl Told {
-    fn of(&mut self, side: u32, found: impl FnOnce() -> Side) -> Side {
+impl HalfShares {
+    fn of(&mut self, side: u32, found: impl FnOnce() -> SideShares) -> SideShares {
         *self.of_sides[side as usize].get_or_insert_with(|| {
             self.known.push(side);
             found()
@@ -85,48 +85,48 @@ impl Told {
 }
 
 /// Some of the columns with the sensitive attribute.
-struct Choice {
+struct SensitiveColumnSet {
     attributes: AttrSet,
     sensitive: Vec<usize>,
     /// The join of these and the others.
-    join: Join,
+    join: NaturalJoin,
     /// What they share, each with the column it hangs on, where that counts.
     shared: Option<Vec<usize>>,
 }
 
-struct Bucket {
-    counts: Counts,
+struct MixtureBucketState {
+    counts: MarginCounts,
     /// The counts of columns that are counted apart, while the split that makes it is tried; they then stand with the others.
-    dense: Vec<Dense>,
+    dense: Vec<DenseCounter>,
     rows: u64,
     /// Per choice, the sizes of the join, where these were asked for.
-    sizes: OnceCell<Result<Vec<Vec<u128>>, TooDense>>,
+    sizes: OnceCell<Result<Vec<Vec<u128>>, JoinTooDenseError>>,
     /// The identities that match it, each with whether a value is too frequent in it alone; none when it is closed.
     matching: Vec<(u32, bool)>,
 }
 
 /// A bucket with the sizes of its joins, per choice; none where these do not matter.
-type WithSizes<'b> = (&'b Bucket, &'b [Vec<u128>]);
+type JoinSizes<'b> = (&'b MixtureBucketState, &'b [Vec<u128>]);
 
 /// How the weights of a bucket are made.
 #[derive(Clone, Copy)]
-enum Kind {
+enum WeightKind {
     /// As a share of its combinations.
     OfJoin,
     /// As expected rows.
     OfMatchings,
 }
 
-impl<'a> Mixed<'a> {
+impl<'a> OverlapMixtureChecker<'a> {
     /// Begins with the whole table as one bucket; the largest share that it shows, where that is too large.
     pub(super) fn begin(
-        mut margins: Margins<'a>,
+        mut margins: BucketMargins<'a>,
         columns: &[AttrSet],
         sensitive: usize,
-        bound: Bound,
-        weights: Weights,
+        bound: FrequencyBound,
+        weights: BucketWeights,
         control: &'a Control,
-    ) -> Result<Result<(Self, Option<Worst>), TooDense>, Cancelled> {
+    ) -> Result<Result<(Self, Option<WorstShare>), JoinTooDenseError>, Cancelled> {
         let (without, with) = columns.split_at(columns.len() - sensitive);
         let others: Vec<usize> = without.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
         let mut choices = Vec::new();
@@ -135,15 +135,15 @@ impl<'a> Mixed<'a> {
                 chosen.iter().map(|set| margins.add(*set, control)).collect::<Result<_, _>>()?;
             let all = [without, &chosen].concat();
             let shared = match weights {
-                Weights::Shares => None,
-                Weights::SharesAndSizes => {
+                BucketWeights::Shares => None,
+                BucketWeights::SharesAndSizes => {
                     let hung = branches(&all).unwrap_or_default().into_iter().skip(1);
                     Some(hung.map(|branch| margins.add(branch.shared, control)).collect::<Result<_, _>>()?)
                 }
             };
-            let join = Join::of(&mut margins, &[&others[..], &sensitive].concat(), control)?;
+            let join = NaturalJoin::of(&mut margins, &[&others[..], &sensitive].concat(), control)?;
             let attributes = all.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
-            choices.push(Choice { attributes, sensitive, join, shared });
+            choices.push(SensitiveColumnSet { attributes, sensitive, join, shared });
         }
         let all = columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set));
         let identities = margins.representatives(all, control)?;
@@ -152,14 +152,14 @@ impl<'a> Mixed<'a> {
         let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
         // what is no more than looked up
         let used = |margin: &usize| {
-            choices.iter().any(|choice: &Choice| {
+            choices.iter().any(|choice: &SensitiveColumnSet| {
                 choice.join.margins().any(|of| of == *margin) || choice.shared.iter().flatten().any(|of| of == margin)
             })
         };
         let apart: Vec<usize> = others.iter().copied().filter(|margin| !used(margin)).collect();
-        let other = |&margin: &usize| Other { margin, apart: apart.iter().position(|of| *of == margin) };
-        let others: Vec<Other> = others.iter().map(other).collect();
-        let told = || Told { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
+        let other = |&margin: &usize| QiColumn { margin, apart: apart.iter().position(|of| *of == margin) };
+        let others: Vec<QiColumn> = others.iter().map(other).collect();
+        let told = || HalfShares { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
         let mut judge = Self {
             margins,
             others,
@@ -181,7 +181,7 @@ impl<'a> Mixed<'a> {
         if let Err(dense) = judge.sizes(&whole) {
             return Ok(Err(dense));
         }
-        let mut worst = Worst::none();
+        let mut worst = WorstShare::none();
         let mut broken = false;
         let mut seen = vec![false; of_rows.count as usize];
         for (number, (&row, &side)) in judge.identities.iter().zip(&judge.sides).enumerate() {
@@ -198,28 +198,28 @@ impl<'a> Mixed<'a> {
     }
 
     /// Counts rows as a bucket, in memory that goes back to what is spare.
-    fn bucket(&mut self, rows: &[u32]) -> Bucket {
+    fn bucket(&mut self, rows: &[u32]) -> MixtureBucketState {
         let counts = self.margins.count_but(rows, &self.apart);
         let spare = self.spare.pop();
         let fresh = || self.apart.iter().map(|&margin| self.margins.dense(margin)).collect();
-        let mut dense: Vec<Dense> = spare.unwrap_or_else(fresh);
+        let mut dense: Vec<DenseCounter> = spare.unwrap_or_else(fresh);
         for (dense, &margin) in dense.iter_mut().zip(&self.apart) {
             dense.count(&self.margins, margin, rows);
         }
-        Bucket { counts, dense, rows: rows.len() as u64, sizes: OnceCell::new(), matching: Vec::new() }
+        MixtureBucketState { counts, dense, rows: rows.len() as u64, sizes: OnceCell::new(), matching: Vec::new() }
     }
 
     /// The sizes of the join of a bucket, per choice. Those of a half take no longer than those of the whole.
-    fn sizes<'b>(&self, bucket: &'b Bucket) -> Result<&'b [Vec<u128>], TooDense> {
+    fn sizes<'b>(&self, bucket: &'b MixtureBucketState) -> Result<&'b [Vec<u128>], JoinTooDenseError> {
         let sizes = bucket.sizes.get_or_init(|| {
-            let size = |choice: &Choice| choice.join.sizes(&self.margins, &bucket.counts, bucket.rows);
+            let size = |choice: &SensitiveColumnSet| choice.join.sizes(&self.margins, &bucket.counts, bucket.rows);
             self.choices.iter().map(size).collect()
         });
         sizes.as_deref().map_err(|dense| *dense)
     }
 
     /// Keeps the counts of a bucket.
-    fn settle(&mut self, bucket: &mut Bucket) {
+    fn settle(&mut self, bucket: &mut MixtureBucketState) {
         for (dense, &margin) in bucket.dense.iter_mut().zip(&self.apart) {
             bucket.counts[margin] = dense.kept();
         }
@@ -227,7 +227,7 @@ impl<'a> Mixed<'a> {
     }
 
     /// How many rows of a bucket have what a row has in a column without the sensitive attribute.
-    fn rows_with(&self, row: u32, bucket: &Bucket, other: Other) -> u32 {
+    fn rows_with(&self, row: u32, bucket: &MixtureBucketState, other: QiColumn) -> u32 {
         let value = self.margins.value(other.margin, row);
         match other.apart.and_then(|at| bucket.dense.get(at)) {
             Some(dense) => dense.rows(value),
@@ -236,18 +236,18 @@ impl<'a> Mixed<'a> {
     }
 
     /// Whether some column with the sensitive attribute has what a row has in it.
-    fn has_side(&self, row: u32, bucket: &Bucket) -> bool {
+    fn has_side(&self, row: u32, bucket: &MixtureBucketState) -> bool {
         let occurs = |&column: &usize| !bucket.counts[column].beside(self.margins.value(column, row)).is_empty();
         self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
     /// Adds the weights of the sensitive values that a row has in a bucket, of which the joins have `sizes`; none where these do not matter.
-    fn weigh<W: Weight>(
+    fn weigh<W: CountProduct>(
         &self,
         row: u32,
-        (bucket, sizes): WithSizes<'_>,
+        (bucket, sizes): JoinSizes<'_>,
         choice: usize,
-        kind: Kind,
+        kind: WeightKind,
         out: &mut Vec<(u32, W)>,
     ) {
         let value = |column: usize| self.margins.value(column, row);
@@ -260,11 +260,11 @@ impl<'a> Mixed<'a> {
             }
         }
         let shared = match kind {
-            Kind::OfJoin => {
+            WeightKind::OfJoin => {
                 sizes.get(choice).into_iter().flatten().for_each(|size| common.over(*size));
                 &[][..]
             }
-            Kind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
+            WeightKind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
         };
         let Some((&first, more)) = of.sensitive.split_first() else { return };
         'values: for &(sensitive, rows) in counts[first].beside(value(first)) {
@@ -285,18 +285,22 @@ impl<'a> Mixed<'a> {
     }
 
     /// Whether a row keeps the bound over buckets of which it matches some.
-    fn keeps<'b>(&self, row: u32, buckets: &[&'b Bucket], mut worst: Option<&mut Worst>) -> bool {
-        let mut floats: Vec<(u32, Ln)> = Vec::new();
+    fn keeps<'b>(&self, row: u32, buckets: &[&'b MixtureBucketState], mut worst: Option<&mut WorstShare>) -> bool {
+        let mut floats: Vec<(u32, NaturalLog)> = Vec::new();
         let mut kept = true;
         // of a single bucket the size is a factor of all values alike
-        let mut sized: SmallVec<[WithSizes<'b>; 4]> = SmallVec::new();
+        let mut sized: SmallVec<[JoinSizes<'b>; 4]> = SmallVec::new();
         for &bucket in buckets {
             let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
             let Ok(sizes) = sizes else { return false };
             sized.push((bucket, sizes));
         }
         for (choice, of) in self.choices.iter().enumerate() {
-            let kinds = if of.shared.is_some() { &[Kind::OfJoin, Kind::OfMatchings][..] } else { &[Kind::OfJoin] };
+            let kinds = if of.shared.is_some() {
+                &[WeightKind::OfJoin, WeightKind::OfMatchings][..]
+            } else {
+                &[WeightKind::OfJoin]
+            };
             for &kind in kinds {
                 floats.clear();
                 for &(bucket, sizes) in &sized {
@@ -307,7 +311,7 @@ impl<'a> Mixed<'a> {
                     continue;
                 }
                 let exactly = || {
-                    let mut exact: Vec<(u32, Fraction)> = Vec::new();
+                    let mut exact: Vec<(u32, UnreducedFraction)> = Vec::new();
                     for &(bucket, sizes) in &sized {
                         self.weigh(row, (bucket, sizes), choice, kind, &mut exact);
                     }
@@ -325,8 +329,14 @@ impl<'a> Mixed<'a> {
     }
 
     /// Plans the split of a bucket into halves, and says which identities match them; `None` when one would not keep the bound.
-    fn plan(&self, bucket: u32, split: &Bucket, halves: [&Bucket; 2], told: &mut [Told; 2]) -> Option<Vec<Change>> {
-        told.iter_mut().for_each(Told::forget);
+    fn plan(
+        &self,
+        bucket: u32,
+        split: &MixtureBucketState,
+        halves: [&MixtureBucketState; 2],
+        told: &mut [HalfShares; 2],
+    ) -> Option<Vec<OverlapChange>> {
+        told.iter_mut().for_each(HalfShares::forget);
         let mut plan = Vec::with_capacity(split.matching.len());
         for (number, &(identity, bad)) in split.matching.iter().enumerate() {
             if number % Control::STRIDE == 0 && self.control.check().is_err() {
@@ -341,32 +351,32 @@ impl<'a> Mixed<'a> {
                     continue;
                 }
                 let found = told.of(side, || match self.has_side(row, half) {
-                    false => Side::Absent,
-                    true if self.keeps(row, &[half], None) => Side::Good,
-                    true => Side::Bad,
+                    false => SideShares::Absent,
+                    true if self.keeps(row, &[half], None) => SideShares::Good,
+                    true => SideShares::Bad,
                 });
-                *into = (found != Side::Absent).then_some(found == Side::Bad);
-                bad_in += u32::from(found == Side::Bad);
+                *into = (found != SideShares::Absent).then_some(found == SideShares::Bad);
+                bad_in += u32::from(found == SideShares::Bad);
             }
             if bad_in > 0 {
                 let other = self.matched[identity as usize].iter().filter(|other| **other != bucket);
-                let mut all: SmallVec<[&Bucket; 8]> =
+                let mut all: SmallVec<[&MixtureBucketState; 8]> =
                     other.filter_map(|&other| self.buckets[other as usize].as_ref()).collect();
                 all.extend(halves.into_iter().zip(into).filter(|(_, into)| into.is_some()).map(|(half, _)| half));
                 if !self.keeps(row, &all, None) {
                     return None;
                 }
             }
-            plan.push(Change { identity, into, bad_in });
+            plan.push(OverlapChange { identity, into, bad_in });
         }
         Some(plan)
     }
 
     /// Replaces a bucket by its halves.
-    fn split(&mut self, bucket: u32, halves: [Bucket; 2], plan: Vec<Change>) {
+    fn split(&mut self, bucket: u32, halves: [MixtureBucketState; 2], plan: Vec<OverlapChange>) {
         let first = self.buckets.len() as u32;
         self.buckets.extend(halves.into_iter().map(Some));
-        for Change { identity, into, bad_in } in plan {
+        for OverlapChange { identity, into, bad_in } in plan {
             self.bad_in[identity as usize] = bad_in;
             let matched = &mut self.matched[identity as usize];
             matched.retain(|other| *other != bucket);
@@ -380,14 +390,14 @@ impl<'a> Mixed<'a> {
 }
 
 /// What a split would mean for an identity.
-struct Change {
+struct OverlapChange {
     identity: u32,
     /// Per half, where it matches it: whether a value is too frequent in it alone.
     into: [Option<bool>; 2],
     bad_in: u32,
 }
 
-impl Halves for Mixed<'_> {
+impl HalfPredicate for OverlapMixtureChecker<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         let (mut left, mut right) = (self.bucket(left), self.bucket(right));
         // taken out while it is tried: the sums of its identities are without it

@@ -10,26 +10,26 @@ mod margins;
 mod mixed;
 mod weights;
 
-use self::alone::Alone;
-use self::margins::Margins;
-use self::mixed::Mixed;
-use self::weights::Worst;
-use super::counts::Bound;
-use super::{ColumnsError, Diversity, Slicing, Unsliced, Weights};
+use self::alone::BucketwiseChecker;
+use self::margins::BucketMargins;
+use self::mixed::OverlapMixtureChecker;
+use self::weights::WorstShare;
+use super::counts::FrequencyBound;
+use super::{BucketWeights, ColumnsError, SlicingDiversity, SlicingError, SlicingPlan};
 use crate::control::Control;
 use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::{Guarantee, Ratio};
-use crate::publish::assign::Assignment;
-use crate::publish::partition::{self, Judge, Stated};
+use crate::publish::assign::BucketAssignment;
+use crate::publish::partition::{self, SplitPredicate, TableAnnotations};
 
 /// So many columns may have the sensitive attribute: all choices of them are looked at.
 pub(super) const MOST_SENSITIVE: usize = 4;
 
 /// A bucket has too many combinations of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct TooDense;
+struct JoinTooDenseError;
 
-impl TooDense {
+impl JoinTooDenseError {
     /// So many combinations are looked at in a bucket; fewer where tests want to see more.
     const LIMIT: u64 = if cfg!(test) { 20_000 } else { 10_000_000 };
 }
@@ -56,27 +56,27 @@ fn are_trees(columns: &[AttrSet], sensitive: usize) -> bool {
 }
 
 /// What splits are judged by.
-enum Begun<'a> {
-    Alone(Alone<'a>),
-    Mixed(Box<Mixed<'a>>),
+enum SplitChecker<'a> {
+    Alone(BucketwiseChecker<'a>),
+    Mixed(Box<OverlapMixtureChecker<'a>>),
 }
 
-impl Slicing {
+impl SlicingPlan {
     /// The tuple partition of a table in columns that share attributes, the sensitive ones last.
     pub(super) fn cover(
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn Stated,
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<Assignment, Unsliced> {
-        let part = |judge: &mut dyn Halves| -> Result<Assignment, Unsliced> {
-            let (space, mut judge) = (self.space(table, stated), Renamed::of(judge));
+    ) -> Result<BucketAssignment, SlicingError> {
+        let part = |judge: &mut dyn HalfPredicate| -> Result<BucketAssignment, SlicingError> {
+            let (space, mut judge) = (self.space(table, stated), RenumberedPredicate::of(judge));
             Ok(partition::partition(space, table.rows(), self.limits(), &mut judge, control)?)
         };
         match self.begin(table, columns, stated, control)? {
-            Begun::Alone(mut alone) => part(&mut alone),
-            Begun::Mixed(mut mixed) => part(&mut *mixed),
+            SplitChecker::Alone(mut alone) => part(&mut alone),
+            SplitChecker::Mixed(mut mixed) => part(&mut *mixed),
         }
     }
 
@@ -85,9 +85,9 @@ impl Slicing {
         &self,
         table: &Table,
         columns: &[AttrSet],
-        stated: &dyn Stated,
+        stated: &dyn TableAnnotations,
         control: &Control,
-    ) -> Result<(), Unsliced> {
+    ) -> Result<(), SlicingError> {
         self.begin(table, columns, stated, control).map(|_| ())
     }
 
@@ -96,46 +96,46 @@ impl Slicing {
         &self,
         table: &'a Table,
         columns: &'a [AttrSet],
-        stated: &dyn Stated,
+        stated: &dyn TableAnnotations,
         control: &'a Control,
-    ) -> Result<Begun<'a>, Unsliced> {
+    ) -> Result<SplitChecker<'a>, SlicingError> {
         if self.column_k.is_some() {
             return Err(ColumnsError::Generalized.into());
         }
         let sensitive = columns.iter().filter(|column| column.contains(self.sensitive)).count();
-        let bound = |l| Bound { l, terrain: stated.terrain(self.sensitive) };
-        let margins = Margins::of(table, self.sensitive);
-        let refused = |found: Result<Option<Worst>, TooDense>| {
+        let bound = |l| FrequencyBound { l, terrain: stated.terrain(self.sensitive) };
+        let margins = BucketMargins::of(table, self.sensitive);
+        let refused = |found: Result<Option<WorstShare>, JoinTooDenseError>| {
             // what was told to stop has no answer either
             control.check()?;
             match found {
-                Err(TooDense) => Err(Unsliced::TooDense),
-                Ok(Some(Worst { share, attributes, .. })) => {
+                Err(JoinTooDenseError) => Err(SlicingError::TooDense),
+                Ok(Some(WorstShare { share, attributes, .. })) => {
                     let beside = attributes.without(self.sensitive);
-                    Err(Unsliced::NotDiverseTogether { beside, most: share.most, of: share.of })
+                    Err(SlicingError::NotDiverseTogether { beside, most: share.most, of: share.of })
                 }
                 Ok(None) => Ok(()),
             }
         };
         let (l, weights) = match &self.diversity {
-            Diversity::Bucket(guarantees) => {
+            SlicingDiversity::Bucket(guarantees) => {
                 if sensitive > 1 && !are_trees(columns, sensitive) {
                     return Err(ColumnsError::Circle.into());
                 }
-                let l = of_shares(guarantees).ok_or(Unsliced::NotOfShares)?;
-                let alone = Alone::of(margins, &columns[columns.len() - sensitive..], bound(l), control)?;
+                let l = of_shares(guarantees).ok_or(SlicingError::NotOfShares)?;
+                let alone = BucketwiseChecker::of(margins, &columns[columns.len() - sensitive..], bound(l), control)?;
                 let all: Vec<u32> = (0..table.rows() as u32).collect();
                 refused(alone.whole(&all))?;
-                return Ok(Begun::Alone(alone));
+                return Ok(SplitChecker::Alone(alone));
             }
-            Diversity::Mixture(l) => (*l, Weights::Shares),
-            Diversity::MixtureWeighted(l) => (*l, Weights::SharesAndSizes),
+            SlicingDiversity::Mixture(l) => (*l, BucketWeights::Shares),
+            SlicingDiversity::MixtureWeighted(l) => (*l, BucketWeights::SharesAndSizes),
         };
-        if weights == Weights::SharesAndSizes && !are_trees(columns, sensitive) {
+        if weights == BucketWeights::SharesAndSizes && !are_trees(columns, sensitive) {
             return Err(ColumnsError::Circle.into());
         }
-        let begun = Mixed::begin(margins, columns, sensitive, bound(l), weights, control);
-        let mut mixed = Err(TooDense);
+        let begun = OverlapMixtureChecker::begin(margins, columns, sensitive, bound(l), weights, control);
+        let mut mixed = Err(JoinTooDenseError);
         refused(match begun? {
             Ok((begun, worst)) => {
                 mixed = Ok(begun);
@@ -143,7 +143,7 @@ impl Slicing {
             }
             Err(dense) => Err(dense),
         })?;
-        mixed.map(|mixed| Begun::Mixed(Box::new(mixed))).map_err(|TooDense| Unsliced::TooDense)
+        mixed.map(|mixed| SplitChecker::Mixed(Box::new(mixed))).map_err(|JoinTooDenseError| SlicingError::TooDense)
     }
 }
 
@@ -159,29 +159,29 @@ fn of_shares(guarantees: &[Guarantee]) -> Option<Ratio> {
 }
 
 /// Says which splits are made, by rows of the table.
-trait Halves {
-    /// As [`Judge::allows`].
+trait HalfPredicate {
+    /// As [`SplitPredicate::allows`].
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool;
 
-    /// As [`Judge::closed`].
+    /// As [`SplitPredicate::closed`].
     fn closed(&mut self, _bucket: u32) {}
 }
 
 /// A judge for whom rows keep their names.
-struct Renamed<'a> {
-    judge: &'a mut dyn Halves,
+struct RenumberedPredicate<'a> {
+    judge: &'a mut dyn HalfPredicate,
     /// What rows are called in the table, once they were renumbered.
     names: Option<Vec<u32>>,
     halves: [Vec<u32>; 2],
 }
 
-impl<'a> Renamed<'a> {
-    const fn of(judge: &'a mut dyn Halves) -> Self {
+impl<'a> RenumberedPredicate<'a> {
+    const fn of(judge: &'a mut dyn HalfPredicate) -> Self {
         Self { judge, names: None, halves: [Vec::new(), Vec::new()] }
     }
 }
 
-impl Judge for Renamed<'_> {
+impl SplitPredicate for RenumberedPredicate<'_> {
     fn allows(&mut self, bucket: u32, left: &[u32], right: &[u32]) -> bool {
         let Some(names) = &self.names else { return self.judge.allows(bucket, left, right) };
         for (half, rows) in self.halves.iter_mut().zip([left, right]) {

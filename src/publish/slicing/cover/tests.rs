@@ -6,13 +6,17 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::microdata::Attr;
-use crate::publish::partition::{Space, Split};
-use crate::publish::slicing::Columns;
+use crate::publish::partition::{MedianSplit, SplitSpace};
+use crate::publish::slicing::ColumnChoice;
 use crate::publish::slicing::tests::{Aside, Known, members, naive, patients, ratio, sets, slice, slicing, table};
 
-fn diversities(l: Ratio) -> [Diversity; 3] {
+fn diversities(l: Ratio) -> [SlicingDiversity; 3] {
     let alpha = Ratio::new(l.denominator(), l.numerator()).unwrap();
-    [Diversity::Bucket(vec![Guarantee::AlphaK { alpha, k: 1 }]), Diversity::Mixture(l), Diversity::MixtureWeighted(l)]
+    [
+        SlicingDiversity::Bucket(vec![Guarantee::AlphaK { alpha, k: 1 }]),
+        SlicingDiversity::Mixture(l),
+        SlicingDiversity::MixtureWeighted(l),
+    ]
 }
 
 /// In columns {age, sex, disease} and {zip, disease} the first row has dyspepsia for certain.
@@ -21,19 +25,21 @@ fn the_table_of_the_paper_cannot_be_covered() {
     let table = patients();
     for l in [ratio(1_000_001, 1_000_000), ratio(2, 1)] {
         for diversity in diversities(l) {
-            let refused = slice(&slicing(&table, &[vec![0, 1, 3], vec![2, 3]], 3, diversity, Split::Relaxed), &table);
-            let Err(Unsliced::NotDiverseTogether { beside, most, of }) = refused else { panic!("sliced") };
+            let refused =
+                slice(&slicing(&table, &[vec![0, 1, 3], vec![2, 3]], 3, diversity, MedianSplit::Relaxed), &table);
+            let Err(SlicingError::NotDiverseTogether { beside, most, of }) = refused else { panic!("sliced") };
             assert_eq!((most, of, beside.contains(Attr(3))), (1, 1, false));
         }
     }
     // sex and nothing else beside the disease, once with the age and once without: no column tells more than sex
     for diversity in diversities(ratio(4, 3)) {
         let columns = [vec![0, 1], vec![1, 3], vec![2]];
-        let sliced = slice(&slicing(&table, &columns, 3, diversity.clone(), Split::Relaxed), &table).ok().unwrap();
+        let sliced =
+            slice(&slicing(&table, &columns, 3, diversity.clone(), MedianSplit::Relaxed), &table).ok().unwrap();
         assert_eq!(sliced.columns.last(), Some(&sets(&[vec![1, 3]])[0]));
-        let more = slicing(&table, &columns, 3, diversities(ratio(2, 1))[0].clone(), Split::Relaxed);
+        let more = slicing(&table, &columns, 3, diversities(ratio(2, 1))[0].clone(), MedianSplit::Relaxed);
         let told = slice(&more, &table).err();
-        assert_eq!(told, Some(Unsliced::NotDiverseTogether { beside: AttrSet::one(Attr(1)), most: 3, of: 4 }));
+        assert_eq!(told, Some(SlicingError::NotDiverseTogether { beside: AttrSet::one(Attr(1)), most: 3, of: 4 }));
     }
 }
 
@@ -51,10 +57,10 @@ fn combinations_that_are_equally_likely_do_not_make_persons_so() {
     let table = table(&rows);
     let columns = [vec![0, 2], vec![1, 2]];
     let whole = |diversity| {
-        let slicing = slicing(&table, &columns, 2, diversity, Split::Relaxed);
+        let slicing = slicing(&table, &columns, 2, diversity, MedianSplit::Relaxed);
         slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &Control::default())
     };
-    let told = Err(Unsliced::NotDiverseTogether { beside: AttrSet::first(2), most: 10, of: 13 });
+    let told = Err(SlicingError::NotDiverseTogether { beside: AttrSet::first(2), most: 10, of: 13 });
     let [alone, mixture, weighted] = diversities(ratio(2, 1));
     assert_eq!((whole(alone), whole(weighted), whole(mixture)), (told, told, Ok(())));
 }
@@ -62,21 +68,21 @@ fn combinations_that_are_equally_likely_do_not_make_persons_so() {
 #[test]
 fn what_cannot_be_said_of_columns_is_refused() {
     let table = table(&[vec![0, 0, 0], vec![0, 0, 1], vec![1, 1, 0], vec![1, 1, 1]]);
-    let refused = |columns: &[Vec<u8>], diversity: Diversity| {
-        slice(&slicing(&table, columns, 2, diversity, Split::Relaxed), &table).err()
+    let refused = |columns: &[Vec<u8>], diversity: SlicingDiversity| {
+        slice(&slicing(&table, columns, 2, diversity, MedianSplit::Relaxed), &table).err()
     };
     let [alone, mixture, weighted] = diversities(ratio(2, 1));
     let circle = [vec![0, 1], vec![0, 2], vec![1, 2]];
-    assert_eq!(refused(&circle, alone.clone()), Some(Unsliced::Columns(ColumnsError::Circle)));
-    assert_eq!(refused(&circle, weighted), Some(Unsliced::Columns(ColumnsError::Circle)));
+    assert_eq!(refused(&circle, alone.clone()), Some(SlicingError::Columns(ColumnsError::Circle)));
+    assert_eq!(refused(&circle, weighted), Some(SlicingError::Columns(ColumnsError::Circle)));
     assert_eq!(refused(&circle, mixture), None);
     let shared = [vec![0, 1], vec![1, 2]];
     assert_eq!(refused(&shared, alone.clone()), None);
-    let distinct = Diversity::Bucket(vec![Guarantee::DistinctLDiversity { l: 2 }]);
-    assert_eq!(refused(&shared, distinct), Some(Unsliced::NotOfShares));
-    let mut boxed = slicing(&table, &shared, 2, alone, Split::Relaxed);
+    let distinct = SlicingDiversity::Bucket(vec![Guarantee::DistinctLDiversity { l: 2 }]);
+    assert_eq!(refused(&shared, distinct), Some(SlicingError::NotOfShares));
+    let mut boxed = slicing(&table, &shared, 2, alone, MedianSplit::Relaxed);
     boxed.column_k = Some(2);
-    assert_eq!(slice(&boxed, &table).err(), Some(Unsliced::Columns(ColumnsError::Generalized)));
+    assert_eq!(slice(&boxed, &table).err(), Some(SlicingError::Columns(ColumnsError::Generalized)));
 }
 
 #[test]
@@ -85,31 +91,31 @@ fn too_many_combinations_are_refused() {
     let table = table(&rows);
     let [alone, mixture, _] = diversities(ratio(2, 1));
     let check = |columns: &[Vec<u8>], diversity| {
-        let slicing = slicing(&table, columns, 2, diversity, Split::Relaxed);
+        let slicing = slicing(&table, columns, 2, diversity, MedianSplit::Relaxed);
         slicing.check_whole(&table, &sets(columns), &Aside(Vec::new()), &Control::default())
     };
     let columns = [vec![0, 2], vec![1, 2]];
-    assert_eq!(check(&columns, alone), Err(Unsliced::TooDense));
+    assert_eq!(check(&columns, alone), Err(SlicingError::TooDense));
     // whose join needs no more than the counts of what is shared
     assert_eq!(check(&columns, mixture.clone()), Ok(()));
     let cancelled = Control::default();
     cancelled.cancel();
-    let slicing = slicing(&table, &columns, 2, mixture, Split::Relaxed);
+    let slicing = slicing(&table, &columns, 2, mixture, MedianSplit::Relaxed);
     let stopped = slicing.check_whole(&table, &sets(&columns), &Aside(Vec::new()), &cancelled);
-    assert!(matches!(stopped, Err(Unsliced::Cancelled(_))));
+    assert!(matches!(stopped, Err(SlicingError::Cancelled(_))));
 }
 
 #[test]
 fn rows_keep_their_names() {
     struct Told(Vec<Vec<u32>>);
-    impl Halves for Told {
+    impl HalfPredicate for Told {
         fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
             self.0.extend([left.to_vec(), right.to_vec()]);
             true
         }
     }
     let mut told = Told(Vec::new());
-    let mut renamed = Renamed::of(&mut told);
+    let mut renamed = RenumberedPredicate::of(&mut told);
     renamed.allows(0, &[0], &[1, 2]);
     renamed.reorder(&[2, 0, 1]);
     renamed.allows(0, &[0], &[1, 2]);
@@ -313,7 +319,7 @@ proptest! {
             .collect();
         let table = table(&rows);
         let l = ratio(l.0.max(l.1), l.1);
-        let split = if strict { Split::Strict } else { Split::Relaxed };
+        let split = if strict { MedianSplit::Strict } else { MedianSplit::Relaxed };
         let mut slicing = slicing(&table, &columns, 3, diversities(l)[form].clone(), split);
         slicing.min_bucket = Some(least);
         let stated = Aside(aside.clone());
@@ -328,16 +334,16 @@ proptest! {
         };
         let sliced = slicing.slice(&table, &stated, &Control::default());
         if !is_tree && (form == 2 || (form == 0 && sensitive > 1)) {
-            prop_assert_eq!(sliced.err(), Some(Unsliced::Columns(ColumnsError::Circle)));
+            prop_assert_eq!(sliced.err(), Some(SlicingError::Columns(ColumnsError::Circle)));
             return Ok(());
         }
         let known = Known { others: Vec::new(), beside: vec![0; rows.len()], sensitive: Vec::new() };
-        let space = Space::of(&table, AttrSet::first(3), &stated);
+        let space = SplitSpace::of(&table, AttrSet::first(3), &stated);
         let expected = naive(&known, &space, split, usize::MAX, least, holds);
         match sliced {
             Ok(sliced) => prop_assert_eq!(Some(members(&sliced.buckets)), expected),
             Err(error) => {
-                prop_assert!(matches!(error, Unsliced::NotDiverseTogether { .. }), "{error}");
+                prop_assert!(matches!(error, SlicingError::NotDiverseTogether { .. }), "{error}");
                 prop_assert!(expected.is_none());
             }
         }
@@ -354,13 +360,13 @@ fn joins_are_counted() {
         let columns: Vec<Vec<u8>> = columns.iter().map(|column| column.to_vec()).collect();
         let definition = Definition { rows: &rows, columns: &columns, sensitive: 3, aside: &[], l: Ratio::ONE };
         let control = Control::default();
-        let mut margins = Margins::of(&table, Attr(3));
+        let mut margins = BucketMargins::of(&table, Attr(3));
         let numbers: Vec<usize> = sets(&columns).into_iter().map(|set| margins.add(set, &control).unwrap()).collect();
-        let join = join::Join::of(&mut margins, &numbers, &control).unwrap();
+        let join = join::NaturalJoin::of(&mut margins, &numbers, &control).unwrap();
         let sizes = join.sizes(&margins, &margins.count(&bucket), 7).unwrap();
         assert_eq!(sizes.iter().product::<u128>(), definition.combined(&bucket, &columns).1, "{columns:?}");
     }
-    let apart = Columns::Explicit(sets(&[vec![0, 1], vec![2], vec![3]]));
-    let Columns::Explicit(apart) = apart else { return };
+    let apart = ColumnChoice::Explicit(sets(&[vec![0, 1], vec![2], vec![3]]));
+    let ColumnChoice::Explicit(apart) = apart else { return };
     assert!(!is_cover(&apart));
 }

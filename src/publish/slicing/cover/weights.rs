@@ -3,13 +3,13 @@
 use num_bigint::BigUint;
 
 use crate::microdata::AttrSet;
-use crate::publish::slicing::counts::Bound;
+use crate::publish::slicing::counts::FrequencyBound;
 
 /// Shares that are so near to the bound, relatively, are computed exactly. Logarithms of a hundred factors are far nearer.
 const NEAR: f64 = 1e-9;
 
 /// A product of counts.
-pub(super) trait Weight: Clone {
+pub(super) trait CountProduct: Clone {
     /// Of no counts.
     fn one() -> Self;
     /// The weight so many times.
@@ -20,9 +20,9 @@ pub(super) trait Weight: Clone {
 
 /// The natural logarithm.
 #[derive(Clone, Copy)]
-pub(super) struct Ln(pub(super) f64);
+pub(super) struct NaturalLog(pub(super) f64);
 
-impl Weight for Ln {
+impl CountProduct for NaturalLog {
     fn one() -> Self {
         Self(0.0)
     }
@@ -38,12 +38,12 @@ impl Weight for Ln {
 
 /// A fraction, not in lowest terms.
 #[derive(Clone)]
-pub(super) struct Fraction {
+pub(super) struct UnreducedFraction {
     numerator: BigUint,
     denominator: BigUint,
 }
 
-impl Weight for Fraction {
+impl CountProduct for UnreducedFraction {
     fn one() -> Self {
         Self { numerator: 1u32.into(), denominator: 1u32.into() }
     }
@@ -59,12 +59,12 @@ impl Weight for Fraction {
 
 /// What a sensitive value has of all weights that it is held against, as `most` of `of`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::publish::slicing) struct Share {
+pub(in crate::publish::slicing) struct LargestShare {
     pub(in crate::publish::slicing) most: u64,
     pub(in crate::publish::slicing) of: u64,
 }
 
-impl Share {
+impl LargestShare {
     /// Whether it is larger.
     fn exceeds(self, other: Self) -> bool {
         u128::from(self.most) * u128::from(other.of) > u128::from(other.most) * u128::from(self.of)
@@ -73,9 +73,13 @@ impl Share {
 
 /// Whether no sensitive value has more than the bound allows. A value may be listed several times, and then has all of its weights. Where
 /// logarithms do not tell, the same weights exactly.
-pub(super) fn holds(bound: &Bound, weights: &mut [(u32, Ln)], exactly: impl FnOnce() -> Vec<(u32, Fraction)>) -> bool {
+pub(super) fn holds(
+    bound: &FrequencyBound,
+    weights: &mut [(u32, NaturalLog)],
+    exactly: impl FnOnce() -> Vec<(u32, UnreducedFraction)>,
+) -> bool {
     clearly(bound, weights).unwrap_or_else(|| {
-        let sums = Sums::of(&exactly());
+        let sums = CommonDenominator::of(&exactly());
         let (l, of) = (bound.l.numerator(), bound.l.denominator());
         let (all, informative) = sums.totals(bound);
         informative > BigUint::ZERO
@@ -86,7 +90,7 @@ pub(super) fn holds(bound: &Bound, weights: &mut [(u32, Ln)], exactly: impl FnOn
 }
 
 /// By floats; `None` where these cannot say.
-fn clearly(bound: &Bound, weights: &mut [(u32, Ln)]) -> Option<bool> {
+fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<bool> {
     weights.sort_unstable_by_key(|(value, _)| *value);
     let (sums, all, informative) = floats(bound, weights);
     let l = bound.l.to_f64();
@@ -103,10 +107,10 @@ fn clearly(bound: &Bound, weights: &mut [(u32, Ln)]) -> Option<bool> {
 }
 
 /// The weights of values over a common denominator, values rising.
-struct Sums(Vec<(u32, BigUint)>);
+struct CommonDenominator(Vec<(u32, BigUint)>);
 
-impl Sums {
-    fn of(weights: &[(u32, Fraction)]) -> Self {
+impl CommonDenominator {
+    fn of(weights: &[(u32, UnreducedFraction)]) -> Self {
         let mut denominators: Vec<&BigUint> = weights.iter().map(|(_, weight)| &weight.denominator).collect();
         denominators.sort_unstable();
         denominators.dedup();
@@ -123,7 +127,7 @@ impl Sums {
     }
 
     /// All weights, and those of values that nobody can rule out.
-    fn totals(&self, bound: &Bound) -> (BigUint, BigUint) {
+    fn totals(&self, bound: &FrequencyBound) -> (BigUint, BigUint) {
         let all = self.0.iter().map(|(_, sum)| sum).sum();
         let informative = self.0.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
         (all, informative.map(|(_, sum)| sum).sum())
@@ -132,25 +136,25 @@ impl Sums {
 
 /// The largest share that a value has of the weights it is held against, and what is known where it has it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::publish::slicing) struct Worst {
-    pub(in crate::publish::slicing) share: Share,
+pub(in crate::publish::slicing) struct WorstShare {
+    pub(in crate::publish::slicing) share: LargestShare,
     pub(in crate::publish::slicing) attributes: AttrSet,
     about: f64,
 }
 
-impl Worst {
+impl WorstShare {
     /// Of nothing that was looked at.
     pub(super) const fn none() -> Self {
-        Self { share: Share { most: 0, of: 1 }, attributes: AttrSet::EMPTY, about: 0.0 }
+        Self { share: LargestShare { most: 0, of: 1 }, attributes: AttrSet::EMPTY, about: 0.0 }
     }
 
     /// Takes weights into account; they are computed exactly where they may be worse than what was seen before.
     pub(super) fn see(
         &mut self,
-        bound: &Bound,
+        bound: &FrequencyBound,
         attributes: AttrSet,
-        weights: &mut [(u32, Ln)],
-        exactly: impl FnOnce() -> Vec<(u32, Fraction)>,
+        weights: &mut [(u32, NaturalLog)],
+        exactly: impl FnOnce() -> Vec<(u32, UnreducedFraction)>,
     ) {
         weights.sort_unstable_by_key(|(value, _)| *value);
         let (sums, all, informative) = floats(bound, weights);
@@ -167,9 +171,10 @@ impl Worst {
 }
 
 /// The weight of each value, relative to the largest that is listed; all of them, and those that nobody can rule out. Values rise.
-fn floats(bound: &Bound, weights: &[(u32, Ln)]) -> (Vec<(u32, f64)>, f64, f64) {
+fn floats(bound: &FrequencyBound, weights: &[(u32, NaturalLog)]) -> (Vec<(u32, f64)>, f64, f64) {
     let largest = weights.iter().map(|(_, weight)| weight.0).fold(f64::NEG_INFINITY, f64::max);
-    let sum = |run: &[(u32, Ln)]| (run[0].0, run.iter().map(|(_, weight)| (weight.0 - largest).exp()).sum::<f64>());
+    let sum =
+        |run: &[(u32, NaturalLog)]| (run[0].0, run.iter().map(|(_, weight)| (weight.0 - largest).exp()).sum::<f64>());
     let sums: Vec<(u32, f64)> = weights.chunk_by(|a, b| a.0 == b.0).map(sum).collect();
     let all = sums.iter().map(|(_, sum)| sum).sum();
     let informative = sums.iter().filter(|(value, _)| !bound.terrain.is_uninformative(*value));
@@ -177,8 +182,8 @@ fn floats(bound: &Bound, weights: &[(u32, Ln)]) -> (Vec<(u32, f64)>, f64, f64) {
     (sums, all, informative)
 }
 
-fn largest(bound: &Bound, weights: &[(u32, Fraction)]) -> Option<Share> {
-    let sums = Sums::of(weights);
+fn largest(bound: &FrequencyBound, weights: &[(u32, UnreducedFraction)]) -> Option<LargestShare> {
+    let sums = CommonDenominator::of(weights);
     let (all, informative) = sums.totals(bound);
     let share = |(value, sum): &(u32, BigUint)| {
         let among = if bound.terrain.is_uninformative(*value) { &all } else { &informative };
@@ -188,7 +193,7 @@ fn largest(bound: &Bound, weights: &[(u32, Fraction)]) -> Option<Share> {
 }
 
 /// In lowest terms; what does not fit is rounded.
-fn lowest(most: BigUint, of: BigUint) -> Share {
+fn lowest(most: BigUint, of: BigUint) -> LargestShare {
     let (mut a, mut b) = (most.clone(), of.clone());
     while b > BigUint::ZERO {
         (a, b) = (b.clone(), a % b);
@@ -197,20 +202,20 @@ fn lowest(most: BigUint, of: BigUint) -> Share {
     let (most, of) = (most / &divisor, of / &divisor);
     let shift = most.bits().max(of.bits()).saturating_sub(63);
     let number = |big: BigUint| (big >> shift).to_u64_digits().first().copied().unwrap_or(0);
-    Share { most: number(most), of: number(of).max(1) }
+    LargestShare { most: number(most), of: number(of).max(1) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::microdata::Terrain;
+    use crate::microdata::ColumnAnnotations;
 
-    fn bound(l: &str, aside: &[u32]) -> Bound {
-        Bound { l: l.parse().unwrap(), terrain: Terrain::without(aside.to_vec()) }
+    fn bound(l: &str, aside: &[u32]) -> FrequencyBound {
+        FrequencyBound { l: l.parse().unwrap(), terrain: ColumnAnnotations::without(aside.to_vec()) }
     }
 
     fn kept(l: &str, aside: &[u32], weights: &[(u32, u128, u128)]) -> bool {
-        fn made<W: Weight>(weights: &[(u32, u128, u128)]) -> Vec<(u32, W)> {
+        fn made<W: CountProduct>(weights: &[(u32, u128, u128)]) -> Vec<(u32, W)> {
             let weight = |&(value, times, over): &(u32, u128, u128)| {
                 let mut weight = W::one();
                 weight.times(times);
@@ -232,14 +237,14 @@ mod tests {
         assert!(!kept("2", &[1], &even) && kept("1", &[1], &even) && !kept("1", &[0, 1], &even));
         assert!(kept("4", &[9], &[(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1)]));
         let share = |weights: &[(u32, u128, u128)], aside: &[u32]| {
-            let weights = weights
-                .iter()
-                .map(|&(value, times, over)| (value, Fraction { numerator: times.into(), denominator: over.into() }));
+            let weights = weights.iter().map(|&(value, times, over)| {
+                (value, UnreducedFraction { numerator: times.into(), denominator: over.into() })
+            });
             largest(&bound("2", aside), &weights.collect::<Vec<_>>())
         };
-        assert_eq!(share(&even, &[]), Some(Share { most: 1, of: 2 }));
-        assert_eq!(share(&[(0, 10, 1), (1, 1, 1)], &[]), Some(Share { most: 10, of: 11 }));
-        assert_eq!(share(&[(0, 1, 1), (1, 1, 1)], &[1]), Some(Share { most: 1, of: 1 }));
+        assert_eq!(share(&even, &[]), Some(LargestShare { most: 1, of: 2 }));
+        assert_eq!(share(&[(0, 10, 1), (1, 1, 1)], &[]), Some(LargestShare { most: 10, of: 11 }));
+        assert_eq!(share(&[(0, 1, 1), (1, 1, 1)], &[1]), Some(LargestShare { most: 1, of: 1 }));
         let huge = share(&[(0, u128::MAX, 1), (0, u128::MAX, 1), (1, u128::MAX - 1, 1)], &[]).unwrap();
         assert!((huge.most as f64 / huge.of as f64 - 2.0 / 3.0).abs() < 1e-9);
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
-use crate::privacy::Schema;
-use crate::publish::Rows;
-use crate::publish::assign::{Assignment, assign};
-use crate::random::{ReleaseKey, Streams};
+use crate::privacy::TableSchema;
+use crate::publish::PlanRows;
+use crate::publish::assign::{BucketAssignment, assign};
+use crate::random::{RandomStreams, ReleaseKey};
 
 /// A table of columns of so many values; not all need occur.
 fn table(values: usize, rows: &[Vec<u8>]) -> Table {
@@ -42,31 +42,31 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
         addback: true,
         try_all: false,
         fill: false,
-        score: Score::Entropy,
-        correlated: Correlated::Together,
+        score: DecompositionScore::Entropy,
+        correlated: CorrelatedPolicy::Together,
         no_rules: None,
     }
 }
 
-fn planned(spec: &VersatileSpec, table: &Table, earlier: &[Schema], standing: &[Rule]) -> Design {
+fn planned(spec: &VersatileSpec, table: &Table, earlier: &[TableSchema], standing: &[PrivacyRule]) -> Design {
     planned_among(spec, table, (earlier, standing), &[])
 }
 
 fn planned_among(
     spec: &VersatileSpec,
     table: &Table,
-    (earlier, standing): (&[Schema], &[Rule]),
+    (earlier, standing): (&[TableSchema], &[PrivacyRule]),
     dependencies: &[Dependency],
 ) -> Design {
-    let streams = Streams::Keyed(ReleaseKey::from_bytes([7; 32]));
-    let input = Input {
+    let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([7; 32]));
+    let input = PlanInput {
         counts: table,
         published_names: table.names(),
         earlier,
         standing_rules: standing,
         dependencies,
         beside: None,
-        rows: Some(Rows { table, streams: &streams }),
+        rows: Some(PlanRows { table, streams: &streams }),
     };
     Versatile::plan(spec, &input, &Control::default()).unwrap()
 }
@@ -92,7 +92,7 @@ proptest! {
         let table = table(8, &rows);
         let mut spec = spec(algorithm, rules_of(&raw, rows[0].len()));
         (spec.try_all, spec.fill) = (try_all, fill);
-        spec.score = if kl { Score::Kl } else { Score::Entropy };
+        spec.score = if kl { DecompositionScore::Kl } else { DecompositionScore::Entropy };
         let design = planned(&spec, &table, &[], &[]);
         if design.feasible(table.names()).is_err() {
             prop_assert!(algorithm == Algorithm::SingleAttribute || design.decision == Decision::Undecided);
@@ -101,7 +101,7 @@ proptest! {
         let schemas = design.schemas();
         for rule in &design.rules {
             prop_assert_eq!(&privacy::judge(&schemas, &rule.rule), &rule.status);
-            prop_assert!(!matches!(rule.status, Status::Violated(_)), "{:?}", design);
+            prop_assert!(!matches!(rule.status, RuleStatus::Violated(_)), "{:?}", design);
         }
         let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
         prop_assert_eq!(all, table.attributes());
@@ -133,7 +133,7 @@ proptest! {
         }
         let schemas = design.schemas();
         for rule in design.rules.iter().filter(|rule| rule.implied_by.is_none()) {
-            prop_assert!(!matches!(privacy::judge(&schemas, &rule.rule), Status::Violated(_)), "{:?}", design);
+            prop_assert!(!matches!(privacy::judge(&schemas, &rule.rule), RuleStatus::Violated(_)), "{:?}", design);
         }
         let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
         prop_assert_eq!(all, table.attributes());
@@ -150,12 +150,12 @@ proptest! {
 
     #[test]
     fn every_step_of_gd_leaves_fewer_rules_broken(raw in rules(), attributes in 2usize..9) {
-        let rules: Vec<Rule> = rules_of(&raw, attributes).iter().filter_map(|rule| match rule.protects {
-            Protected::Attribute(sensitive) => Some(Rule { known: rule.known, sensitive, guarantee: rule.guarantee }),
+        let rules: Vec<PrivacyRule> = rules_of(&raw, attributes).iter().filter_map(|rule| match rule.protects {
+            Protected::Attribute(sensitive) => Some(PrivacyRule { known: rule.known, sensitive, guarantee: rule.guarantee }),
             Protected::Joint(_) | Protected::Rows => None,
         }).collect();
         let count = rules.len();
-        let ground = Ground::new(AttrSet::first(attributes), rules, &[], &[]);
+        let ground = DecompositionInput::new(AttrSet::first(attributes), rules, &[], &[]);
         let drafts = decompose_greedily(&ground, ground.rules[0].sensitive, &Control::default()).unwrap();
         prop_assert!(ground.holds(&drafts));
         // every step makes one table, and none is made but by a step
@@ -169,17 +169,17 @@ proptest! {
         let attributes = rows[0].len();
         let spec = spec(Algorithm::Gd, rules_of(&raw, attributes));
         let set: AttrSet = earlier.iter().map(|a| Attr(a % (attributes + 2) as u8)).collect();
-        let earlier = [Schema { attributes: set, guards: Vec::new() }];
-        let standing = [Rule { known: AttrSet::one(Attr(0)), sensitive: Attr(1), guarantee: Guarantee::LDiversity { l: 2 } }];
+        let earlier = [TableSchema { attributes: set, guards: Vec::new() }];
+        let standing = [PrivacyRule { known: AttrSet::one(Attr(0)), sensitive: Attr(1), guarantee: Guarantee::LDiversity { l: 2 } }];
         let design = planned(&spec, &table, &earlier, &standing);
         if design.decision == Decision::Undecided {
             return Ok(());
         }
-        let rules: Vec<Rule> = design.rules.iter().map(|rule| rule.rule).chain(standing).collect();
-        let broken = |schemas: &[Schema]| rules.iter().filter(|rule| matches!(privacy::judge(schemas, rule), Status::Violated(_))).count();
-        prop_assert!(design.rules.iter().all(|rule| !matches!(rule.status, Status::Violated(_))));
-        let alone: Vec<Schema> = table.attributes().iter().map(|attr| Schema { attributes: AttrSet::one(attr), guards: Vec::new() }).collect();
-        let beside = |mut schemas: Vec<Schema>| { schemas.extend_from_slice(&earlier); schemas };
+        let rules: Vec<PrivacyRule> = design.rules.iter().map(|rule| rule.rule).chain(standing).collect();
+        let broken = |schemas: &[TableSchema]| rules.iter().filter(|rule| matches!(privacy::judge(schemas, rule), RuleStatus::Violated(_))).count();
+        prop_assert!(design.rules.iter().all(|rule| !matches!(rule.status, RuleStatus::Violated(_))));
+        let alone: Vec<TableSchema> = table.attributes().iter().map(|attr| TableSchema { attributes: AttrSet::one(attr), guards: Vec::new() }).collect();
+        let beside = |mut schemas: Vec<TableSchema>| { schemas.extend_from_slice(&earlier); schemas };
         // where single columns can stand beside what is published, so can what GD chooses
         if broken(&beside(alone)) == 0 {
             prop_assert_eq!(broken(&beside(design.schemas())), 0, "{:?}", design);
@@ -199,10 +199,10 @@ proptest! {
         if !matches!(design.decision, Decision::ByData(_)) {
             return Ok(());
         }
-        let kept: Vec<Rule> = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule).collect();
-        let ground = Ground::new(AttrSet::first(attributes), kept, &[], &[]);
-        let streams = Streams::Keyed(ReleaseKey::from_bytes([9; 32]));
-        let drawn = || -> BTreeMap<Attr, Assignment> {
+        let kept: Vec<PrivacyRule> = design.rules.iter().filter(|rule| rule.implied_by.is_none()).map(|rule| rule.rule).collect();
+        let ground = DecompositionInput::new(AttrSet::first(attributes), kept, &[], &[]);
+        let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([9; 32]));
+        let drawn = || -> BTreeMap<Attr, BucketAssignment> {
             let draw = |attr: Attr| {
                 let mut stream = streams.stream(&format!("assign/{}", attr.0));
                 (attr, assign(table.column(attr), ground.guarantees(attr), &mut stream, &Control::default()).unwrap())
@@ -211,8 +211,8 @@ proptest! {
         };
         let control = Control::default();
         let choose = |table: &Table| {
-            let mut scorer = Scorer::with(drawn(), table, spec.score, &control).unwrap();
-            let mut links = Links::new(Rows { table, streams: &streams }, &[], Correlated::Separate, &control);
+            let mut scorer = EntropyScorer::with(drawn(), table, spec.score, &control).unwrap();
+            let mut links = CorrelatedAttributes::new(PlanRows { table, streams: &streams }, &[], CorrelatedPolicy::Separate, &control);
             decide::decide(&spec, &ground, &mut scorer, &mut links, &control).unwrap()
         };
         // every protected column turned round inside its own buckets
@@ -253,7 +253,7 @@ fn gd_tells_more_than_uad_where_attributes_go_together() {
 fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
     let even = Even(3);
     let names: Vec<String> = (0..3).map(|i| i.to_string()).collect();
-    let input = Input {
+    let input = PlanInput {
         counts: &even,
         published_names: &names,
         earlier: &[],
@@ -277,18 +277,18 @@ fn without_rows_or_with_a_rule_that_cannot_be_kept_nothing_is_chosen() {
 fn a_plan_that_is_cancelled_stops() {
     let rows: Vec<Vec<u8>> = (0u8..40).map(|i| vec![i % 4, i % 5, i % 8]).collect();
     let table = table(8, &rows);
-    let streams = Streams::Identity;
-    let input = Input {
+    let streams = RandomStreams::Identity;
+    let input = PlanInput {
         counts: &table,
         published_names: table.names(),
         earlier: &[],
         standing_rules: &[],
         dependencies: &[],
         beside: None,
-        rows: Some(Rows { table: &table, streams: &streams }),
+        rows: Some(PlanRows { table: &table, streams: &streams }),
     };
     let control = Control::default();
     control.cancel();
     let stopped = Versatile::plan(&spec(Algorithm::Gd, vec![submitted(0, &[0], 2, 2)]), &input, &control);
-    assert!(matches!(stopped, Err(Unplanned::Cancelled(_))));
+    assert!(matches!(stopped, Err(PlanError::Cancelled(_))));
 }

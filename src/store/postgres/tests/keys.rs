@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{PostgresStore, TestDatabase, database};
-use crate::jobs::{Datasets, MASTER_KEY_PIN, Pins, Queue, Rotated, Rotation, StoreError};
+use crate::jobs::{DatasetStore, JobQueue, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
 use crate::store::conformance::{WRAPPED, dataset, new_job};
 
 const OLD: [u8; 32] = [1; 32];
@@ -21,7 +21,7 @@ async fn process(database: &TestDatabase) -> PostgresStore {
     store
 }
 
-async fn rotate(store: &PostgresStore) -> Result<Rotated, StoreError> {
+async fn rotate(store: &PostgresStore) -> Result<RotationCounts, StoreError> {
     let rewrap = |_, _: Uuid, wrapped: &[u8]| Ok(wrapped.to_vec());
     store.rotate(Rotation { from: OLD, to: NEW, hashing_key: vec![3], rewrap: &rewrap }).await
 }
@@ -49,7 +49,7 @@ async fn a_rotation_waits_for_nobody_and_needs_everybody_gone() {
     for gone in there {
         gone.await.unwrap();
     }
-    assert_eq!(rotate(&other).await.unwrap(), Rotated { datasets: 1, jobs: 0 });
+    assert_eq!(rotate(&other).await.unwrap(), RotationCounts { datasets: 1, jobs: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +84,7 @@ async fn who_has_the_old_key_keeps_nothing_and_is_told_to_stop() {
             rotated => break rotated.unwrap(),
         }
     };
-    assert_eq!(rotated, Rotated { datasets: 1, jobs: 0 });
+    assert_eq!(rotated, RotationCounts { datasets: 1, jobs: 0 });
     assert!(matches!(store.begin_upload(Uuid::now_v7(), &WRAPPED).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(store.enqueue(new_job(dataset, 1)).await, Err(StoreError::Unavailable(_))));
     evicted.cancelled().await;

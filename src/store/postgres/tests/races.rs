@@ -15,8 +15,8 @@ use super::{PostgresStore, TestDatabase, database};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::jobs::{
-    Assignment, CancelOutcome, ClaimTerms, CommitOutcome, Completion, Disclosures, JobEnd, JobStatus, Keys, Queue,
-    Releases, Runner, Signals, Stop, Store, WorkerConfig, Workers, Written,
+    ApiKeyStore, CancelOutcome, ClaimTerms, CommitOutcome, DisclosureStore, JobAssignment, JobEnd, JobQueue, JobRunner,
+    JobStatus, Notifier, ReleaseStore, RunCompletion, RunError, Store, WorkerConfig, Workers, WriteOutcome,
 };
 use crate::store::conformance::keys::api_key;
 use crate::store::conformance::turns::submit;
@@ -132,7 +132,7 @@ async fn of_equal_jobs_one_runs_at_a_time() {
             claimers.join_all().await.into_iter().filter_map(|(claimed, token)| Some((claimed?, token))).collect();
         let [(claimed, token)] = &claimed[..] else { panic!("{} run in round {round}", claimed.len()) };
         let end = JobEnd::Failed(json!({}));
-        assert_eq!(stores[0].finish(claimed.job.id, *token, end, at(2)).await.unwrap(), Written::Done);
+        assert_eq!(stores[0].finish(claimed.job.id, *token, end, at(2)).await.unwrap(), WriteOutcome::Done);
     }
 }
 
@@ -155,7 +155,7 @@ async fn of_two_judgements_by_one_ledger_one_stands() {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::LedgerMoved => {
                     let written = stores[0].finish(id, token, JobEnd::Cancelled, at(3)).await.unwrap();
-                    assert_eq!(written, Written::Done, "it still has its job");
+                    assert_eq!(written, WriteOutcome::Done, "it still has its job");
                 }
                 other => panic!("{other:?} in round {round}"),
             }
@@ -258,14 +258,14 @@ async fn parts_are_not_dropped_under_a_commit_that_is_under_way() {
 /// Tells when it starts, then waits until it is stopped.
 struct Waits(mpsc::Sender<&'static str>);
 
-impl Runner for Waits {
-    fn run(&self, _: Assignment, control: &Control) -> Result<Completion, Stop> {
+impl JobRunner for Waits {
+    fn run(&self, _: JobAssignment, control: &Control) -> Result<RunCompletion, RunError> {
         self.0.send("started").unwrap();
         while control.check().is_ok() {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.0.send("stopped").unwrap();
-        Err(Stop::Cancelled)
+        Err(RunError::Cancelled)
     }
 }
 
@@ -275,7 +275,7 @@ async fn listening_workers(
     vault: &Arc<Vault>,
 ) -> (mpsc::Receiver<&'static str>, CancellationToken) {
     let (tell, told) = mpsc::channel();
-    let (signals, stopping) = (Arc::new(Signals::default()), CancellationToken::new());
+    let (signals, stopping) = (Arc::new(Notifier::default()), CancellationToken::new());
     tokio::spawn(store.listen(Arc::clone(&signals), stopping.clone()).await.unwrap());
     let config = WorkerConfig { tick: NEVER, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
     let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(store);
@@ -298,7 +298,7 @@ async fn a_worker_keeps_its_lease_while_no_connection_is_free() {
     let (tell, told) = mpsc::channel();
     let config = WorkerConfig { tick: Duration::from_millis(5), grace: Duration::ZERO, ..WorkerConfig::default() };
     let shared: Arc<dyn Store> = Arc::<PostgresStore>::clone(&there);
-    let signals = Arc::new(Signals::default());
+    let signals = Arc::new(Notifier::default());
     let workers = Workers::start(shared, clock.clone(), Arc::new(Waits(tell)), Arc::clone(&vault), signals, config);
     let mut new = new_job(dataset(&*here).await, 1);
     new.wrapped_key = vault.wrap(crate::vault::Purpose::Release, new.id, &Vault::fresh_secret().unwrap()).unwrap();

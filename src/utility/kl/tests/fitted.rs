@@ -114,10 +114,10 @@ proptest! {
         let fitted = Fitted::of(&shape.published, &every, &cells, &control).unwrap().unwrap();
         let nats = fitted.cross_entropy(&cells, &table(&rows), &control).unwrap();
         prop_assert!((nats - expected.unwrap()).abs() < 1e-9, "{nats}, expected {expected:?}");
-        let open = entropy(Groups::of(&table(&rows), published, &control).unwrap().sizes());
+        let open = entropy(RowGroups::of(&table(&rows), published, &control).unwrap().sizes());
         let found = divergence(&shape, &cells, &table(&rows), &control).unwrap();
         prop_assert!((found.nats - (nats - open)).abs() < 1e-9, "{found:?}, expected {}", nats - open);
-        prop_assert_eq!(found.made == Made::ClosedForm, shape.whole);
+        prop_assert_eq!(found.made == ModelKind::ClosedForm, shape.whole);
     }
 }
 
@@ -140,7 +140,7 @@ fn of_too_many_combinations_the_tables_of_largest_gain_are_used() {
     assert!(sizes > crate::model::MOST_CELLS, "{sizes}");
     let h = |attrs: &[u8]| {
         let attrs = attrs.iter().map(|&attr| Attr(attr)).collect();
-        entropy(Groups::of(&original, attrs, &control).unwrap().sizes())
+        entropy(RowGroups::of(&original, attrs, &control).unwrap().sizes())
     };
     let gain = |a: u8, b: u8| h(&[a]) + h(&[b]) - h(&[a, b]);
     // the order of the tables would use the other two
