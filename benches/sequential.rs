@@ -19,7 +19,7 @@ use guardian::microdata::{
 };
 use guardian::publication::{self as stated, EarlierColumn, EarlierRelease, RowCorrespondence, XyMeasure};
 use guardian::publish::sequential::{
-    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MOST_LINKS, NewTable, NewTableColumn as NewColumn,
+    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MAX_LINKS, NewTable, NewTableColumn as NewColumn,
     NodeRange, NodeSet, PublishedLabels, ResolvedAttribute, ResolvedRequirement, ResolvedYElement, SequentialProblem,
     SequentialSolution, SpecializationGain, SpecializationScore,
 };
@@ -159,7 +159,7 @@ impl World {
             score: SpecializationScore::PlusOne,
             stop_at_zero_gain: false,
             allow_violating_prefix: false,
-            most_links: MOST_LINKS,
+            most_links: MAX_LINKS,
         }
     }
 

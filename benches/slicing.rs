@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use guardian::control::Control;
 use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
-use guardian::microdata::{Attr, AttrSet, BINS, Coarse, Column, Table, phi_squared};
+use guardian::microdata::{Attr, AttrSet, Coarse, Column, DEFAULT_BINS, Table, phi_squared};
 use guardian::publication::{Guarantee, Ratio, ValueDistance};
 use guardian::publish::generalize::GeneralizationInput;
 use guardian::publish::partition::{MedianSplit, NoAnnotations};
@@ -222,7 +222,8 @@ fn large(_: &mut Criterion) {
 
 fn others(criterion: &mut Criterion) {
     let table = adult();
-    let coarse: Vec<Coarse> = table.attributes().iter().map(|attr| Coarse::of(table.column(attr), BINS)).collect();
+    let coarse: Vec<Coarse> =
+        table.attributes().iter().map(|attr| Coarse::of(table.column(attr), DEFAULT_BINS)).collect();
     criterion.bench_function("correlations of 15 attributes", |bencher| {
         bencher.iter(|| {
             let pairs = (0..coarse.len()).flat_map(|a| (0..a).map(move |b| (a, b)));

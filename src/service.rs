@@ -29,8 +29,8 @@ use crate::config::{
 };
 use crate::identity::{Issuer, JwtRules, KeySetError};
 use crate::jobs::{
-    AppService, KEYS_KEPT, MemoryBudget, Notifier, Publisher, ReleaseKeySource, Store, StoreError, WorkerConfig,
-    Workers, WorkersHandle, seal_datasets,
+    AppService, IDEMPOTENCY_KEY_LIFETIME, MemoryBudget, Notifier, Publisher, ReleaseKeySource, Store, StoreError,
+    WorkerConfig, Workers, WorkersHandle, seal_datasets,
 };
 use crate::microdata::formats::IngestLimits;
 use crate::store::OpenStore;
@@ -44,7 +44,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Requests under way get so long at least, also when jobs have taken the whole grace period.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -444,7 +444,7 @@ impl Service {
         self.base.stopping.cancel();
         let mut server = self.server;
         // a connection that does not end by itself is cut
-        let left = self.grace.saturating_sub(told.elapsed()).max(LAST_ANSWERS);
+        let left = self.grace.saturating_sub(told.elapsed()).max(MIN_DRAIN_TIME);
         if tokio::time::timeout(left, &mut server).await.is_err() {
             server.abort();
         }
@@ -463,7 +463,7 @@ async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken)
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(SWEEP_INTERVAL) => {}
         }
-        if let Err(error) = store.expire_repeats(clock.now() - KEYS_KEPT).await {
+        if let Err(error) = store.expire_repeats(clock.now() - IDEMPOTENCY_KEY_LIFETIME).await {
             tracing::warn!(error = %error, "the keys of old requests are removed later");
         }
         if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::spec::{DifferentialInference, read_differential_inference};
 
 /// With at least this probability an adversary counts as sure.
-const SURE: f64 = 0.9;
+const CERTAINTY_THRESHOLD: f64 = 0.9;
 
 /// Two counts that are answered with Laplace noise.
 #[derive(ToSchema)]
@@ -80,7 +80,7 @@ pub(super) async fn differential_inference(
         taylor_variance: noisy.variance(),
         p_nonpositive: noisy.nonpositive(),
         prob_within,
-        breach: asked.exceeds() && prob_within >= SURE,
+        breach: asked.exceeds() && prob_within >= CERTAINTY_THRESHOLD,
         caveats: vec!["moments-do-not-exist", "budget-is-shared"],
     }))
 }

@@ -21,9 +21,9 @@ use crate::problem::Problem;
 use crate::telemetry::Recorder;
 
 /// A store that takes longer is not waited for: the other metrics are told all the same.
-const PATIENCE: Duration = Duration::from_secs(3);
+const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 /// However often it is asked, the store is asked no more often.
-const FRESH: Duration = Duration::from_secs(1);
+const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the routes share.
 #[derive(Clone)]
@@ -61,10 +61,10 @@ impl AdminState {
     /// Reads from the store what is told of it.
     async fn look(&self) {
         let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|asked| asked.elapsed() < FRESH) {
+        if asked.is_some_and(|asked| asked.elapsed() < STORE_POLL_INTERVAL) {
             return;
         }
-        let found = match tokio::time::timeout(PATIENCE, self.readiness.store.backlog()).await {
+        let found = match tokio::time::timeout(STORE_TIMEOUT, self.readiness.store.backlog()).await {
             Ok(Ok(backlog)) => {
                 let waited = backlog.oldest_queued.map(|oldest| self.clock.now() - oldest);
                 let waited = waited.and_then(|waited| waited.to_std().ok()).unwrap_or_default();

@@ -24,7 +24,7 @@ use crate::jobs::{JobRecord, JobStatus};
 use crate::problem::{Kind, Problem};
 
 /// Progress is not signalled: a listener looks again after so long.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const PROGRESS_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A job's events
 ///
@@ -97,7 +97,7 @@ impl Listener {
             }
             self.status = Some(status);
             // told or not told: the job is read again
-            let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.changed()).await;
+            let _ = tokio::time::timeout(PROGRESS_POLL_INTERVAL, self.changes.changed()).await;
         }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::intake::ReadDeadline;
 use super::places::ConcurrencyLimits;
-use super::{App, DRAINED_BYTES, DRAINED_FOR};
+use super::{App, DRAIN_TIMEOUT, MAX_DRAINED_BYTES};
 use crate::problem::{Kind, Problem};
 use crate::spec::parse_json;
 
@@ -167,13 +167,13 @@ pub(super) async fn drain(mut body: BodyDataStream) {
         let mut drained = 0;
         while let Some(Ok(piece)) = body.next().await {
             drained += piece.len();
-            if drained > DRAINED_BYTES {
+            if drained > MAX_DRAINED_BYTES {
                 return;
             }
         }
     };
     // whoever sends slowly is not read to the end
-    let _ = tokio::time::timeout(DRAINED_FOR, draining).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, draining).await;
 }
 
 /// The key under which a request can be repeated.

@@ -19,9 +19,9 @@ use tower::{ServiceExt, service_fn};
 use crate::problem::Problem;
 
 /// Asked by supervisors that know of no prefix.
-const WITHOUT_PREFIX: [&str; 2] = ["/healthz", "/readyz"];
+const UNPREFIXED_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
-const LONGEST_PREFIX: usize = 255;
+const MAX_PREFIX_BYTES: usize = 255;
 
 /// A prefix of paths: empty, or like `/guardian`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -39,7 +39,7 @@ impl Prefix {
             !segment.is_empty() && segment != "." && segment != ".." && segment.bytes().all(unreserved)
         };
         let well_formed = path.strip_prefix('/').is_some_and(|path| path.split('/').all(segment));
-        if path.len() <= LONGEST_PREFIX && (well_formed || (path.is_empty() && text.len() <= 1)) {
+        if path.len() <= MAX_PREFIX_BYTES && (well_formed || (path.is_empty() && text.len() <= 1)) {
             return Ok(Self(path.into()));
         }
         Err("a path prefix must be like /guardian or /apps/guardian".to_owned())
@@ -98,7 +98,7 @@ impl Gateway {
     fn inner(&self, uri: &Uri) -> Option<Uri> {
         let path = match self.prefix.strip(uri.path()) {
             Some(path) => path,
-            None if WITHOUT_PREFIX.contains(&uri.path()) => uri.path(),
+            None if UNPREFIXED_PATHS.contains(&uri.path()) => uri.path(),
             None => return None,
         };
         let path = match uri.query() {
@@ -195,7 +195,7 @@ mod tests {
         for (text, prefix) in [("/guardian", "/guardian"), ("/a/b-c_d.e~f/", "/a/b-c_d.e~f"), ("/", ""), ("", "")] {
             assert_eq!(&*Prefix::parse(text).unwrap().0, prefix, "{text}");
         }
-        let long = format!("/{}", "a".repeat(LONGEST_PREFIX));
+        let long = format!("/{}", "a".repeat(MAX_PREFIX_BYTES));
         for text in [
             "guardian",
             "//evil.com",

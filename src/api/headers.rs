@@ -6,9 +6,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 /// What a page may do that is none of ours: nothing.
-const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+const CSP_NONE: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Swagger UI runs its own scripts, styles its elements in place, draws icons that it holds as data, and calls this service.
-const SWAGGER_UI: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+const CSP_SWAGGER_UI: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                           font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                           frame-ancestors 'none'";
 
@@ -22,7 +22,7 @@ pub(super) async fn hygienic(request: Request, next: Next) -> Response {
     let headers = response.headers_mut();
     let mut say = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
     say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    say(header::CONTENT_SECURITY_POLICY, if documentation { SWAGGER_UI } else { NOTHING });
+    say(header::CONTENT_SECURITY_POLICY, if documentation { CSP_SWAGGER_UI } else { CSP_NONE });
     say(header::REFERRER_POLICY, "no-referrer");
     say(
         header::CACHE_CONTROL,

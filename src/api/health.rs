@@ -14,7 +14,7 @@ use crate::jobs::{Store, StoreError};
 use crate::problem::{Kind, Problem};
 
 /// A store that takes longer cannot serve.
-const PATIENCE: Duration = Duration::from_secs(3);
+const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What it takes to serve.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl Readiness {
         if self.draining.is_cancelled() {
             return Err(unavailable("the process is stopping"));
         }
-        match tokio::time::timeout(PATIENCE, self.store.check()).await {
+        match tokio::time::timeout(READINESS_TIMEOUT, self.store.check()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(StoreError::Schema(said))) => {
                 tracing::warn!(said, "the store has other tables than this process opened");

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::DRAINED_BYTES;
+use super::MAX_DRAINED_BYTES;
 use crate::microdata::formats::{Encoding, LimitExceededError};
 use crate::problem::{Kind, Problem};
 
@@ -46,7 +46,7 @@ impl BodySender {
             let len = piece.len();
             if self.0.send(BodyMessage::Bytes(piece)).await.is_err() {
                 drained += len;
-                if drained > DRAINED_BYTES {
+                if drained > MAX_DRAINED_BYTES {
                     return BodyEnd::Broken;
                 }
             }
@@ -71,7 +71,7 @@ pub(super) enum BodyEnd {
 }
 
 /// In a bounded time so many bytes of a body must come, or its end: who sends less holds a place for nothing.
-const PORTION: usize = 16 << 10;
+const MIN_BYTES_PER_INTERVAL: usize = 16 << 10;
 
 /// The pace at which a body must come. Only the waiting for the client counts, not that for the store.
 pub(super) struct ReadDeadline {
@@ -101,7 +101,7 @@ impl ReadDeadline {
         let piece = self.wait(body.next()).await?;
         self.waited += begun.elapsed();
         self.portion += piece.as_ref().and_then(|piece| piece.as_ref().ok()).map_or(0, Bytes::len);
-        if self.portion >= PORTION {
+        if self.portion >= MIN_BYTES_PER_INTERVAL {
             (self.waited, self.portion) = (Duration::ZERO, 0);
         }
         Ok(piece)

@@ -23,7 +23,7 @@ use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
 /// A waiting caller looks again after so long even when nobody told of a change: another process may have made it.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const JOB_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The specification of a job. It is read by hand, so that one answer names every fault; its schema is written by hand too, in
 /// `openapi/schemas.json`, and a test holds both against each other.
@@ -150,7 +150,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
         if place.is_none() {
             place = Some(app.bounds.waiting.take()?);
         }
-        let look_again = deadline.min(now + LOOK_AGAIN);
+        let look_again = deadline.min(now + JOB_POLL_INTERVAL);
         // told, or not told: the job is read again
         let _ = tokio::time::timeout_at(look_again, changes.changed()).await;
         app.desk.still(caller).await?;

@@ -61,8 +61,8 @@ pub use openapi::document as openapi_document;
 pub use places::{ConcurrencyLimit, ConcurrencyLimits};
 
 /// After a refusal so much of the body is still read, and for so long, so that the client gets to see the answer.
-const DRAINED_BYTES: usize = 64 << 20;
-const DRAINED_FOR: Duration = Duration::from_secs(30);
+const MAX_DRAINED_BYTES: usize = 64 << 20;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What handlers share.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use super::extract::drain;
 use crate::problem::{Kind, Problem};
 
 /// How long a request waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(3);
+const QUEUE_WAIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// So many places for requests of a kind. Clones share them.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl ConcurrencyLimit {
     /// # Errors
     /// `too-many-requests` when none becomes free.
     pub(super) async fn take_soon(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.free).acquire_owned()).await;
+        let turn = tokio::time::timeout(QUEUE_WAIT_TIMEOUT, Arc::clone(&self.free).acquire_owned()).await;
         // never closed
         turn.ok().and_then(Result::ok).ok_or_else(|| self.full())
     }

@@ -32,7 +32,7 @@ use crate::problem::{Kind, Problem};
 
 /// What is said of an upload.
 /// A person with more rows than this is none.
-const MOST_ROWS: u64 = 1_000_000;
+const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -117,7 +117,7 @@ pub(super) async fn create(
             let mut waiting = Some(admitted);
             let taken = match Multipart::from_request(request, &()).await {
                 Ok(form) => from_form(&app, &mut waiting, form, pace).await,
-                Err(_) => Err(Problem::new(Kind::MalformedRequest, NO_FORM)),
+                Err(_) => Err(Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL)),
             };
             if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
                 claim.give_up().await;
@@ -163,7 +163,7 @@ async fn admit(
     Ok((AcceptedUpload { caller, request, query, begun, place }, packed))
 }
 
-const NO_FORM: &str = "the body is not the form that Content-Type states";
+const NOT_A_FORM_DETAIL: &str = "the body is not the form that Content-Type states";
 
 /// What query and headers say of the body; of a form, how its file is packed is said inside.
 fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, Problem> {
@@ -313,7 +313,7 @@ async fn from_form(
     mut form: Multipart,
     mut pace: ReadDeadline,
 ) -> Result<DatasetRecord, Problem> {
-    let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+    let malformed = |_| Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have one part, named `file`");
     let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
     if file.name() != Some("file") {
@@ -373,8 +373,8 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if query.subject.is_some() != query.max_rows_per_subject.is_some() {
         faults.push("subject and max_rows_per_subject go together".to_owned());
     }
-    if query.max_rows_per_subject.is_some_and(|rows| !(1..=MOST_ROWS).contains(&rows)) {
-        faults.push(format!("max_rows_per_subject must be 1 to {MOST_ROWS}"));
+    if query.max_rows_per_subject.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
+        faults.push(format!("max_rows_per_subject must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
     }
     let mut text = |name: &str, value: Option<String>| {
         let fits = value.as_deref().is_none_or(|value| (1..=500).contains(&value.chars().count()));

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::access::Authenticated;
 use super::extract::JsonDocument;
 use super::intake::{BodyEnd, ReadDeadline, encoding, essence, intake, stated_digest};
-use super::{App, DRAINED_BYTES, DRAINED_FOR, releases};
+use super::{App, DRAIN_TIMEOUT, MAX_DRAINED_BYTES, releases};
 use crate::control::Control;
 use crate::engine::{self, EngineError, ReadFile, Verification, VerificationMaterial};
 use crate::identity::{Caller, Scope};
@@ -84,7 +84,7 @@ pub(super) async fn create(
     DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &()).await;
     let mut form = VerificationFormReader {
-        form: form.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?,
+        form: form.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?,
         pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
         left: app.max_upload_bytes,
         held: FileMemory::new(app.desk.budget.clone()),
@@ -96,7 +96,7 @@ pub(super) async fn create(
     outcome
 }
 
-const NO_FORM: &str = "the body is not the form that Content-Type states";
+const FORM_MISMATCH_DETAIL: &str = "the body is not the form that Content-Type states";
 
 fn not_sent(file: &SubmittedFile) -> Fault {
     let detail = format!("no file came under this name: send multipart/form-data with a part named {:?}", file.file);
@@ -113,7 +113,7 @@ struct FileMemory {
 }
 
 /// Memory is taken in pieces of at least so many bytes.
-const PIECE: u64 = 16 << 20;
+const MEMORY_STEP_BYTES: u64 = 16 << 20;
 
 impl FileMemory {
     const fn new(budget: MemoryBudget) -> Self {
@@ -125,7 +125,7 @@ impl FileMemory {
         let need = self.before.saturating_add(file);
         self.budget.judge(need)?;
         if need > self.bytes {
-            let more = (need - self.bytes).max(PIECE.min(need));
+            let more = (need - self.bytes).max(MEMORY_STEP_BYTES.min(need));
             self.taken.push(self.budget.take_now(more)?);
             self.bytes += more;
         }
@@ -161,14 +161,14 @@ impl VerificationFormReader {
     async fn document(&mut self, app: &App) -> Result<Value, Problem> {
         let first =
             || Problem::new(Kind::MalformedRequest, "the first part of the form must be `request`, a JSON document");
-        let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+        let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
         let mut part = self.pace.wait(self.form.next_field()).await?.map_err(malformed)?.ok_or_else(first)?;
         if part.name() != Some(REQUEST) {
             return Err(first());
         }
         let (mut bytes, limit) = (Vec::new(), app.bounds.max_document_bytes);
         while let Some(piece) = self.pace.next(&mut part).await? {
-            let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, NO_FORM))?;
+            let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?;
             let found = bytes.len() + piece.len();
             if found > limit {
                 let detail = format!("a document may have {limit} bytes");
@@ -188,7 +188,7 @@ impl VerificationFormReader {
     async fn files(&mut self, app: &App, subject: &VerificationSubject) -> Result<HashMap<String, ReadFile>, Problem> {
         let mut files = HashMap::new();
         loop {
-            let malformed = |_| Problem::new(Kind::MalformedRequest, NO_FORM);
+            let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
             let Some(part) = self.pace.wait(self.form.next_field()).await?.map_err(malformed)? else {
                 return Ok(files);
             };
@@ -257,14 +257,14 @@ impl VerificationFormReader {
             while let Ok(Some(mut part)) = self.form.next_field().await {
                 while let Ok(Some(piece)) = part.chunk().await {
                     drained += piece.len();
-                    if drained > DRAINED_BYTES {
+                    if drained > MAX_DRAINED_BYTES {
                         return;
                     }
                 }
             }
         };
         // whoever sends slowly is not read to the end
-        let _ = tokio::time::timeout(DRAINED_FOR, draining).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, draining).await;
     }
 }
 

@@ -20,14 +20,14 @@ use crate::{meter, telemetry};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What stands in place of a route when a path is none.
-const UNMATCHED: &str = "unmatched";
+const UNMATCHED_ROUTE: &str = "unmatched";
 
 /// Watches a request from its head to the end of its answer's body.
 pub(super) async fn watched(mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let method = known(request.method());
     let path = request.extensions().get::<MatchedPath>();
-    let route = path.map_or_else(|| UNMATCHED.to_owned(), |path| path.as_str().to_owned());
+    let route = path.map_or_else(|| UNMATCHED_ROUTE.to_owned(), |path| path.as_str().to_owned());
     let client = request.extensions().get::<ClientAddress>().and_then(|ClientAddress(address)| *address);
     // the query may hold what a caller calls things; the path of a route holds ids only.
     // Of the highest level, so that no filter of the log takes the id from its lines

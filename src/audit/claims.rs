@@ -51,7 +51,7 @@ fn names(evidence: &Evidence<'_>, findings: &mut CheckLog) {
             for column in &part.columns {
                 let same = *names.entry(column.attribute).or_insert(&column.name) == &column.name
                     && *attributes.entry(&column.name).or_insert(column.attribute) == column.attribute;
-                if !same || column.name == super::part::BUCKET {
+                if !same || column.name == super::part::BUCKET_COLUMN_NAME {
                     let name = evidence.name(column.attribute);
                     findings.fail(CheckName::Columns, format!("the published name of {name} is not its own"));
                 }

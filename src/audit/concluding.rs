@@ -10,10 +10,10 @@ use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{BreachKind, RowMeaning};
 
 /// So many conclusions are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_INFERENCES: usize = 10;
 
 /// So many choices of what is known not to be somebody's are looked at, each once for each value of its bucket.
-const MOST_CHOICES: u64 = 1 << 24;
+const MAX_CHOICES: u64 = 1 << 24;
 
 /// The two tables of a decomposition.
 #[derive(Clone, Copy)]
@@ -187,7 +187,7 @@ pub fn conclude(
     let cells = |values: &mut dyn Iterator<Item = u32>| -> Vec<CellText> {
         values.map(|value| numbers.cells[value as usize].clone()).collect()
     };
-    let first = all.iter().take(SHOWN).map(|told| InferredValue {
+    let first = all.iter().take(MAX_REPORTED_INFERENCES).map(|told| InferredValue {
         bucket: told.bucket as u32 + 1,
         attribute: given.others[told.attribute].0,
         known: cells(&mut told.known.iter().copied()),
@@ -208,10 +208,10 @@ fn asked(
     Ok(match question {
         InferenceQuestion::Chain { fewest } => possible.chains(attributes, fewest),
         InferenceQuestion::Exclusion { fewest, excluded } => {
-            possible.exclusions((attributes, fewest), excluded, MOST_CHOICES, control)?.ok_or(AttackError::TooMany {
+            possible.exclusions((attributes, fewest), excluded, MAX_CHOICES, control)?.ok_or(AttackError::TooMany {
                 what: "choices of values that are excluded",
-                limit: MOST_CHOICES,
-                found: MOST_CHOICES + 1,
+                limit: MAX_CHOICES,
+                found: MAX_CHOICES + 1,
             })?
         }
         InferenceQuestion::Forced => possible.forced(&given.others.iter().map(|(_, l)| *l).collect::<Vec<u64>>()),

@@ -13,10 +13,10 @@ use crate::publication::TableWitness;
 
 /// Tables with fewer buckets than this are not held against the order of rows: honest labels would now and then be found in
 /// it by chance (12 buckets: less than once in 10^7 tables).
-const ORDERED: usize = 12;
+const MIN_BUCKETS_FOR_ORDER: usize = 12;
 
 /// Tables with fewer buckets than this are not held against each other.
-const SHARED: usize = 9;
+const MIN_BUCKETS_FOR_INDEPENDENCE: usize = 9;
 
 /// Holds a part, by its position in the table at `index`, against the original.
 pub(super) fn check(
@@ -184,11 +184,11 @@ pub(super) fn check_labels(
             let buckets = counted(&labels, rows)?;
             Some((table.name.0.as_str(), labels, buckets))
         })
-        .filter(|(_, _, buckets)| buckets.len() >= SHARED)
+        .filter(|(_, _, buckets)| buckets.len() >= MIN_BUCKETS_FOR_INDEPENDENCE)
         .collect();
     for (position, (name, labels, buckets)) in bucketed.iter().enumerate() {
         control.check()?;
-        if buckets.len() >= ORDERED && follows_rows(labels, buckets.len()) {
+        if buckets.len() >= MIN_BUCKETS_FOR_ORDER && follows_rows(labels, buckets.len()) {
             findings.fail(CheckName::Buckets, format!("the labels of table {name} follow the order of the rows"));
         }
         for (other, others, _) in &bucketed[..position] {

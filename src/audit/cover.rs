@@ -23,11 +23,11 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{Ratio, SlicedDiversity};
 
 /// More columns with the sensitive attribute are not looked at.
-const SENSITIVE: usize = 4;
+const MAX_SENSITIVE_COLUMNS: usize = 4;
 /// So many combinations of a bucket are looked at.
-const COMBINATIONS: usize = 10_000_000;
+const MAX_BUCKET_COMBINATIONS: usize = 10_000_000;
 /// Shares that are so near to the bound, relatively, are computed without rounding.
-const NEAR: f64 = 1e-9;
+const EXACT_CHECK_EPSILON: f64 = 1e-9;
 
 /// The values of each attribute, numbered over all parts and the original.
 #[derive(Default)]
@@ -155,7 +155,7 @@ impl OverlappingColumns {
     /// Every choice of the columns with the sensitive attribute.
     fn choices(&self) -> Vec<Vec<usize>> {
         let (with, _) = self.sides();
-        let with = &with[..with.len().min(SENSITIVE)];
+        let with = &with[..with.len().min(MAX_SENSITIVE_COLUMNS)];
         let chosen = |mask: u32| with.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1).map(|(_, of)| *of);
         (1..1_u32 << with.len()).map(|mask| chosen(mask).collect()).collect()
     }
@@ -226,7 +226,7 @@ impl OverlappingColumns {
                 let wanted: Vec<u32> = places.iter().map(|&at| known[at]).collect();
                 let Some(beside) = agreeing.get(&wanted) else { continue };
                 let all: u64 = beside.iter().map(|(_, count)| count).sum();
-                if joined.len() + beside.len() > COMBINATIONS {
+                if joined.len() + beside.len() > MAX_BUCKET_COMBINATIONS {
                     return None;
                 }
                 for (tuple, count) in beside {
@@ -306,7 +306,7 @@ impl OverlappingColumns {
         let gap = |(value, sum): (&u32, &f64)| {
             l.to_f64().mul_add(-sum, if self.ruled_out.contains(value) { all } else { left })
         };
-        if left > NEAR * all && sums.iter().all(|sum| gap(sum).abs() > NEAR * all) {
+        if left > EXACT_CHECK_EPSILON * all && sums.iter().all(|sum| gap(sum).abs() > EXACT_CHECK_EPSILON * all) {
             return sums.iter().all(|sum| gap(sum) > 0.0);
         }
         let (sums, all, left) = self.exact(weights);
@@ -381,7 +381,7 @@ pub(super) fn check(
         SlicedDiversity::Mixture => false,
         SlicedDiversity::MixtureWeighted => true,
     };
-    if with.len() > SENSITIVE || (needed && trees.is_none()) {
+    if with.len() > MAX_SENSITIVE_COLUMNS || (needed && trees.is_none()) {
         findings.fail(CheckName::Guarantee, "what the columns say together is not known");
         return Ok(());
     }

@@ -19,13 +19,13 @@ use crate::microdata::{Attr, AttrSet, Column};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 
 /// So many rows have a value that excludes another.
-const SUPPORT: u64 = 30;
+const MIN_SUPPORT_ROWS: u64 = 30;
 /// And the other is so many times rarer among them than in the whole, or more.
-const RARER: u128 = 10;
+const MIN_RARITY_FACTOR: u128 = 10;
 /// The most pairs of a row and a value of its bucket that are looked at.
-const MAX_STEPS: u64 = 1 << 26;
+const MAX_PAIR_STEPS: u64 = 1 << 26;
 /// So many findings are told.
-const SHOWN: usize = 10;
+const MAX_REPORTED_FINDINGS: usize = 10;
 
 /// What is left of buckets for whoever crosses values out.
 #[derive(Clone, Default, Debug)]
@@ -76,8 +76,12 @@ pub fn cross_out(
         steps = pairs.fold(steps, u64::saturating_add);
         read.push((table, rule, sensitive, buckets));
     }
-    if steps > MAX_STEPS {
-        return Err(AttackError::TooMany { what: "rows and values of their buckets", limit: MAX_STEPS, found: steps });
+    if steps > MAX_PAIR_STEPS {
+        return Err(AttackError::TooMany {
+            what: "rows and values of their buckets",
+            limit: MAX_PAIR_STEPS,
+            found: steps,
+        });
     }
     let mut crossed = NegativeAssociationReport::default();
     for (table, rule, sensitive, buckets) in &read {
@@ -110,7 +114,7 @@ pub fn cross_out(
                     posterior,
                 });
                 // no more are held than are looked at
-                if crossed.first.len() > 64 * SHOWN {
+                if crossed.first.len() > 64 * MAX_REPORTED_FINDINGS {
                     most_certain(&mut crossed.first);
                 }
             })?;
@@ -123,7 +127,7 @@ pub fn cross_out(
 /// Keeps the most certain; of equal ones the first.
 fn most_certain(found: &mut Vec<NegativeAssociationFinding>) {
     found.sort_by(|a, b| exceeds(b.posterior, a.posterior).cmp(&exceeds(a.posterior, b.posterior)));
-    found.truncate(SHOWN);
+    found.truncate(MAX_REPORTED_FINDINGS);
 }
 
 fn cell(column: &Column, code: u32) -> CellText {
@@ -160,8 +164,9 @@ impl ObservedAssociations {
         let (support, overall) = (self.support[a as usize], self.overall[x as usize]);
         let together = self.together.get(&(a, x)).copied().unwrap_or(0);
         // together / support <= (overall / rows) / RARER
-        support >= SUPPORT
-            && u128::from(together) * RARER * u128::from(self.rows) <= u128::from(overall) * u128::from(support)
+        support >= MIN_SUPPORT_ROWS
+            && u128::from(together) * MIN_RARITY_FACTOR * u128::from(self.rows)
+                <= u128::from(overall) * u128::from(support)
     }
 }
 

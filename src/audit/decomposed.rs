@@ -16,7 +16,7 @@ use crate::publication::{
 };
 
 /// Of fewer values than this one is taken to be concluded, where nothing else is said.
-const FEWEST: usize = 2;
+const MIN_LISTED_VALUES: usize = 2;
 
 /// Two tables that claim to be a decomposition.
 #[derive(Clone, Copy)]
@@ -304,8 +304,8 @@ fn figures(
     (others, l): (&[Attr], &[u64]),
     control: &Control,
 ) -> Result<DecompositionDetails, VerifierError> {
-    let exclusions = possible.exclusions((others.len(), FEWEST), 1, u64::MAX, control)?.unwrap_or_default();
-    let told = [possible.chains(others.len(), FEWEST), exclusions, possible.forced(l)];
+    let exclusions = possible.exclusions((others.len(), MIN_LISTED_VALUES), 1, u64::MAX, control)?.unwrap_or_default();
+    let told = [possible.chains(others.len(), MIN_LISTED_VALUES), exclusions, possible.forced(l)];
     let listed = |told: &InferableValue| InferableBucket {
         bucket: told.bucket as u32 + 1,
         attribute: others[told.attribute],

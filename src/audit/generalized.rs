@@ -15,7 +15,7 @@ use super::part::{ParsedColumn, ParsedPart};
 use super::tree::CellTree;
 use super::{CheckLog, CheckName, Evidence};
 use crate::microdata::{
-    Attr, AttrSet, CellInterval, CellShape, Column, Domain, SUPPRESSED, Taxonomy, parse_set, write_set,
+    Attr, AttrSet, CellInterval, CellShape, Column, Domain, SUPPRESSED_CELL, Taxonomy, parse_set, write_set,
 };
 use crate::publication::{
     CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedColumn, PublishedTable, TableGuard,
@@ -198,7 +198,7 @@ impl CellMeaning {
             (CellShape::Suppressed, Some(text)) => {
                 let last = (domain.len() as u32).saturating_sub(1);
                 let all = Self::Between { missing: domain.has_missing(), first: smallest, last };
-                (text == SUPPRESSED.as_bytes()).then_some(all)
+                (text == SUPPRESSED_CELL.as_bytes()).then_some(all)
             }
             (CellShape::Set, Some(text)) => {
                 let values = parse_set(text)?;

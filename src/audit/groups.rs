@@ -16,7 +16,7 @@ const MAX_COMPARISONS: u64 = 1 << 28;
 /// Recursive diversity is measured for l up to this.
 const MAX_RECURSIVE_L: u64 = 5;
 /// So many classes that break a guarantee are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_CLASSES: usize = 10;
 
 /// What the worst class shows. Of values without multiplicities only their number can be read.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -67,7 +67,7 @@ impl ViolatingClasses {
     pub(super) fn extend(&mut self, more: Self) {
         self.total += more.total;
         self.first.extend(more.first);
-        self.first.truncate(SHOWN);
+        self.first.truncate(MAX_REPORTED_CLASSES);
     }
 }
 
@@ -270,7 +270,7 @@ impl<'a> ExternalClasses<'a> {
             // as a whole number: falling share, rising size, then the order of values
             (std::cmp::Reverse(u128::from(top) * (1 << 64) / u128::from(size.max(1))), size, place(class))
         });
-        let shown = broken.into_iter().take(SHOWN).map(|class| ViolatingClass {
+        let shown = broken.into_iter().take(MAX_REPORTED_CLASSES).map(|class| ViolatingClass {
             table,
             bucket: self
                 .part

@@ -7,7 +7,7 @@ use super::tree::{DeclaredValues, TaxonomyPaths};
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ThresholdsDigest, ValueDistance};
 
 /// Rounding of computed logarithms, which is no breach.
-const ROUNDING: f64 = 1e-9;
+const LOG_TOLERANCE: f64 = 1e-9;
 
 /// A bucket beside the whole column: per value `(in the bucket, in the column)`, values in their order, and both totals.
 pub(super) struct BucketShares {
@@ -208,7 +208,7 @@ impl BucketShares {
             Guarantee::KAnonymity { k } => self.size >= k,
             Guarantee::LDiversity { l } => u128::from(self.most()) * u128::from(l) <= u128::from(self.size),
             Guarantee::DistinctLDiversity { l } => self.distinct() >= l,
-            Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - ROUNDING),
+            Guarantee::EntropyLDiversity { l } => self.entropy_l() >= l.to_f64() * (1.0 - LOG_TOLERANCE),
             Guarantee::RecursiveLDiversity { c, l } => self.recursive(l).is_some_and(|(most, tail)| {
                 u128::from(most) * u128::from(c.denominator()) < u128::from(tail) * u128::from(c.numerator())
             }),
@@ -224,7 +224,7 @@ impl BucketShares {
                 Divergence::Emd => at_most(self.ordered(), b),
                 Divergence::Max => at_most(self.largest_gap(), b),
                 Divergence::Kl | Divergence::LogRatio => {
-                    self.divergence(distance) <= b.to_f64() * (1.0 + ROUNDING) + ROUNDING
+                    self.divergence(distance) <= b.to_f64() * (1.0 + LOG_TOLERANCE) + LOG_TOLERANCE
                 }
             },
             Guarantee::Rho { rho1, rho2, mode } => self.bounded(rho1, rho2, mode),
@@ -249,7 +249,7 @@ impl BucketShares {
         let held: Vec<usize> = (0..self.values.len()).filter(|&value| self.values[value].0 > 0).collect();
         let events: Vec<Vec<usize>> = match mode {
             RhoMode::Amplification => {
-                return self.gain() * rho1.to_f64() <= rho2.to_f64() * (1.0 + ROUNDING);
+                return self.gain() * rho1.to_f64() <= rho2.to_f64() * (1.0 + LOG_TOLERANCE);
             }
             RhoMode::Single => held.iter().map(|&value| vec![value]).collect(),
             RhoMode::Exact if held.len() > RhoMode::EXACT_VALUES => return false,

@@ -13,11 +13,11 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Column};
 
 /// So many steps are looked for every tuple; beyond, some are drawn.
-const MOST_STEPS: u64 = 1 << 27;
+const MAX_EXACT_STEPS: u64 = 1 << 27;
 /// So many tuples are drawn.
-const DRAWS: u32 = 20_000;
+const SAMPLED_TUPLES: u32 = 20_000;
 /// The rows of all parts, times the buckets in words of 64, are at most so many: each tuple has a bit for each bucket.
-const MOST_WORDS: u64 = 1 << 25;
+const MAX_BITMAP_WORDS: u64 = 1 << 25;
 
 /// Why tuples were not looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +90,8 @@ pub fn members(
     let buckets = table.parts.iter().filter_map(|part| part.bucket.as_ref()).map(|bucket| bucket.domain.len() as u64);
     let rows: u64 = table.parts.iter().map(|part| part.rows as u64).sum();
     let words = rows.saturating_mul(buckets.max().unwrap_or(0).div_ceil(64));
-    if words > MOST_WORDS {
-        return Err(MembershipError::TooMany { limit: MOST_WORDS, found: words });
+    if words > MAX_BITMAP_WORDS {
+        return Err(MembershipError::TooMany { limit: MAX_BITMAP_WORDS, found: words });
     }
     let Some(full) = found(table, original, (table.attributes(), AttrSet::EMPTY), control)? else { return Ok(None) };
     let beside = table.attributes().minus(protected);
@@ -166,7 +166,7 @@ fn found(
             originals[class(matching)] += 1;
         }
     }
-    let tuples = match joined.counted(MOST_STEPS, control)? {
+    let tuples = match joined.counted(MAX_EXACT_STEPS, control)? {
         Some(found) => found.map(|found| TupleEstimate { value: found as f64, standard_error: 0.0, exact: true }),
         None => drawn(&joined, labels.len(), control)?,
     };

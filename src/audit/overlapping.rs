@@ -21,11 +21,11 @@ use crate::microdata::{Attr, AttrSet, AttributeType, Column};
 use crate::publication::{Guarantee, Ratio, RowMeaning};
 
 /// So many parts may have what is protected: all choices of them are looked at.
-const PROTECTED: usize = 4;
+const MAX_PROTECTED_PARTS: usize = 4;
 /// So many classes that break a guarantee are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_VIOLATIONS: usize = 10;
 /// Shares that are so near to each other, relatively, are compared exactly.
-const NEAR: f64 = 1e-9;
+const COMPARISON_EPSILON: f64 = 1e-9;
 
 /// What was found of a table.
 pub(super) enum BucketDisclosure {
@@ -135,8 +135,8 @@ pub(super) fn told(
     let attributes: Vec<AttrSet> = given.parts.iter().map(ExternalPart::attributes).collect();
     let with: Vec<usize> = (0..attributes.len()).filter(|&part| attributes[part].meets(target)).collect();
     let known = known.minus(target);
-    if with.len() > PROTECTED {
-        return unknown(&format!("{} parts have what is protected, and {PROTECTED} may", with.len()));
+    if with.len() > MAX_PROTECTED_PARTS {
+        return unknown(&format!("{} parts have what is protected, and {MAX_PROTECTED_PARTS} may", with.len()));
     }
     let tied = tied(submission, table);
     let mut choices: Vec<JoinedParts> = Vec::new();
@@ -303,7 +303,7 @@ impl WorstClass {
                 values = sums.len() as u64;
                 let all: f64 = sums.values().sum();
                 let share = sums.values().fold(0.0_f64, |most, sum| most.max(sum / all));
-                if share >= self.about * (1.0 - NEAR) {
+                if share >= self.about * (1.0 - COMPARISON_EPSILON) {
                     let found = covered.largest(&weights(weighed, divided));
                     self.measured.worst = Some(self.measured.worst.map_or(found, |worst| worse(worst, found)));
                     self.about = self.about.max(share);
@@ -311,7 +311,7 @@ impl WorstClass {
                 worst = worst.max(share);
                 kept &= match bound {
                     // clear by far, or exactly
-                    Some(ClassBound::Share(l)) if l.to_f64() * share < 1.0 - NEAR => true,
+                    Some(ClassBound::Share(l)) if l.to_f64() * share < 1.0 - COMPARISON_EPSILON => true,
                     Some(ClassBound::Share(l)) => covered.keeps(l, &weights(weighed, divided)),
                     Some(ClassBound::Values(l)) => values >= l,
                     None => true,
@@ -341,7 +341,7 @@ fn shown(
         value: value.copied().flatten().map(<[u8]>::to_vec),
     };
     let bucket = || given.parts.iter().find_map(|part| part.bucket.as_ref());
-    let shown = broken.into_iter().take(SHOWN).map(|(_, label, attrs, class)| {
+    let shown = broken.into_iter().take(MAX_REPORTED_VIOLATIONS).map(|(_, label, attrs, class)| {
         let mut cells: Vec<(Attr, CellText)> = attrs
             .into_iter()
             .zip(class)

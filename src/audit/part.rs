@@ -12,7 +12,7 @@ use crate::publication::{CellContent, Part, PublishedTable};
 use crate::with_codes;
 
 /// The name of the column of labels.
-pub(super) const BUCKET: &str = "bucket";
+pub(super) const BUCKET_COLUMN_NAME: &str = "bucket";
 
 /// The rows of a part.
 pub(super) struct ParsedPart {
@@ -93,7 +93,7 @@ pub(super) fn read(
 }
 
 /// Codes are gathered in batches of so many rows, which stay in the nearest cache.
-const BATCH: usize = 1 << 10;
+const BATCH_ROWS_IN_CACHE: usize = 1 << 10;
 
 /// A column while it is read.
 struct ColumnParser<'a> {
@@ -150,13 +150,17 @@ fn rows(
                 return ColumnParser {
                     dictionary,
                     codes: Codes::with_capacity(0, expected),
-                    batch: Vec::with_capacity(BATCH),
+                    batch: Vec::with_capacity(BATCH_ROWS_IN_CACHE),
                 };
             }
             let domain = evidence.original.map(|original| original.column(column.attribute).domain.as_ref());
             let kind = evidence.kinds.get(column.attribute.index()).copied().flatten();
             let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-            ColumnParser { dictionary: PartDictionary::new(domain, kind), codes, batch: Vec::with_capacity(BATCH) }
+            ColumnParser {
+                dictionary: PartDictionary::new(domain, kind),
+                codes,
+                batch: Vec::with_capacity(BATCH_ROWS_IN_CACHE),
+            }
         })
         .collect();
     let (lone, null) = (width == 1, part.null.as_deref().map(str::as_bytes));
@@ -196,7 +200,7 @@ fn rows(
             let code = if missing { column.dictionary.missing() } else { column.dictionary.code(bytes, ends) };
             column.batch.push(code);
         }
-        if rows.is_multiple_of(BATCH) {
+        if rows.is_multiple_of(BATCH_ROWS_IN_CACHE) {
             columns.iter_mut().for_each(ColumnParser::flush);
         }
         if rows.is_multiple_of(Control::STRIDE) {
@@ -239,7 +243,7 @@ fn next<'r>(reader: &'r mut PartRecords<'_>) -> Result<Option<Option<Record<'r>>
 
 /// The header says exactly the claimed names, behind `bucket` in a bucketed part.
 fn header(record: Record<'_>, part: &Part, place: &str, findings: &mut CheckLog) {
-    let bucket = part.bucketed.then_some(BUCKET);
+    let bucket = part.bucketed.then_some(BUCKET_COLUMN_NAME);
     let claimed = bucket.into_iter().chain(part.columns.iter().map(|column| column.name.as_str()));
     if !record.iter().map(|(name, _)| name).eq(claimed.map(str::as_bytes)) {
         findings.fail(CheckName::Columns, format!("{place}: the header has other names"));

@@ -11,9 +11,9 @@ use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
 
 /// So many pairs of a bucket and a kind of row of one primary value are looked at.
-const MOST_PAIRS: u64 = 1 << 26;
+const MAX_FEASIBILITY_PAIRS: u64 = 1 << 26;
 /// Buckets whose listed values, squared, times their primary values are more are not looked through for what must stand where.
-const MOST_COVERED: u64 = 1 << 20;
+const MAX_COVER_STEPS: u64 = 1 << 20;
 
 /// What the two tables show, values as numbers that are the same in both.
 #[derive(Clone, Default)]
@@ -98,8 +98,8 @@ impl ObservedDecomposition {
         }
         let pairs = buckets.iter().map(|(value, of)| of.len() as u64 * kinds.get(value).map_or(0, |k| k.len() as u64));
         let found = pairs.fold(0, u64::saturating_add);
-        if found > MOST_PAIRS {
-            return Err(InferenceError::TooMany { limit: MOST_PAIRS, found });
+        if found > MAX_FEASIBILITY_PAIRS {
+            return Err(InferenceError::TooMany { limit: MAX_FEASIBILITY_PAIRS, found });
         }
         let rows = self.primary.iter().map(|rows| rows.len() as u64).collect();
         let mut possible = PossibleValues { places: vec![BTreeMap::new(); self.primary.len()], rows };
@@ -138,7 +138,7 @@ impl ObservedDecomposition {
             control.check()?;
             for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
                 let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
-                if steps <= MOST_COVERED && !lacking(places, set, attribute) {
+                if steps <= MAX_COVER_STEPS && !lacking(places, set, attribute) {
                     return Err(InferenceError::Contradiction);
                 }
             }

@@ -21,17 +21,17 @@ use crate::publication::{Guarantee, Protected};
 use crate::with_codes;
 
 /// So many targets are looked at.
-const TARGETS: usize = 20_000;
+const MAX_TARGETS: usize = 20_000;
 /// The most pairs of values that are weighed.
-const MAX_STEPS: u64 = 1 << 28;
+const MAX_WEIGHED_PAIRS: u64 = 1 << 28;
 /// With more possible sensitive values than this only those are weighed that go with a possible value of the attribute.
-const FEW: usize = 256;
+const MAX_DENSE_VALUES: usize = 256;
 /// Added to what is counted and to what chance would make of it: pairs that are rare either way tell little.
-const DOUBT: f64 = 0.01;
+const SMOOTHING: f64 = 0.01;
 /// So many standard deviations of counts above the bound are no coincidence.
-const DEVIATIONS: f64 = 4.0;
+const MIN_DEVIATIONS: f64 = 4.0;
 /// A value that the other side has not.
-const NOWHERE: u32 = u32::MAX;
+const UNTRANSLATED_VALUE: u32 = u32::MAX;
 
 /// How far an attribute gives a sensitive one away.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,7 +71,7 @@ pub fn tell(
     let mut targets: Vec<usize> = (0..original.rows).filter(|&row| hashes[row] & 1 == 1).collect();
     // some of them, whatever the order of the rows
     targets.sort_unstable_by_key(|&row| (hashes[row], row));
-    targets.truncate(TARGETS);
+    targets.truncate(MAX_TARGETS);
     targets.sort_unstable();
     let mut steps = 0;
     let mut found = Vec::new();
@@ -109,8 +109,12 @@ pub fn tell(
                 sum += given;
                 alone += sensitive.iter().map(|&(_, share)| share).fold(0.0, f64::max);
                 steps += work;
-                if steps > MAX_STEPS {
-                    return Err(AttackError::TooMany { what: "pairs of values", limit: MAX_STEPS, found: steps });
+                if steps > MAX_WEIGHED_PAIRS {
+                    return Err(AttackError::TooMany {
+                        what: "pairs of values",
+                        limit: MAX_WEIGHED_PAIRS,
+                        found: steps,
+                    });
                 }
             }
             let count = targets.len() as f64;
@@ -120,7 +124,7 @@ pub fn tell(
                 // of what is no bound on each value, what the table by itself shows
                 _ => alone,
             };
-            let breach = sum > DEVIATIONS.mul_add(allowed.sqrt(), allowed);
+            let breach = sum > MIN_DEVIATIONS.mul_add(allowed.sqrt(), allowed);
             found.push(ProxyFinding { rule, attribute, table, sum, targets: targets.len() as u64, breach });
         }
     }
@@ -165,7 +169,7 @@ impl CoOccurrence {
     fn lift(&self, sensitive: u32, attribute: u32, count: f64) -> f64 {
         let of = |counts: &[f64], code: u32| counts.get(code as usize).copied().unwrap_or(0.0);
         let chance = of(&self.sensitive, sensitive) * of(&self.attribute, attribute) / self.rows.max(1.0);
-        (count + DOUBT) / (chance + DOUBT)
+        (count + SMOOTHING) / (chance + SMOOTHING)
     }
 
     fn count(&self, sensitive: u32, attribute: u32) -> f64 {
@@ -183,7 +187,7 @@ impl CoOccurrence {
                 of_truth += weight;
             }
         };
-        if sensitive.len() <= FEW {
+        if sensitive.len() <= MAX_DENSE_VALUES {
             work += (sensitive.len() * attribute.len()) as u64;
             for &(value, share) in sensitive {
                 let lifts =
@@ -357,7 +361,7 @@ impl RowDistributions {
 fn translated(column: &Column, original: Option<&Column>) -> Vec<u32> {
     let known: AHashMap<Option<&[u8]>, u32> =
         original.into_iter().flat_map(|original| original.domain.iter().zip(0..)).collect();
-    column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(NOWHERE)).collect()
+    column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(UNTRANSLATED_VALUE)).collect()
 }
 
 /// The rows of a part and those of the original by their values of some attributes: equal numbers for equal values.
@@ -372,7 +376,7 @@ fn tuples(part: &ExternalPart, attributes: AttrSet, original: &ExternalPart) -> 
             *tuple = *pairs.entry((*tuple, codes[code as usize])).or_insert(next);
         }
         with_codes!(&known.codes, codes => for (tuple, &code) in of_original.iter_mut().zip(codes) {
-            *tuple = pairs.get(&(*tuple, wide(code))).copied().unwrap_or(NOWHERE);
+            *tuple = pairs.get(&(*tuple, wide(code))).copied().unwrap_or(UNTRANSLATED_VALUE);
         });
     }
     (of_rows, of_original)

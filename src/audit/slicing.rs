@@ -327,7 +327,7 @@ pub(super) fn check(
 }
 
 /// Sums that are so near to the bound, relatively, are computed without rounding.
-const NEAR: f64 = 1e-9;
+const SUM_EPSILON: f64 = 1e-9;
 
 /// Whether no value has more than 1/l of the weights of a row, buckets weighed once more by their size to this power.
 fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: &[u32]) -> bool {
@@ -354,7 +354,7 @@ fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, ruled_out: 
     let mut kept = true;
     for &(value, weight) in &weights {
         let among = if out(value) { all } else { left };
-        if small || (l_near * weight - among).abs() <= NEAR * all {
+        if small || (l_near * weight - among).abs() <= SUM_EPSILON * all {
             return keeps_exactly(matching, l, power, ruled_out);
         }
         kept &= l_near * weight < among;

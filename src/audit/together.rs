@@ -19,9 +19,9 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::{BreachKind, Guarantee, RowMeaning};
 
 /// So many buckets that break a guarantee are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_BUCKETS: usize = 10;
 /// Of fewer values than this one is taken to be concluded.
-const FEWEST: usize = 2;
+const MIN_LISTED_JOINT_VALUES: usize = 2;
 
 /// Tables that belong together.
 pub(super) struct JointDecomposition<'a> {
@@ -141,8 +141,10 @@ impl<'a> JointDecomposition<'a> {
             remarks.push(("conclusions-not-computed", detail.to_owned()));
             return Ok(());
         };
-        let chains = possible.chains(self.others.len(), FEWEST);
-        let exclusions = possible.exclusions((self.others.len(), FEWEST), 1, u64::MAX, control)?.unwrap_or_default();
+        let chains = possible.chains(self.others.len(), MIN_LISTED_JOINT_VALUES);
+        let exclusions = possible
+            .exclusions((self.others.len(), MIN_LISTED_JOINT_VALUES), 1, u64::MAX, control)?
+            .unwrap_or_default();
         for (kind, told) in [(BreachKind::Chain, chains), (BreachKind::Exclusion, exclusions)] {
             if told.is_empty() {
                 continue;
@@ -230,7 +232,7 @@ impl<'a> JointDecomposition<'a> {
         let total = breaks.len() as u64;
         // the largest shares first
         breaks.sort_by(|a, b| (b.0 * a.1).cmp(&(a.0 * b.1)).then(a.2.cmp(&b.2)));
-        let first = breaks.iter().take(SHOWN).map(|&(_, _, bucket)| ViolatingClass {
+        let first = breaks.iter().take(MAX_REPORTED_BUCKETS).map(|&(_, _, bucket)| ViolatingClass {
             table: self.buckets,
             bucket: self.label(bucket),
             class: Vec::new(),

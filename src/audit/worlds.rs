@@ -18,13 +18,13 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning};
 
 /// The most rows of tables whose worlds are counted.
-const MAX_ROWS: usize = 16;
+const MAX_WORLD_ROWS: usize = 16;
 /// The most rows of all parts together.
-const MAX_DEPTH: u64 = 512;
+const MAX_TOTAL_PART_ROWS: u64 = 512;
 /// The most steps of the search.
-const MAX_STEPS: u64 = 20_000_000;
+const MAX_SEARCH_STEPS: u64 = 20_000_000;
 /// So many findings are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_POSTERIORS: usize = 10;
 
 /// Why worlds were not counted.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub struct PosteriorFinding {
 
 /// Values by attribute; `NONE` where nothing is known yet.
 type PersonValues = Vec<u32>;
-const NONE: u32 = u32::MAX;
+const UNASSIGNED: u32 = u32::MAX;
 
 /// Rows of one bucket and one content.
 struct RowKind {
@@ -122,13 +122,13 @@ pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Possible
         return Err(AttackError::NotExact);
     }
     let rows = parts().map(|part| part.rows).max().unwrap_or(0);
-    if rows > MAX_ROWS {
-        return Err(AttackError::TooMany { what: "rows", limit: MAX_ROWS as u64, found: rows as u64 });
+    if rows > MAX_WORLD_ROWS {
+        return Err(AttackError::TooMany { what: "rows", limit: MAX_WORLD_ROWS as u64, found: rows as u64 });
     }
     // each step of the search is a call inside of the one before
     let depth = (rows * parts().count()) as u64;
-    if depth > MAX_DEPTH {
-        return Err(AttackError::TooMany { what: "rows of all parts", limit: MAX_DEPTH, found: depth });
+    if depth > MAX_TOTAL_PART_ROWS {
+        return Err(AttackError::TooMany { what: "rows of all parts", limit: MAX_TOTAL_PART_ROWS, found: depth });
     }
     if parts().any(|part| part.rows != rows) {
         return Ok(PossibleWorldsReport::default());
@@ -145,7 +145,7 @@ pub fn expose(submission: &Submission<'_>, control: &Control) -> Result<Possible
     let posteriors = vec![BTreeMap::new(); rules.len()];
     let people = Vec::with_capacity(rows);
     let mut search = WorldSearch { slots, people, rows, rules, posteriors, steps: 0, overflowed: false, control };
-    search.place(0, &vec![NONE; submission.names.len()], 0, 1)?;
+    search.place(0, &vec![UNASSIGNED; submission.names.len()], 0, 1)?;
     if search.overflowed {
         return Err(AttackError::TooMany { what: "worlds", limit: u64::MAX, found: u64::MAX });
     }
@@ -198,8 +198,8 @@ impl WorldSearch<'_> {
     /// be given.
     fn place(&mut self, slot: usize, person: &PersonValues, bucket: u32, ways: u128) -> Result<(), AttackError> {
         self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return Err(AttackError::TooMany { what: "steps", limit: MAX_STEPS, found: self.steps });
+        if self.steps > MAX_SEARCH_STEPS {
+            return Err(AttackError::TooMany { what: "steps", limit: MAX_SEARCH_STEPS, found: self.steps });
         }
         if self.steps.is_multiple_of(1 << 12) {
             self.control.check()?;
@@ -209,7 +209,7 @@ impl WorldSearch<'_> {
             if self.people.len() == self.rows {
                 self.look(ways);
             } else {
-                self.place(0, &vec![NONE; person.len()], 0, ways)?;
+                self.place(0, &vec![UNASSIGNED; person.len()], 0, ways)?;
             }
             self.people.pop();
             return Ok(());
@@ -220,7 +220,8 @@ impl WorldSearch<'_> {
             if kind.left == 0 || !first && kind.bucket != bucket {
                 continue;
             }
-            let contradicts = kind.values.iter().any(|&(attr, value)| person[attr] != NONE && person[attr] != value);
+            let contradicts =
+                kind.values.iter().any(|&(attr, value)| person[attr] != UNASSIGNED && person[attr] != value);
             if contradicts {
                 continue;
             }
@@ -363,7 +364,7 @@ fn judged(submission: &Submission<'_>, search: &WorldSearch<'_>, values: &[Value
             std::cmp::Ordering::Equal
         }
     });
-    all.truncate(SHOWN);
+    all.truncate(MAX_REPORTED_POSTERIORS);
     exposed.first = all;
     exposed
 }

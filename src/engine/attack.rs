@@ -37,7 +37,7 @@ pub struct AttackReport {
 }
 
 /// What an attack needs that needs the data.
-pub(super) const ORIGINAL: &str = "original";
+pub(super) const NEEDS_ORIGINAL: &str = "original";
 
 /// What an attack learned beyond the rules.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -146,12 +146,12 @@ fn by_proxy(
     };
     Ok(AttackReport {
         attack: Attack::Proxy.word().to_owned(),
-        uses: ORIGINAL.to_owned(),
+        uses: NEEDS_ORIGINAL.to_owned(),
         breach: breaches().next().is_some(),
         worst: told.first().filter(|telling| telling.targets > 0).map(ratio),
         findings: AttackFindings {
             total: breaches().count() as u64,
-            first: breaches().take(SHOWN).map(finding).collect(),
+            first: breaches().take(MAX_REPORTED_RESULTS).map(finding).collect(),
         },
         membership: None,
         joins: None,
@@ -159,7 +159,7 @@ fn by_proxy(
 }
 
 /// So many findings are shown.
-pub(super) const SHOWN: usize = 10;
+pub(super) const MAX_REPORTED_RESULTS: usize = 10;
 
 /// `exact_posteriors`: by counting all worlds.
 fn worlds(submission: &Submission<'_>, control: &Control) -> Result<(AttackReport, bool), EngineError> {

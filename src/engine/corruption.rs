@@ -17,7 +17,7 @@ use crate::report::{Manifest, ManifestRatio, publication_of};
 use crate::spec::Attack;
 
 /// So many findings are shown.
-const SHOWN: usize = 10;
+const MAX_REPORTED_CORRUPTIONS: usize = 10;
 
 /// The attack on a release, before its parts are read.
 pub struct Corruption {
@@ -111,7 +111,7 @@ impl Corruption {
                     posterior: ManifestRatio { count: posterior.0, of: posterior.1 },
                 });
                 // the most certain of all, and no more are held than are looked at
-                if found.len() > 64 * SHOWN {
+                if found.len() > 64 * MAX_REPORTED_CORRUPTIONS {
                     first(&mut found);
                 }
             }
@@ -135,7 +135,7 @@ fn first(found: &mut Vec<AttackFinding>) {
         let (a, b) = (a.posterior, b.posterior);
         (u128::from(b.count) * u128::from(a.of)).cmp(&(u128::from(a.count) * u128::from(b.of)))
     });
-    found.truncate(SHOWN);
+    found.truncate(MAX_REPORTED_CORRUPTIONS);
 }
 
 /// The share that a guarantee bounds all values by.

@@ -4,7 +4,7 @@
 use serde_json::Map;
 
 use super::EngineError;
-use super::attack::{AttackFinding, AttackFindings, AttackReport, ORIGINAL};
+use super::attack::{AttackFinding, AttackFindings, AttackReport, NEEDS_ORIGINAL};
 use super::verification::{VerificationMaterial, in_json, named};
 use crate::audit::{self, AttackError, NegativeAssociationFinding, Submission};
 use crate::control::{Control, Phase};
@@ -88,7 +88,7 @@ pub fn negative_association(
     };
     Ok(AttackReport {
         attack: Attack::NegativeAssociation.word().to_owned(),
-        uses: ORIGINAL.to_owned(),
+        uses: NEEDS_ORIGINAL.to_owned(),
         breach: crossed.total > 0,
         worst: crossed.worst.map(ratio),
         findings: AttackFindings { total: crossed.total, first: crossed.first.iter().map(finding).collect() },

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::attack::{AttackFinding, AttackFindings, AttackReport, ORIGINAL};
+use super::attack::{AttackFinding, AttackFindings, AttackReport, NEEDS_ORIGINAL};
 use super::entered::{ExternalTableRows, JoinContext, entered_of};
 use super::verify::taxonomies_of;
 use super::{EngineError, ReadFile};
@@ -231,10 +231,10 @@ impl JoinableRelease {
             }
         }
         let total = breaches.len() as u64;
-        breaches.truncate(super::attack::SHOWN);
+        breaches.truncate(super::attack::MAX_REPORTED_RESULTS);
         Ok(AttackReport {
             attack: Attack::Join.word().to_owned(),
-            uses: if sequence.entered.is_empty() { "parts" } else { ORIGINAL }.to_owned(),
+            uses: if sequence.entered.is_empty() { "parts" } else { NEEDS_ORIGINAL }.to_owned(),
             breach: total > 0,
             worst,
             findings: AttackFindings { total, first: breaches },

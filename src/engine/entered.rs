@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::microdata::{AttributeType, CellInterval, CellShape, Column, SUPPRESSED, Table, Taxonomy, parse_set};
+use crate::microdata::{AttributeType, CellInterval, CellShape, Column, SUPPRESSED_CELL, Table, Taxonomy, parse_set};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierColumn, EarlierRelease, RowCorrespondence};
 
@@ -134,7 +134,7 @@ fn generalized(
         None if labels.iter().all(|label| label.is_some_and(|label| parse_set(label).is_some())) => {
             Ok(CellReading { shape: CellShape::Set, kind: kind.unwrap_or(AttributeType::Text), tree: None })
         }
-        None if labels.iter().all(|label| *label == Some(SUPPRESSED.as_bytes())) => {
+        None if labels.iter().all(|label| *label == Some(SUPPRESSED_CELL.as_bytes())) => {
             Ok(CellReading { shape: CellShape::Suppressed, kind: AttributeType::Text, tree: None })
         }
         // nothing is held against them but each other
@@ -147,7 +147,7 @@ fn generalized(
         Some(spans) => {
             let ends = || spans.iter().flat_map(|span| span.from.iter().chain([&span.to]));
             let admits = |kind: &AttributeType| ends().all(|end| kind.admits(end));
-            let kind = kind.unwrap_or_else(|| ORDERED.into_iter().find(admits).unwrap_or(AttributeType::Text));
+            let kind = kind.unwrap_or_else(|| ORDERED_TYPES.into_iter().find(admits).unwrap_or(AttributeType::Text));
             let rises = |span: &CellInterval<'_>| kind.compare(span.from.as_deref(), Some(&span.to)).is_le();
             if admits(&kind) && spans.iter().all(rises) {
                 Ok(CellReading { shape: CellShape::Interval, kind, tree: None })
@@ -159,7 +159,7 @@ fn generalized(
 }
 
 /// The types that intervals of nobody else's attribute may have, the narrowest first.
-const ORDERED: [AttributeType; 4] =
+const ORDERED_TYPES: [AttributeType; 4] =
     [AttributeType::Integer, AttributeType::Decimal, AttributeType::Date, AttributeType::Timestamp];
 
 #[cfg(test)]

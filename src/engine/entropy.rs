@@ -11,7 +11,7 @@ use crate::publication::{Publication, PublishedBytes};
 use crate::report::Utility;
 
 /// Two computations of one figure may differ by so much, of one and of the figure: machines round logarithms differently.
-const ROUNDING: f64 = 1e-9;
+const ENTROPY_TOLERANCE: f64 = 1e-9;
 
 /// The entropy of the model, and how the model is made.
 ///
@@ -43,7 +43,7 @@ pub(super) fn holds(
         _ => return Ok(false),
     };
     match read(publication, kinds, parts, control) {
-        Ok((found, how)) => Ok((nats - found).abs() <= ROUNDING * (1.0 + found.abs()) && method == how),
+        Ok((found, how)) => Ok((nats - found).abs() <= ENTROPY_TOLERANCE * (1.0 + found.abs()) && method == how),
         Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
         Err(error) => Err(unread(error)),
     }

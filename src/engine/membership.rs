@@ -109,7 +109,7 @@ pub fn membership(
     }
     Ok(AttackReport {
         attack: crate::spec::Attack::Membership.word().to_owned(),
-        uses: attack::ORIGINAL.to_owned(),
+        uses: attack::NEEDS_ORIGINAL.to_owned(),
         // no rule bounds it
         breach: false,
         worst: None,

@@ -4,15 +4,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Associations, Attr, AttrSet, BINS, Table};
+use crate::microdata::{Associations, Attr, AttrSet, DEFAULT_BINS, Table};
 use crate::privacy::{self, WorkBudget};
 use crate::report::ManifestRatio;
 
 /// Associations of larger tables are computed on so many rows, taken from all over the table.
-const SAMPLE: usize = 100_000;
+const MAX_ASSOCIATION_ROWS: usize = 100_000;
 
 /// Rows per value below which an attribute is not taken for a sensitive one: its values are hardly ever shared.
-const ROWS_PER_VALUE: usize = 20;
+const MIN_ROWS_PER_SENSITIVE_VALUE: usize = 20;
 
 /// What columns of a dataset have to do with each other.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -94,7 +94,9 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
         match () {
             () if identifiers.contains(attr) => SuggestedRole::Identifier,
             () if finding.contains(attr) => SuggestedRole::QuasiIdentifier,
-            () if values > 1 && values <= rows / ROWS_PER_VALUE && most * 2 <= rows as u64 => SuggestedRole::Sensitive,
+            () if values > 1 && values <= rows / MIN_ROWS_PER_SENSITIVE_VALUE && most * 2 <= rows as u64 => {
+                SuggestedRole::Sensitive
+            }
             () => SuggestedRole::Other,
         }
     };
@@ -105,12 +107,13 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
     });
     let columns = columns.collect();
 
-    let sampled = (rows > SAMPLE).then(|| {
-        let spread: Vec<u32> = (0..SAMPLE).map(|row| (row * rows / SAMPLE) as u32).collect();
+    let sampled = (rows > MAX_ASSOCIATION_ROWS).then(|| {
+        let spread: Vec<u32> =
+            (0..MAX_ASSOCIATION_ROWS).map(|row| (row * rows / MAX_ASSOCIATION_ROWS) as u32).collect();
         table.reordered(&spread)
     });
     let looked_at = sampled.as_ref().unwrap_or(table);
-    let matrix = Associations::of(looked_at, attrs, |_| BINS, || control.check())?;
+    let matrix = Associations::of(looked_at, attrs, |_| DEFAULT_BINS, || control.check())?;
     let name = |at: usize| table.name(matrix.attributes()[at]).to_owned();
     let pairs = (0..attrs.len()).flat_map(|a| (a + 1..attrs.len()).map(move |b| (a, b)));
     let mut associations: Vec<AttributeAssociation> = pairs
@@ -128,5 +131,10 @@ pub fn profile(table: &Table, identifiers: AttrSet, control: &Control) -> Result
         })
     });
     let dependencies = held.collect::<Result<_, _>>()?;
-    Ok(DependencyProfile { columns, associations, dependencies, sampled_rows: sampled.map(|_| SAMPLE as u64) })
+    Ok(DependencyProfile {
+        columns,
+        associations,
+        dependencies,
+        sampled_rows: sampled.map(|_| MAX_ASSOCIATION_ROWS as u64),
+    })
 }

@@ -21,7 +21,7 @@ use crate::report::{Manifest, publication_of};
 use crate::spec::{ResolvedCountQuery, read_queries};
 
 /// So many rows may be looked at to answer one document of queries, each as often as queries look at it.
-const MOST_WORK: u64 = 1 << 32;
+const MAX_QUERY_ROWS: u64 = 1 << 32;
 
 /// The answer to a query.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, ToSchema)]
@@ -102,9 +102,9 @@ impl QuerySet {
             let asked = queries.iter().flat_map(|(query, _)| query.iter().map(|selection| selection.attribute));
             needed = read_of(said, asked.collect());
         }
-        if work > MOST_WORK {
+        if work > MAX_QUERY_ROWS {
             let detail = "the queries together look at more rows than one request may; send them in several";
-            return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work));
+            return Err(Problem::new(Kind::WorkLimit, detail).with("limit", MAX_QUERY_ROWS).with("found", work));
         }
         Ok(Self { publication, taxonomies, kinds, shape, queries, needed })
     }
@@ -161,9 +161,9 @@ impl QuerySet {
     ) -> Result<Vec<QueryAnswer>, EngineError> {
         let model = model_of(said, cells)?;
         let work = model.work().saturating_mul(self.queries.len() as u64);
-        if work > MOST_WORK {
+        if work > MAX_QUERY_ROWS {
             let detail = "the queries together look at more joint values than one request may; send them in several";
-            let problem = Problem::new(Kind::WorkLimit, detail).with("limit", MOST_WORK).with("found", work);
+            let problem = Problem::new(Kind::WorkLimit, detail).with("limit", MAX_QUERY_ROWS).with("found", work);
             return Err(EngineError::Refused(problem));
         }
         let answer = |(query, _): &(ResolvedCountQuery, QueryPath)| {

@@ -24,7 +24,7 @@ use crate::report::{
 use crate::spec::{Attack, SubmittedFile, SubmittedPart, SubmittedTable, VerificationRules};
 
 /// The name of the column of labels.
-const BUCKET: &str = "bucket";
+const BUCKET_LABEL_COLUMN: &str = "bucket";
 
 /// A file that was read.
 #[derive(Debug)]
@@ -235,9 +235,9 @@ impl VerificationMaterial {
         }
         // labels are no attribute, unless a part says that they are
         let labelled = stated.iter().flat_map(|table| &table.parts).zip(&files);
-        let attribute = labelled.clone().any(|(part, file)| !part.bucketed && has(file, BUCKET))
-            || original.iter().any(|file| has(file, BUCKET));
-        names.retain(|name| attribute || name != BUCKET);
+        let attribute = labelled.clone().any(|(part, file)| !part.bucketed && has(file, BUCKET_LABEL_COLUMN))
+            || original.iter().any(|file| has(file, BUCKET_LABEL_COLUMN));
+        names.retain(|name| attribute || name != BUCKET_LABEL_COLUMN);
         if names.len() > MAX_ATTRIBUTES {
             let fault = Fault::new("/tables", Kind::TooManyAttributes, "the tables together have too many attributes");
             return Err(vec![fault.with("limit", MAX_ATTRIBUTES).with("found", names.len())]);
@@ -247,8 +247,8 @@ impl VerificationMaterial {
         for table in stated {
             let mut parts: Vec<ExternalPart> = Vec::new();
             for (part, file) in table.parts.iter().zip(files.by_ref()) {
-                if part.bucketed && !has(&file, BUCKET) {
-                    let detail = format!("{} has no column {BUCKET}", part.file.file);
+                if part.bucketed && !has(&file, BUCKET_LABEL_COLUMN) {
+                    let detail = format!("{} has no column {BUCKET_LABEL_COLUMN}", part.file.file);
                     faults.push(Fault::new(format!("{}/bucketed", part.pointer), Kind::BadColumns, detail));
                 }
                 for (column, (pointer, _)) in part.cells.iter().filter(|(column, _)| !has(&file, column)) {
@@ -313,7 +313,7 @@ fn given(names: &[String], name: String, meaning: RowMeaning, file: ReadFile, bu
     let (mut bucket, mut columns) = (None, Vec::new());
     for (column, cells) in file.columns {
         match names.iter().position(|known| *known == column) {
-            _ if bucketed && column == BUCKET => bucket = Some(cells),
+            _ if bucketed && column == BUCKET_LABEL_COLUMN => bucket = Some(cells),
             Some(at) => columns.push((Attr::from(at), cells)),
             None => {}
         }

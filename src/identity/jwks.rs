@@ -19,9 +19,9 @@ use super::jwt::{self, JwtRules, TokenError};
 
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The file is looked at again after so long, and at once for a key that is not known.
-const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(2);
+const JWKS_RELOAD_INTERVAL: TimeDelta = TimeDelta::seconds(2);
 /// The members of keys that only their issuer may have.
-const PRIVATE: [&str; 7] = ["d", "p", "q", "dp", "dq", "qi", "oth"];
+const PRIVATE_JWK_MEMBERS: [&str; 7] = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
 /// Why a file of keys cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ impl KeySet {
         let members = document.get("keys").and_then(Value::as_array).ok_or(KeySetError::NotJwks)?;
         let mut keys: Vec<PublicKey> = Vec::new();
         for member in members {
-            if PRIVATE.iter().any(|name| member.get(name).is_some()) {
+            if PRIVATE_JWK_MEMBERS.iter().any(|name| member.get(name).is_some()) {
                 return Err(KeySetError::PrivateKey);
             }
             let Some(key) = PublicKey::of(member) else { continue };
@@ -193,7 +193,7 @@ impl Issuer {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let age = now - state.looked_at;
         // a clock that was set back makes no file young
-        if at_once || age >= LOOK_AGAIN || age < TimeDelta::zero() {
+        if at_once || age >= JWKS_RELOAD_INTERVAL || age < TimeDelta::zero() {
             state.looked_at = now;
             self.look(&mut state);
         }

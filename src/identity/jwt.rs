@@ -12,10 +12,10 @@ const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// How far the clocks of issuer and service may be apart.
 const LEEWAY_SECONDS: i64 = 60;
 /// The end of the year 9999; ends after it are no ends.
-const LAST_SECOND: i64 = 253_402_300_799;
+const MAX_EXPIRY_UNIX_SECONDS: i64 = 253_402_300_799;
 const MAX_SUBJECT_CHARS: usize = 255;
 /// Other types of tokens are meant for other ends, such as a logout.
-const TYPES: [&str; 4] = ["jwt", "at+jwt", "application/jwt", "application/at+jwt"];
+const ACCEPTED_TOKEN_TYPES: [&str; 4] = ["jwt", "at+jwt", "application/jwt", "application/at+jwt"];
 
 /// What a token must say.
 #[derive(Clone, Debug)]
@@ -61,7 +61,8 @@ pub(super) fn header(token: &str) -> Result<Header, TokenError> {
     }
     // `none` and unknown algorithms cannot be read
     let header = decode_header(token).map_err(|_| TokenError::Malformed)?;
-    let usual = header.typ.as_ref().is_none_or(|typ| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ)));
+    let usual =
+        header.typ.as_ref().is_none_or(|typ| ACCEPTED_TOKEN_TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ)));
     if header.crit.is_none() && usual { Ok(header) } else { Err(TokenError::Kind) }
 }
 
@@ -125,7 +126,7 @@ fn times(claims: &Map<String, Value>, now: DateTime<Utc>) -> Result<DateTime<Utc
 fn seconds(claim: &Value) -> Option<i64> {
     let number = claim.as_f64().filter(|number| number.is_finite())?;
     // exact: both bounds are integers far below 2^53
-    Some(number.clamp(0.0, LAST_SECOND as f64) as i64)
+    Some(number.clamp(0.0, MAX_EXPIRY_UNIX_SECONDS as f64) as i64)
 }
 
 /// What `scope` and `scp` name, as texts with spaces or as lists; names that stand for nothing here are for others.

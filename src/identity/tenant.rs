@@ -1,7 +1,7 @@
 //! Names of tenants.
 
 /// The most characters of a tenant's name.
-const LONGEST: usize = 64;
+const MAX_TENANT_CHARS: usize = 64;
 
 /// Whether `name` may be a tenant's: 1 to 64 letters, digits and `- _ . : @ +` or spaces, with a letter or digit at both ends. No
 /// control character, no slash, no lone dots: it can stand in a line of a log or a list as it is.
@@ -9,7 +9,7 @@ const LONGEST: usize = 64;
 pub fn is_tenant(name: &str) -> bool {
     let fits = |character: char| character.is_alphanumeric() || "-_.:@+ ".contains(character);
     let ends = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
-    name.chars().count() <= LONGEST
+    name.chars().count() <= MAX_TENANT_CHARS
         && name.chars().all(fits)
         && ends(name.chars().next())
         && ends(name.chars().next_back())
@@ -21,11 +21,11 @@ mod tests {
 
     #[test]
     fn names_are_plain_and_short() {
-        let longest = "x".repeat(LONGEST);
+        let longest = "x".repeat(MAX_TENANT_CHARS);
         for name in ["default", "n", "Klinik Süd", "a.b-c_d:e@f+g", "018f0000-0000-7000-8000-000000000000", &longest] {
             assert!(is_tenant(name), "{name}");
         }
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_TENANT_CHARS + 1);
         for name in [
             "",
             " ",

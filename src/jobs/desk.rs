@@ -11,7 +11,7 @@ use super::beside::{CompositionCheck, CompositionConflict, CompositionContext};
 use super::load::{
     ColumnSources, LoadError, ProfileCounts, facts_of, load, memory_of, memory_of_against, memory_of_further, too_full,
 };
-use super::people::{ENOUGH, RecordIdentity, comparable, uncompared_in_words};
+use super::people::{MIN_SAMPLED_ROWS, RecordIdentity, comparable, uncompared_in_words};
 use super::publish::further_columns;
 use super::sequence;
 use super::worker::MemoryBudget;
@@ -310,7 +310,7 @@ impl AppService {
         let mut warnings = Vec::new();
         if dataset.record_key.is_none()
             && others.clone().next().is_some()
-            && own.is_none_or(|people| people.sampled < ENOUGH)
+            && own.is_none_or(|people| people.sampled < MIN_SAMPLED_ROWS)
         {
             let detail = "the dataset has no record key and fewer than 1000 rows that differ from every other one in two attributes: \
                           whether other series speak of the same people is not known";

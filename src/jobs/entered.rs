@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::load::{ColumnSources, LoadError, load, memory_of_columns};
-use super::people::{RECORD, records, tied};
+use super::people::{RECORD_BYTES, records, tied};
 use super::{DatasetRecord, Store};
 use crate::control::Control;
 use crate::engine::{self, ExternalTableRows};
@@ -39,7 +39,7 @@ pub(super) enum ExternalRowsError {
 }
 
 /// Why one column of a dataset is not the attribute of a table.
-pub(super) const NO_COLUMN: &str = "is not exactly one column of the dataset, by its name or an alias";
+pub(super) const NO_SINGLE_COLUMN_DETAIL: &str = "is not exactly one column of the dataset, by its name or an alias";
 
 /// The columns that attributes are: those of their names, else the only one that was stated to be another name of it. No column is two.
 ///
@@ -101,7 +101,10 @@ impl ExternalRows {
         let found = Self::of(id, (dataset, profiles), (&table.attributes, stated), &earlier.identities);
         found.map_err(|strange| {
             let names: Vec<&str> = strange.iter().map(|at| table.attributes[*at].as_str()).collect();
-            ExternalRowsError::Absent(format!("of the table that was entered, {} {NO_COLUMN}", names.join(", ")))
+            ExternalRowsError::Absent(format!(
+                "of the table that was entered, {} {NO_SINGLE_COLUMN_DETAIL}",
+                names.join(", ")
+            ))
         })
     }
 
@@ -156,7 +159,7 @@ impl ExternalRows {
     /// The bytes of memory that joining it with a dataset takes.
     pub(super) fn memory(&self, rows: u64) -> u64 {
         let sizes = super::load::sizes_of(&self.dataset, &self.profiles, &self.places);
-        let told = RECORD.saturating_mul(rows.saturating_add(self.dataset.rows));
+        let told = RECORD_BYTES.saturating_mul(rows.saturating_add(self.dataset.rows));
         self.memory_of_rows().saturating_add(engine::memory_to_join(self.dataset.rows, &sizes)).saturating_add(told)
     }
 

@@ -16,7 +16,7 @@ use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::problem::{Kind, Problem};
 
 /// So many columns are compared with each other at once.
-const MAX_COLUMNS: usize = 64;
+const MAX_PROFILED_COLUMNS: usize = 64;
 
 /// A value of a column, and how many rows have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,10 +50,10 @@ impl AppService {
                 used
             }
         };
-        if used.len() > MAX_COLUMNS {
+        if used.len() > MAX_PROFILED_COLUMNS {
             let detail = format!("{} columns are too many to be compared with each other; name some", used.len());
             let problem = Problem::new(Kind::TooManyColumns, detail);
-            return Err(problem.with("limit", MAX_COLUMNS).with("found", used.len()));
+            return Err(problem.with("limit", MAX_PROFILED_COLUMNS).with("found", used.len()));
         }
         self.note(caller, AuditAction::ReadProfile, id).await?;
         let identifiers = used.iter().enumerate().filter(|(_, at)| profiles[**at].identifier);

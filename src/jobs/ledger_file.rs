@@ -23,10 +23,10 @@ pub use hashes::FingerprintHashes;
 pub(super) use hashes::base64;
 
 /// The format that is written. One before is read too: it knew neither people nor statements.
-const FORMAT: u32 = 2;
+const LEDGER_FORMAT_VERSION: u32 = 2;
 
 /// No line of a ledger has more bytes.
-const LONGEST: u64 = 1 << 26;
+const MAX_LEDGER_LINE_BYTES: u64 = 1 << 26;
 
 /// Whose ledger a file holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl LedgerHeader {
         tenant: Option<String>,
     ) -> Self {
         let (hashing, hashing_key) = (to_hex(hashing), to_hex(hashing_key));
-        Self { format: FORMAT, store, hashing, hashing_key, exported_at, tenant }
+        Self { format: LEDGER_FORMAT_VERSION, store, hashing, hashing_key, exported_at, tenant }
     }
 
     /// Whether the hashes are keyed by the secret with this fingerprint.
@@ -105,7 +105,7 @@ pub enum LedgerFileError {
     #[error("line {0} cannot be read: {1}")]
     Line(usize, String),
     /// A later guardian wrote it.
-    #[error("it has the format {0}; this guardian reads formats up to {FORMAT}")]
+    #[error("it has the format {0}; this guardian reads formats up to {LEDGER_FORMAT_VERSION}")]
     Format(u64),
     /// It does not begin as a ledger does.
     #[error("it is no ledger that guardian has exported")]
@@ -209,14 +209,14 @@ pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
     let (mut line, mut next) = (Vec::new(), Vec::new());
     loop {
         next.clear();
-        (&mut lines).take(LONGEST).read_until(b'\n', &mut next)?;
+        (&mut lines).take(MAX_LEDGER_LINE_BYTES).read_until(b'\n', &mut next)?;
         if next.is_empty() {
             break;
         }
         if next.last() != Some(&b'\n') {
             let number = reading.lines + usize::from(!line.is_empty()) + 1;
             let too_long = || LedgerFileError::Line(number, "it is too long".to_owned());
-            return Err(if next.len() as u64 == LONGEST { too_long() } else { LedgerFileError::Cut });
+            return Err(if next.len() as u64 == MAX_LEDGER_LINE_BYTES { too_long() } else { LedgerFileError::Cut });
         }
         if line.is_empty() {
             known_format(&next)?;
@@ -242,7 +242,7 @@ pub fn read(file: File) -> Result<(LedgerHeader, LedgerCopy), LedgerFileError> {
 fn known_format(first: &[u8]) -> Result<(), LedgerFileError> {
     let format = serde_json::from_slice::<Value>(first).ok().and_then(|line| line["ledger"]["format"].as_u64());
     match format {
-        Some(format) if (1..=u64::from(FORMAT)).contains(&format) => Ok(()),
+        Some(format) if (1..=u64::from(LEDGER_FORMAT_VERSION)).contains(&format) => Ok(()),
         Some(format) => Err(LedgerFileError::Format(format)),
         None => Err(LedgerFileError::NoLedger),
     }

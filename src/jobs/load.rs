@@ -157,7 +157,7 @@ pub(super) fn memory_of_against(
 ) -> u64 {
     let MethodSpec::Sequential(spec) = &specification.method else { return 0 };
     // a column that the dataset has not may be anything
-    let unknown = ColumnSize { codes: dataset.rows, bytes: dataset.rows.saturating_mul(UNKNOWN_BYTES) };
+    let unknown = ColumnSize { codes: dataset.rows, bytes: dataset.rows.saturating_mul(ASSUMED_VALUE_BYTES) };
     let of = |names: &[String]| {
         let places: Vec<usize> =
             names.iter().filter_map(|name| profiles.iter().position(|profile| profile.name == *name)).collect();
@@ -177,13 +177,13 @@ pub(super) fn memory_of_against(
 }
 
 /// For a value of a dataset that was uploaded before bytes were counted.
-const UNKNOWN_BYTES: u64 = 32;
+const ASSUMED_VALUE_BYTES: u64 = 32;
 
 pub(super) fn sizes_of(dataset: &DatasetRecord, profiles: &[ColumnProfile], used: &[usize]) -> Vec<ColumnSize> {
     let size = |column: &usize| {
         let profile = &profiles[*column];
         let codes = profile.codes().unwrap_or(dataset.rows);
-        ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(UNKNOWN_BYTES)) }
+        ColumnSize { codes, bytes: profile.bytes.unwrap_or(codes.saturating_mul(ASSUMED_VALUE_BYTES)) }
     };
     used.iter().map(size).collect()
 }

@@ -77,7 +77,7 @@ pub use releases::{
     CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord,
     ReleaseStore, SweepCounts,
 };
-pub use repeat::{IdempotencyClaim, IdempotencyOutcome, KEYS_KEPT};
+pub use repeat::{IDEMPOTENCY_KEY_LIFETIME, IdempotencyClaim, IdempotencyOutcome};
 pub use repeats::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
 pub use seal::seal_datasets;
 pub use shelf::{PartStorage, decompress};

@@ -32,7 +32,7 @@ use crate::spec::{self, DatasetSchema, DocumentSource, Specification};
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
 
 /// How often a release is made anew because the ledger moved meanwhile.
-const LEDGER_TRIES: u32 = 5;
+const MAX_LEDGER_RETRIES: u32 = 5;
 
 /// Publishes a dataset as a job specifies.
 pub struct Publisher {
@@ -102,7 +102,7 @@ impl JobRunner for Publisher {
         let mut made: Option<(EarlierDisclosures, ReleaseCommit)> = None;
         let mut further: (Vec<usize>, Option<Table>) = (Vec::new(), None);
         let mut tries = 0;
-        while tries < LEDGER_TRIES {
+        while tries < MAX_LEDGER_RETRIES {
             control.check()?;
             let beside = assignment
                 .handle

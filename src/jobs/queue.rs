@@ -184,13 +184,13 @@ impl ClaimTerms {
 }
 
 /// The longest that a job waits after its worker vanished.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+const MAX_BACK_OFF: Duration = Duration::from_secs(300);
 
 /// How long a job waits after so many of its leases expired: two seconds, then twice as long each time. What killed its worker
 /// may kill the next one too; others get the time between.
 #[must_use]
 pub fn back_off(lapses: u32) -> Duration {
-    1_u64.checked_shl(lapses).map_or(LONGEST_BACK_OFF, Duration::from_secs).min(LONGEST_BACK_OFF)
+    1_u64.checked_shl(lapses).map_or(MAX_BACK_OFF, Duration::from_secs).min(MAX_BACK_OFF)
 }
 
 /// A job that a worker now has. No `Debug`: it carries a key, though wrapped.
@@ -411,6 +411,6 @@ mod tests {
     #[test]
     fn back_off_doubles_up_to_a_bound() {
         assert_eq!([1, 2, 3, 8].map(|lapses| back_off(lapses).as_secs()), [2, 4, 8, 256]);
-        assert_eq!([9, 63, 64, u32::MAX].map(back_off), [LONGEST_BACK_OFF; 4]);
+        assert_eq!([9, 63, 64, u32::MAX].map(back_off), [MAX_BACK_OFF; 4]);
     }
 }

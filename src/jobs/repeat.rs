@@ -15,10 +15,10 @@ use crate::identity::Caller;
 use crate::problem::{Kind, Problem};
 
 /// So long a key is remembered at least.
-pub const KEYS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub const IDEMPOTENCY_KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// So long a request counts as running without a word.
-const LEASE: Duration = Duration::from_secs(60);
+const IDEMPOTENCY_LEASE: Duration = Duration::from_secs(60);
 
 /// Where a key was sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +164,7 @@ impl AppService {
             resource: Uuid::now_v7(),
             content_hash,
             began_at: now,
-            lease_until: now + LEASE,
+            lease_until: now + IDEMPOTENCY_LEASE,
         };
         loop {
             let held = match self.store.claim_repeat(&key).await {
@@ -199,8 +199,8 @@ impl AppService {
         let desk = self.clone();
         let renewals = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(LEASE / 3).await;
-                match desk.store.renew_repeat(resource, desk.clock.now() + LEASE).await {
+                tokio::time::sleep(IDEMPOTENCY_LEASE / 3).await;
+                match desk.store.renew_repeat(resource, desk.clock.now() + IDEMPOTENCY_LEASE).await {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => tracing::warn!(error = %error, "the key of a request could not be renewed"),

@@ -15,7 +15,7 @@ use crate::problem::{Kind, Problem};
 use crate::report::{ManifestSeal, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven};
 
 /// Pairs of attributes are looked at while a content has at most so many.
-const MAX_PAIRED: usize = 64;
+const MAX_PAIRED_ATTRIBUTES: usize = 64;
 
 impl AppService {
     /// A series of the caller's tenant.
@@ -122,7 +122,7 @@ fn shown(name: String, created_at: DateTime<Utc>, record: SeriesRecord) -> Resul
         }
         names.sort_unstable();
         names.dedup();
-        names.truncate(MAX_PAIRED);
+        names.truncate(MAX_PAIRED_ATTRIBUTES);
         let refused = ledger::refused_pairs(&names, &earlier)
             .map_err(|error| StoreError::corrupt(format!("{} attributes in one ledger", error.0)))?;
         series.refused_pairs.extend(refused);

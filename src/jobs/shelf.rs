@@ -10,7 +10,7 @@ use super::{PartChunkRecord, Store};
 use crate::publication::PublishedBytes;
 
 /// Parts are written once and read often; the fastest level already removes most of a CSV's repetition.
-const LEVEL: i32 = 1;
+const PART_ZSTD_LEVEL: i32 = 1;
 
 /// The CSV bytes of a chunk's payload.
 ///
@@ -42,7 +42,7 @@ impl PartStorage {
     /// # Errors
     /// When the store refuses it, which it also does once the attempt no longer runs.
     pub fn put(&mut self, file: &str, number: u32, first_row: u64, rows: u32, csv: &[u8]) -> io::Result<()> {
-        let payload = zstd::bulk::compress(csv, LEVEL)?;
+        let payload = zstd::bulk::compress(csv, PART_ZSTD_LEVEL)?;
         let chunk = PartChunkRecord { file: file.to_owned(), number, first_row, rows, payload };
         Ok(self.handle.block_on(self.store.put_part_chunk(self.job, self.attempt, &chunk))?)
     }

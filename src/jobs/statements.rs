@@ -220,7 +220,7 @@ impl AppService {
                 Err(strange) => faults.extend(strange.into_iter().map(|strange| {
                     let name = &table.attributes[strange];
                     let pointer = child(&child(&place, "attributes"), &strange.to_string());
-                    let detail = format!("{name} {}", entered::NO_COLUMN);
+                    let detail = format!("{name} {}", entered::NO_SINGLE_COLUMN_DETAIL);
                     Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name.as_str())
                 })),
             }

@@ -21,7 +21,7 @@ use crate::problem::{Kind, Problem};
 use crate::vault::{Ciphertext, CiphertextContext, ContentHasher};
 
 /// How often an upload is compared with others that came first.
-const ADMISSIONS: u32 = 20;
+const MAX_ADMISSION_RETRIES: u32 = 20;
 
 /// What the caller says of a table.
 #[derive(Clone, Debug, Default)]
@@ -179,7 +179,7 @@ fn take_in(
         people: Some(people.clone()),
     };
     let newcomer = FingerprintComparison::new(&record, &people, &sample, &first).map_err(|error| problem_of(&error))?;
-    for _ in 0..ADMISSIONS {
+    for _ in 0..MAX_ADMISSION_RETRIES {
         let admitted = handle.block_on(admit(desk, caller, &mut dataset, &newcomer));
         if admitted.map_err(|error| problem_of(&error))? {
             return Ok(dataset);

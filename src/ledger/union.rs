@@ -17,7 +17,7 @@ use crate::privacy::{
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, Protected};
 
 /// Why nothing stands beside a table that a sequential release was made against.
-const BOUND: &str = "was joined with an unsealed one, of whose join something was promised,";
+const JOINED_ELSEWHERE_DETAIL: &str = "was joined with an unsealed one, of whose join something was promised,";
 
 /// So many rules may follow from a rule.
 const MAX_FOLLOWED: usize = 10_000;
@@ -320,7 +320,9 @@ impl LedgerUnion {
                     violations.push(self.without_path(*release, rules, None, detail));
                 } else if self.joined.contains(release) {
                     // judged on the join
-                } else if let Some(why) = earlier_alone.or_else(|| bound[at].then_some(BOUND)).filter(|_| meets) {
+                } else if let Some(why) =
+                    earlier_alone.or_else(|| bound[at].then_some(JOINED_ELSEWHERE_DETAIL)).filter(|_| meets)
+                {
                     let how = how(schema.attributes, new.attributes);
                     let detail = format!("table {table} of the release {why} and {how} table t{}", index + 1);
                     violations.push(self.without_path(*release, rules, None, detail));

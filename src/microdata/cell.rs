@@ -24,12 +24,12 @@ pub enum CellShape {
     Set,
     /// The label of a node of a taxonomy, which stands for the values below it; of a leaf, the value itself.
     Node,
-    /// [`SUPPRESSED`], which stands for any value, also the missing one.
+    /// [`SUPPRESSED_CELL`], which stands for any value, also the missing one.
     Suppressed,
 }
 
 /// What stands in every cell of a suppressed column.
-pub const SUPPRESSED: &str = "*";
+pub const SUPPRESSED_CELL: &str = "*";
 
 /// The ends of an interval.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,14 +40,14 @@ pub struct CellInterval<'a> {
     pub to: Cow<'a, [u8]>,
 }
 
-const BETWEEN: &[u8] = b"..";
+const INTERVAL_SEPARATOR: &[u8] = b"..";
 
 impl<'a> CellInterval<'a> {
     /// The interval that a cell spells; only the one spelling that is written is read.
     #[must_use]
     pub fn parse(cell: &'a [u8]) -> Option<Self> {
         let (from, rest) = end(cell)?;
-        let (to, rest) = end(rest.strip_prefix(BETWEEN)?)?;
+        let (to, rest) = end(rest.strip_prefix(INTERVAL_SEPARATOR)?)?;
         let span = Self { from, to: to? };
         let mut again = Vec::with_capacity(cell.len());
         write_span(span.from.as_deref(), &span.to, &mut again);
@@ -60,13 +60,13 @@ pub fn write_span(from: Option<&[u8]>, to: &[u8], out: &mut Vec<u8>) {
     if let Some(from) = from {
         write_end(from, out);
     }
-    out.extend_from_slice(BETWEEN);
+    out.extend_from_slice(INTERVAL_SEPARATOR);
     write_end(to, out);
 }
 
 fn write_end(value: &[u8], out: &mut Vec<u8>) {
     let edge = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'.' | b'"'));
-    if edge(value.first()) || edge(value.last()) || value.windows(2).any(|pair| pair == BETWEEN) {
+    if edge(value.first()) || edge(value.last()) || value.windows(2).any(|pair| pair == INTERVAL_SEPARATOR) {
         write_text(value, out);
     } else {
         out.extend_from_slice(value);
@@ -79,7 +79,7 @@ type IntervalEnd<'t> = Option<Cow<'t, [u8]>>;
 /// What stands before the next `..`, and what is left.
 fn end(text: &[u8]) -> Option<(IntervalEnd<'_>, &[u8])> {
     if text.first() != Some(&b'"') {
-        let length = text.windows(2).position(|pair| pair == BETWEEN).unwrap_or(text.len());
+        let length = text.windows(2).position(|pair| pair == INTERVAL_SEPARATOR).unwrap_or(text.len());
         let (value, rest) = text.split_at(length);
         return Some(((!value.is_empty()).then_some(Cow::Borrowed(value)), rest));
     }

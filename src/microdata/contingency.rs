@@ -37,7 +37,7 @@ impl Coarse {
 }
 
 /// Numbers of many values are cut into so many bins to see what they go with, unless somebody says otherwise.
-pub const BINS: u32 = 10;
+pub const DEFAULT_BINS: u32 = 10;
 
 /// How strongly the attributes of a table go together, each pair of them: what a profile shows, and what columns are made by.
 #[derive(Clone, Debug)]

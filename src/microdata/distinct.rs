@@ -9,12 +9,12 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 /// The most hashes held at once: what a table of 2^20 places takes, of 25 bytes each.
-const ROOM: usize = (1 << 20) / 8 * 7;
+const MAX_HASHES_HELD: usize = (1 << 20) / 8 * 7;
 /// When a sample says that there are so many times more values than are accepted, nobody need count them.
-const BEYOND: u64 = 2;
+const GIVE_UP_FACTOR: u64 = 2;
 
 /// The share of all hashes that were counted is told in units of which a pass over all has so many.
-const WHOLE: u64 = 1 << 32;
+const ALL_HASHES: u64 = 1 << 32;
 
 struct HashedValue {
     hash: [u32; 4],
@@ -66,7 +66,7 @@ pub(super) struct DistinctCounter {
 
 impl Default for DistinctCounter {
     fn default() -> Self {
-        Self::with_room(ROOM)
+        Self::with_room(MAX_HASHES_HELD)
     }
 }
 
@@ -122,7 +122,7 @@ impl DistinctCounter {
             distinct: self.before.distinct + self.table.len() as u64,
             bytes: self.before.bytes + self.bytes,
             top: self.before.top.max(top),
-            share: self.before.share + (WHOLE >> self.class.level),
+            share: self.before.share + (ALL_HASHES >> self.class.level),
         }
     }
 
@@ -133,7 +133,8 @@ impl DistinctCounter {
         let found = self.found();
         let certain = !fits(counted.distinct, counted.bytes);
         // of a class this large the share lies within a hundredth of what is expected, whatever the values
-        let beyond = !fits(found.distinct / BEYOND, found.bytes / BEYOND) && self.table.len() > self.room / 4;
+        let beyond =
+            !fits(found.distinct / GIVE_UP_FACTOR, found.bytes / GIVE_UP_FACTOR) && self.table.len() > self.room / 4;
         if self.rest.is_empty() || certain || beyond {
             return false;
         }
@@ -149,7 +150,7 @@ impl DistinctCounter {
     /// What is known after the last pass.
     pub(super) fn found(&self) -> DistinctSummary {
         let ClassCounts { distinct, bytes, top, share } = self.counted();
-        let all = |part: u64| (u128::from(part) * u128::from(WHOLE) / u128::from(share.max(1))) as u64;
+        let all = |part: u64| (u128::from(part) * u128::from(ALL_HASHES) / u128::from(share.max(1))) as u64;
         DistinctSummary { distinct: all(distinct), bytes: all(bytes), top, exact: self.rest.is_empty() }
     }
 }

@@ -26,7 +26,7 @@ pub(super) const VALUE_OVERHEAD: usize = 24;
 pub struct ValueKey(u128);
 
 /// By length, the bytes of a value that are its own.
-const OWN: [u128; 17] = {
+const OWN_BYTES_MASK: [u128; 17] = {
     let mut own = [u128::MAX; 17];
     let mut length = 0;
     while length < 16 {
@@ -54,7 +54,7 @@ impl ValueKey {
     /// lengths change from field to field, and no processor guesses them.
     #[inline]
     pub(super) fn within(buffer: &[u8], start: usize, end: usize) -> Self {
-        match (buffer[start..].first_chunk(), OWN.get(end - start)) {
+        match (buffer[start..].first_chunk(), OWN_BYTES_MASK.get(end - start)) {
             (Some(chunk), Some(own)) => Self(u128::from_le_bytes(*chunk) & own),
             _ => Self::of(&buffer[start..end]),
         }

@@ -97,8 +97,8 @@ impl Boxes {
 }
 
 /// Values of attributes are compared with their cells, and with classes, up to so many times.
-const MOST_COMPARED: u64 = 1 << 26;
-const MOST_NOTED: u64 = 1 << 31;
+const MAX_COMPARISONS_PER_QUERY: u64 = 1 << 26;
+const MAX_MEMOIZED_COMPARISONS: u64 = 1 << 31;
 
 impl Boxes {
     /// What the rows of the original surprise a reader by, in nats for a row: each row of the table is in one place of its box, and each place is
@@ -117,7 +117,9 @@ impl Boxes {
             let of_column = |(attr, column): &(Attr, BoxColumn)| (domain(*attr).len() * per_value(column)) as u64;
             part.columns.iter().map(of_column).sum()
         };
-        if sum(&|column| column.cells.len()) > MOST_COMPARED || sum(&|_| places.len()) > MOST_NOTED {
+        if sum(&|column| column.cells.len()) > MAX_COMPARISONS_PER_QUERY
+            || sum(&|_| places.len()) > MAX_MEMOIZED_COMPARISONS
+        {
             return Ok(None);
         }
         // the chance of one place of each box, and per value of each attribute which boxes have it

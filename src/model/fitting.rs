@@ -13,11 +13,11 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::with_codes;
 
 /// So many combinations of values and buckets are fitted, and no more.
-pub const MOST_CELLS: u64 = 1 << 22;
+pub const MAX_FITTED_CELLS: u64 = 1 << 22;
 /// Rounds over all parts.
-const SWEEPS: u32 = 5_000;
+const MAX_FITTING_SWEEPS: u32 = 5_000;
 /// No share of a part may be further from the published one than this, for the fitting to be at its end.
-const CLOSE: f64 = 1e-12;
+const FITTING_TOLERANCE: f64 = 1e-12;
 
 /// The shares of all combinations of some attributes' values.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Fitted {
         let tied: Vec<usize> = used.iter().copied().filter(|&table| !published[table].is_plain()).collect();
         sizes.extend(tied.iter().map(|&table| cells.tables[table].buckets.len().max(1)));
         let count = sizes.iter().try_fold(1_u64, |count, &size| count.checked_mul(size as u64));
-        let Some(count) = count.filter(|&count| count <= MOST_CELLS) else { return Ok(None) };
+        let Some(count) = count.filter(|&count| count <= MAX_FITTED_CELLS) else { return Ok(None) };
 
         let mut constraints = Vec::new();
         for &table in &used {
@@ -210,7 +210,7 @@ impl Support {
         if let Some(keys) = self.keys.first() {
             keys.iter().zip(&shares).for_each(|(&key, share)| found[key as usize] += share);
         }
-        for _ in 0..SWEEPS {
+        for _ in 0..MAX_FITTING_SWEEPS {
             let mut furthest = 0.0_f64;
             for (at, constraint) in constraints.iter().enumerate() {
                 // what is found becomes what each combination has to be multiplied by
@@ -231,7 +231,7 @@ impl Support {
                 }
                 found = sums;
             }
-            if furthest < CLOSE {
+            if furthest < FITTING_TOLERANCE {
                 break;
             }
         }

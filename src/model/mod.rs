@@ -27,7 +27,7 @@ pub use corruption::corrupted;
 pub use decomposed::DecompositionModel;
 pub use differential::NoisyRatio;
 pub use entropy::model_entropy;
-pub use fitting::{Fitted, MOST_CELLS};
+pub use fitting::{Fitted, MAX_FITTED_CELLS};
 pub use groups::RowGroups;
 pub use information::{BucketedColumn, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};

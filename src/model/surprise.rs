@@ -12,7 +12,7 @@ use crate::publication::PublishedTable;
 use crate::with_codes;
 
 /// No row of a part has the values of the row of the original.
-const NOWHERE: u32 = u32::MAX;
+const NO_MATCHING_ROW: u32 = u32::MAX;
 
 /// The cross entropy, in nats, between the original and the estimate of a factor, whose rows were read: the mean of `-ln p~` over
 /// the rows of the original. Attribute `i` is column `i` of the original. Infinite when some row of it cannot occur.
@@ -144,14 +144,14 @@ impl DistinctTuples {
             let column = original.column(attr);
             let known: HashMap<Option<&[u8]>, u32, RandomState> = domain.iter().zip(0..).collect();
             let here: Vec<u32> =
-                column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(NOWHERE)).collect();
+                column.domain.iter().map(|value| known.get(&value).copied().unwrap_or(NO_MATCHING_ROW)).collect();
             let mut pairs: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
             with_codes!(codes, codes => for (tuple, &code) in of_rows.iter_mut().zip(codes) {
                 let next = pairs.len() as u32;
                 *tuple = *pairs.entry((*tuple, widened(code))).or_insert(next);
             });
             with_codes!(&column.codes, codes => for (tuple, &code) in of_original.iter_mut().zip(codes) {
-                *tuple = pairs.get(&(*tuple, here[code as usize])).copied().unwrap_or(NOWHERE);
+                *tuple = pairs.get(&(*tuple, here[code as usize])).copied().unwrap_or(NO_MATCHING_ROW);
             });
         }
         control.check()?;

@@ -10,16 +10,16 @@ use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::with_codes;
 
 /// Rows per determinant value, on average, below which an exact dependency is taken for coincidence.
-const ROWS_PER_VALUE: usize = 20;
+const MIN_ROWS_PER_DETERMINANT: usize = 20;
 
 /// A candidate is first tried on so many rows.
-const SAMPLE: usize = 1 << 11;
+const SAMPLED_ROWS: usize = 1 << 11;
 
 /// Groups are found in an array up to so many combinations of codes, by hashing above.
-const DENSE: u64 = 1 << 12;
+const MAX_DENSE_GROUPS: u64 = 1 << 12;
 
 /// One row in so many is few.
-const FEW: u64 = 16;
+const RARE_ROW_FRACTION: u64 = 16;
 
 /// `determinant` determines `dependent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,12 +39,12 @@ pub struct Dependency {
 /// # Errors
 /// [`Cancelled`] when told to stop.
 pub fn discover(table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
-    discover_by(SAMPLE, table, control)
+    discover_by(SAMPLED_ROWS, table, control)
 }
 
 fn discover_by(sample: usize, table: &Table, control: &Control) -> Result<Vec<Dependency>, Cancelled> {
     let rows = table.rows();
-    let most = rows / ROWS_PER_VALUE;
+    let most = rows / MIN_ROWS_PER_DETERMINANT;
     let values = |attr: Attr| table.column(attr).domain.len();
     let varied: Vec<Attr> = table.attributes().iter().filter(|&attr| values(attr) > 1).collect();
     // a pair has at least as many values as each of its attributes
@@ -107,7 +107,7 @@ impl DeterminantGroups {
         let columns: Vec<_> = determinant.iter().map(|attr| table.column(attr)).collect();
         let width = columns.get(1).map_or(1, |column| column.domain.len() as u64);
         let combinations = columns[0].domain.len() as u64 * width;
-        let is_dense = combinations <= DENSE;
+        let is_dense = combinations <= MAX_DENSE_GROUPS;
         self.of_row.clear();
         self.first.clear();
         self.size.clear();
@@ -170,7 +170,7 @@ impl<'a> WholeTableGroups<'a> {
         let others = self.others[dependent.index()].get_or_insert_with(|| {
             let counts = column.counts();
             let (top, count) = (0..).zip(&counts).max_by_key(|&(_, count)| count)?;
-            let few = counts.iter().sum::<u64>() - count <= self.table.rows() as u64 / FEW;
+            let few = counts.iter().sum::<u64>() - count <= self.table.rows() as u64 / RARE_ROW_FRACTION;
             few.then(|| (0..self.table.rows() as u32).filter(|&row| column.codes.get(row as usize) != top).collect())
         });
         let Some(others) = others else { return self.groups.determine(&column.codes) };
@@ -244,7 +244,7 @@ mod tests {
         let key = |row| determinant.iter().map(|attr| table.column(attr).codes.get(row)).collect::<Vec<_>>();
         let code = |row| table.column(dependent).codes.get(row);
         let alike = (0..table.rows()).all(|row| *image.entry(key(row)).or_insert(code(row)) == code(row));
-        alike && image.len() <= table.rows() / ROWS_PER_VALUE
+        alike && image.len() <= table.rows() / MIN_ROWS_PER_DETERMINANT
     }
 
     #[test]

@@ -10,16 +10,16 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::with_codes;
 
 /// Rows per value of a predictor, on average, below which a prediction is taken for coincidence.
-const ROWS_PER_VALUE: usize = 20;
+const MIN_ROWS_PER_PREDICTOR: usize = 20;
 
 /// So many predictors of an attribute are told.
-const MOST: usize = 10;
+const MAX_REPORTED_PREDICTORS: usize = 10;
 
 /// One row in so many must be the only one of its values for these to be told.
-const SINGLED_OUT: u64 = 100;
+const SINGLED_OUT_FRACTION: u64 = 100;
 
 /// Rows that are looked at, one attribute at a time, before the search is given up.
-const WORK: u64 = 1 << 31;
+const MAX_EXPOSURE_ROWS: u64 = 1 << 31;
 
 /// An attribute that predicts a sensitive one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub struct WorkBudget {
 
 impl Default for WorkBudget {
     fn default() -> Self {
-        Self { left: WORK }
+        Self { left: MAX_EXPOSURE_ROWS }
     }
 }
 
@@ -81,7 +81,7 @@ pub fn proxies(
     let mut found: Vec<Vec<ProxyAttribute>> = vec![Vec::new(); targets.len()];
     for attribute in table.attributes().iter() {
         let values = table.column(attribute).domain.len();
-        if values < 2 || values > rows / ROWS_PER_VALUE {
+        if values < 2 || values > rows / MIN_ROWS_PER_PREDICTOR {
             continue;
         }
         let grouped = grouped(table, attribute, control)?;
@@ -101,7 +101,7 @@ pub fn proxies(
     for found in &mut found {
         // one denominator; of equally strong ones the first attribute
         found.sort_by_key(|proxy| (std::cmp::Reverse(proxy.lambda.0), proxy.attribute));
-        found.truncate(MOST);
+        found.truncate(MAX_REPORTED_PREDICTORS);
     }
     Ok(found.into_iter().flatten().collect())
 }
@@ -125,7 +125,7 @@ pub fn distinct_tuples(table: &Table, attributes: AttrSet, control: &Control) ->
 /// [`Cancelled`] when told to stop.
 pub fn mostly_tells(table: &Table, from: Attr, to: Attr, control: &Control) -> Result<bool, Cancelled> {
     let rows = table.rows();
-    if table.column(from).domain.len() > rows / ROWS_PER_VALUE {
+    if table.column(from).domain.len() > rows / MIN_ROWS_PER_PREDICTOR {
         return Ok(false);
     }
     let most = table.column(to).counts().into_iter().max().unwrap_or(0);
@@ -205,7 +205,7 @@ pub fn singling_out(
     control: &Control,
 ) -> Result<Vec<AttrSet>, Cancelled> {
     let rows = table.rows() as u64;
-    let enough = |unique: u64| unique > 0 && unique * SINGLED_OUT >= rows;
+    let enough = |unique: u64| unique > 0 && unique * SINGLED_OUT_FRACTION >= rows;
     let alone =
         |attr: &Attr| enough(table.column(*attr).counts().into_iter().filter(|&count| count == 1).count() as u64);
     let single: AttrSet = attributes.iter().filter(alone).collect();

@@ -4,7 +4,7 @@ use crate::microdata::ColumnAnnotations;
 use crate::publication::{Divergence, Guarantee, Ratio, RhoMode, ValueDistance};
 
 /// Computed distances may exceed their bound by so much, relatively: rounding, not meaning.
-const TOLERANCE: f64 = 1e-9;
+const DISTANCE_TOLERANCE: f64 = 1e-9;
 
 /// The sensitive attribute over the whole table: how often each value occurs, in the order of values.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
         Guarantee::KAnonymity { k } => size >= k,
         Guarantee::LDiversity { l } => u128::from(largest) * u128::from(l) <= u128::from(size),
         Guarantee::DistinctLDiversity { l } => bucket.len() as u64 >= l,
-        Guarantee::EntropyLDiversity { l } => entropy(bucket, size) >= l.to_f64().ln() * (1.0 - TOLERANCE),
+        Guarantee::EntropyLDiversity { l } => entropy(bucket, size) >= l.to_f64().ln() * (1.0 - DISTANCE_TOLERANCE),
         Guarantee::RecursiveLDiversity { c, l } => is_recursive(bucket, c, l),
         Guarantee::AlphaK { alpha, k } => {
             let (share, of) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
@@ -226,8 +226,12 @@ fn holds_as_it_is(guarantee: Guarantee, bucket: &[(u32, u64)], population: &Popu
             Divergence::TotalVariation => total_variation(bucket, size, population, b),
             Divergence::Max => largest_difference(bucket, size, population, b),
             Divergence::Emd => ordered_distance(bucket, size, population, b),
-            Divergence::Kl => kl(bucket, size, population) <= b.to_f64() * (1.0 + TOLERANCE) + TOLERANCE,
-            Divergence::LogRatio => log_ratio(bucket, size, population) <= b.to_f64() * (1.0 + TOLERANCE) + TOLERANCE,
+            Divergence::Kl => {
+                kl(bucket, size, population) <= b.to_f64() * (1.0 + DISTANCE_TOLERANCE) + DISTANCE_TOLERANCE
+            }
+            Divergence::LogRatio => {
+                log_ratio(bucket, size, population) <= b.to_f64() * (1.0 + DISTANCE_TOLERANCE) + DISTANCE_TOLERANCE
+            }
         },
     }
 }

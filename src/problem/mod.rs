@@ -187,19 +187,20 @@ impl Kind {
 }
 
 /// The members that tell a count of the data.
-const COUNTS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
+const COUNT_MEMBERS: [&str; 3] = ["largest_l", "proof", "too_frequent"];
 /// The faults that have them.
-const COUNTED: [Kind; 2] = [Kind::RuleIneligible, Kind::InfeasibleRoot];
+const KINDS_WITH_COUNTS: [Kind; 2] = [Kind::RuleIneligible, Kind::InfeasibleRoot];
 /// The detail in place of one that tells it.
-const UNCOUNTED: &str = "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
+const DETAIL_WITHOUT_COUNTS: &str =
+    "the data cannot satisfy the rule; a key with datasets:inspect is told how far it could";
 
 /// A stored document as [`Problem::without_counts`] would have been written.
 pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if COUNTED.iter().any(|kind| fault.get("type") == Some(&kind.uri().into())) {
-            COUNTS.iter().for_each(|count| drop(fault.remove(*count)));
-            fault.insert("detail".to_owned(), UNCOUNTED.into());
+        if KINDS_WITH_COUNTS.iter().any(|kind| fault.get("type") == Some(&kind.uri().into())) {
+            COUNT_MEMBERS.iter().for_each(|count| drop(fault.remove(*count)));
+            fault.insert("detail".to_owned(), DETAIL_WITHOUT_COUNTS.into());
         }
     }
 }
@@ -264,9 +265,9 @@ impl Problem {
     /// The problem for a caller who may not see counts of the data.
     #[must_use]
     pub fn without_counts(mut self) -> Self {
-        for fault in self.errors.iter_mut().filter(|fault| COUNTED.contains(&fault.kind)) {
-            COUNTS.iter().for_each(|count| drop(fault.members.remove(*count)));
-            UNCOUNTED.clone_into(&mut fault.detail);
+        for fault in self.errors.iter_mut().filter(|fault| KINDS_WITH_COUNTS.contains(&fault.kind)) {
+            COUNT_MEMBERS.iter().for_each(|count| drop(fault.members.remove(*count)));
+            DETAIL_WITHOUT_COUNTS.clone_into(&mut fault.detail);
         }
         self
     }

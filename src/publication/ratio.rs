@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The largest numerator and denominator. Products with two counts of rows then stay far below 2^128.
-const MAX: u64 = 1_000_000_000;
+const MAX_TERM: u64 = 1_000_000_000;
 
 /// A non-negative fraction in lowest terms. Written as an integer where it is whole, else as a string: a decimal where one is
 /// exact, else `p/q`.
@@ -39,7 +39,7 @@ impl Ratio {
             (a, b) = (b, a % b);
         }
         let (numerator, denominator) = (numerator / a, denominator / a);
-        if numerator > MAX || denominator > MAX {
+        if numerator > MAX_TERM || denominator > MAX_TERM {
             return Err(RatioError);
         }
         Ok(Self { numerator, denominator })
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_and_order_are_those_of_the_fraction(a in 0..=MAX, b in 1..=MAX, c in 0..=MAX, d in 1..=MAX) {
+        fn text_and_order_are_those_of_the_fraction(a in 0..=MAX_TERM, b in 1..=MAX_TERM, c in 0..=MAX_TERM, d in 1..=MAX_TERM) {
             let (left, right) = (Ratio::new(a, b).unwrap(), Ratio::new(c, d).unwrap());
             prop_assert_eq!(left.to_string().parse(), Ok(left));
             let exact = (u128::from(a) * u128::from(d)).cmp(&(u128::from(c) * u128::from(b)));

@@ -7,10 +7,10 @@ use super::manifest::{BucketSizes, Manifest};
 use super::public::{Certainty, PublicReport};
 
 /// A picture has at most so many bars: sizes beyond are put together.
-const BARS: u64 = 40;
+const MAX_BARS: u64 = 40;
 /// The place of a bar and the height of the highest.
-const STEP: u64 = 16;
-const HEIGHT: u64 = 120;
+const BAR_STEP_PX: u64 = 16;
+const BAR_HEIGHT_PX: u64 = 120;
 
 /// Writes the page of a release.
 #[must_use]
@@ -67,7 +67,7 @@ fn picture(page: &mut String, table: &str, sizes: &[&BucketSizes]) {
     else {
         return;
     };
-    let width = (most - least) / BARS + 1;
+    let width = (most - least) / MAX_BARS + 1;
     let mut bars = vec![0_u64; ((most - least) / width + 1) as usize];
     for sizes in sizes {
         let bar = &mut bars[((sizes.size - least) / width) as usize];
@@ -75,22 +75,22 @@ fn picture(page: &mut String, table: &str, sizes: &[&BucketSizes]) {
     }
     let highest = bars.iter().copied().max().unwrap_or(0).max(1);
     let caption = format!("{}: rows of a bucket, and how many buckets have so many", escaped(table));
-    let (across, down) = (bars.len() as u64 * STEP, HEIGHT + 2 * STEP);
+    let (across, down) = (bars.len() as u64 * BAR_STEP_PX, BAR_HEIGHT_PX + 2 * BAR_STEP_PX);
     let _ = writeln!(page, "<figure>\n<figcaption>{caption}</figcaption>");
     let _ = writeln!(page, "<svg role=\"img\" aria-label=\"{caption}\" width=\"{across}\" height=\"{down}\">");
     for (at, buckets) in bars.iter().enumerate().filter(|(_, buckets)| **buckets > 0) {
-        let (left, from) = (at as u64 * STEP, least + at as u64 * width);
+        let (left, from) = (at as u64 * BAR_STEP_PX, least + at as u64 * width);
         let to = from.saturating_add(width - 1).min(most);
         let label = if from == to { from.to_string() } else { format!("{from} to {to}") };
         // what occurs is seen, however little it is
-        let height = ((u128::from(*buckets) * u128::from(HEIGHT)).div_ceil(u128::from(highest))) as u64;
-        let (top, bar) = (STEP + HEIGHT - height, STEP - 2);
+        let height = ((u128::from(*buckets) * u128::from(BAR_HEIGHT_PX)).div_ceil(u128::from(highest))) as u64;
+        let (top, bar) = (BAR_STEP_PX + BAR_HEIGHT_PX - height, BAR_STEP_PX - 2);
         let _ = writeln!(
             page,
             "<rect x=\"{left}\" y=\"{top}\" width=\"{bar}\" height=\"{height}\" fill=\"steelblue\"><title>{label} rows: {buckets}</title></rect>"
         );
     }
-    let base = HEIGHT + 2 * STEP - 4;
+    let base = BAR_HEIGHT_PX + 2 * BAR_STEP_PX - 4;
     let _ = writeln!(page, "<text x=\"0\" y=\"{base}\" font-size=\"11\">{least}</text>");
     if most > least {
         let _ = writeln!(page, "<text x=\"{across}\" y=\"{base}\" font-size=\"11\" text-anchor=\"end\">{most}</text>");

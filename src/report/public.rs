@@ -38,7 +38,7 @@ pub struct Certainty {
 }
 
 /// The table of certainties lists so many lines for a size of bucket.
-const CERTAINTIES: u64 = 100;
+const MAX_CERTAINTY_LINES: u64 = 100;
 
 /// Puts a manifest into words.
 #[must_use]
@@ -113,7 +113,7 @@ fn certainties(manifest: &Manifest) -> Vec<Certainty> {
         let Some(counterfeits) = table.parts.iter().find_map(|part| part.counterfeits_per_bucket) else { continue };
         for sizes in manifest.utility.bucket_sizes.iter().filter(|sizes| sizes.table == table.name) {
             let size = sizes.size;
-            all.extend((0..size.min(CERTAINTIES)).map(|known| {
+            all.extend((0..size.min(MAX_CERTAINTY_LINES)).map(|known| {
                 let (left, of) = (size - known, size - known + u64::from(counterfeits));
                 let (real, posterior) = (ManifestRatio { count: left, of }, ManifestRatio { count: 1, of });
                 Certainty { size, known, real, posterior }

@@ -3,7 +3,7 @@
 use super::manifest::{Manifest, ManifestPart, ManifestTable};
 use super::public::public_report;
 
-const WIDTH: usize = 80;
+const LINE_CHARS: usize = 80;
 
 /// The text of `README.txt`.
 #[must_use]
@@ -127,7 +127,7 @@ impl ReadmeWriter {
         let mut line = lead.to_owned();
         let mut begun = false;
         for word in text.split_whitespace() {
-            if begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            if begun && line.chars().count() + 1 + word.chars().count() > LINE_CHARS {
                 self.0 += line.trim_end();
                 self.0.push('\n');
                 line = if lead.is_empty() { String::new() } else { "  ".to_owned() };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::manifest::ManifestPart;
 use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{Record, ScanError, Scanner};
-use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED, parse_set, write_json};
+use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, parse_set, write_json};
 
 /// Renders the rows of one part.
 pub struct PartRows<'a> {
@@ -120,7 +120,7 @@ impl<'a> PartRows<'a> {
                 _ if !quoted && field == null => *shape != CellShape::Set,
                 CellShape::Exact => *kind == AttributeType::Text || kind.admits(field),
                 CellShape::Node => true,
-                CellShape::Suppressed => *kind == AttributeType::Text && field == SUPPRESSED.as_bytes(),
+                CellShape::Suppressed => *kind == AttributeType::Text && field == SUPPRESSED_CELL.as_bytes(),
                 CellShape::Interval => CellInterval::parse(field)
                     .is_some_and(|span| span.from.iter().chain([&span.to]).all(|end| kind.admits(end))),
                 CellShape::Set => {

@@ -12,7 +12,7 @@ use crate::jobs::{AuditAction, AuditEntry, AuditFilter, Cursor, Page, TenantSett
 use crate::store::OpenStore;
 
 /// So many lines of the log are read at once.
-const PAGE: u32 = 1000;
+const LOG_PAGE_LINES: u32 = 1000;
 
 /// The books of a store, open for a command.
 pub struct AdminOps {
@@ -62,7 +62,7 @@ impl AdminOps {
         cursor: Option<Cursor>,
     ) -> Result<Page<AuditEntry>, StartError> {
         let filter = AuditFilter { since: since.map(|since| since.trunc_subsecs(6)), action: None };
-        Ok(self.store.shared().audit(tenant, filter, cursor, PAGE).await?)
+        Ok(self.store.shared().audit(tenant, filter, cursor, LOG_PAGE_LINES).await?)
     }
 
     /// Ends every connection.

@@ -18,8 +18,8 @@ use crate::jobs::{AuditAction, AuditEntry, Store, StoreError};
 use crate::store::OpenStore;
 
 /// How often it is looked whether another process has made the first key, and the pause between.
-const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const MAX_BOOTSTRAP_POLLS: u32 = 10;
+const BOOTSTRAP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a new key is to be.
 pub struct NewKey {
@@ -152,11 +152,11 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
 
 /// Whether there is a key, now or in a moment.
 async fn appears(store: &dyn Store) -> Result<bool, StoreError> {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_BOOTSTRAP_POLLS {
         if !store.keys(None).await?.is_empty() {
             return Ok(true);
         }
-        tokio::time::sleep(BETWEEN_LOOKS).await;
+        tokio::time::sleep(BOOTSTRAP_POLL_INTERVAL).await;
     }
     Ok(false)
 }

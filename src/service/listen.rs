@@ -18,15 +18,15 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// The head of a request must have come so long after its connection was free for it.
-const HEAD: Duration = Duration::from_secs(60);
+const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// When connections cannot be accepted, as when files have run out, the next try waits so long.
-const PAUSE: Duration = Duration::from_millis(200);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Serves connections until `stopping`, then those under way to their ends.
 pub(super) async fn serve(listener: TcpListener, router: Router, most: u32, stopping: CancellationToken) {
     // told outright: looking for the version first would have no end for who sends nothing
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_HEAD_TIMEOUT);
     let places = Arc::new(Semaphore::new(most as usize));
     let under_way = GracefulShutdown::new();
     let next = async || {
@@ -62,7 +62,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
                 tracing::error!(error = %error, "no connection can be accepted");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
     }

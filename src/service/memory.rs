@@ -6,14 +6,14 @@ use std::path::Path;
 use crate::config::JobLimits;
 
 /// The share of the memory at hand that jobs get unless told: the rest is for uploads, requests and the store's cache.
-const SHARE: u64 = 2;
+const MEMORY_DIVISOR: u64 = 2;
 
 /// The bytes that jobs and plans may take together; `None` for no bound.
 pub(super) fn budget(limits: &JobLimits) -> Option<u64> {
     match limits.memory_budget {
         Some(0) => None,
         Some(bytes) => Some(bytes),
-        None => at_hand(Path::new("/")).map(|bytes| bytes / SHARE),
+        None => at_hand(Path::new("/")).map(|bytes| bytes / MEMORY_DIVISOR),
     }
 }
 

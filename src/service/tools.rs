@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::telemetry::Recorder;
 
 /// What was timed is summed up at least so often.
-const TIDYING: Duration = Duration::from_secs(20);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(20);
 
 /// An address that is listened on, and what is told there.
 pub(super) struct AdminListener {
@@ -44,7 +44,7 @@ impl AdminListener {
         let served = axum::serve(listener, routes).with_graceful_shutdown(stopping.clone().cancelled_owned());
         tokio::spawn(served.into_future());
         tokio::spawn(async move {
-            while tokio::time::timeout(TIDYING, stopping.cancelled()).await.is_err() {
+            while tokio::time::timeout(UPKEEP_INTERVAL, stopping.cancelled()).await.is_err() {
                 recorder.tidy();
             }
         });

@@ -89,9 +89,9 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
     let mut faults = FaultList::new();
     let read = ObjectReader::open(document, "", &mut faults).and_then(|mut members| {
         let attack = match members.take("attack") {
-            Some(value) => attack(value, &members.at("attack"), &OF_RELEASES, &mut faults),
+            Some(value) => attack(value, &members.at("attack"), &RELEASE_ATTACKS, &mut faults),
             None => {
-                faults.range(members.at("attack"), &one_of(&OF_RELEASES.map(Attack::word)));
+                faults.range(members.at("attack"), &one_of(&RELEASE_ATTACKS.map(Attack::word)));
                 None
             }
         };
@@ -115,7 +115,7 @@ pub fn read_audit(document: &Value) -> Result<(Attack, AttackOptions, Option<Str
 }
 
 /// The attacks on releases, and those on tables that anybody published, which come without the data of a release.
-const OF_RELEASES: [Attack; 10] = [
+const RELEASE_ATTACKS: [Attack; 10] = [
     Attack::ExactPosteriors,
     Attack::Chain,
     Attack::Exclusion,
@@ -127,7 +127,7 @@ const OF_RELEASES: [Attack; 10] = [
     Attack::Proxy,
     Attack::Membership,
 ];
-pub(super) const OF_TABLES: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
+pub(super) const TABLE_ATTACKS: [Attack; 2] = [Attack::ExactPosteriors, Attack::Proxy];
 
 /// Reads the name of an attack that is one of `known`.
 pub(super) fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mut FaultList) -> Option<Attack> {
@@ -135,7 +135,7 @@ pub(super) fn attack(value: &Value, pointer: &str, known: &[Attack], faults: &mu
     let found = |attack: &&Attack| value == attack.word();
     match (known.iter().find(found), value.as_str()) {
         (Some(attack), _) => return Some(*attack),
-        (None, Some(name)) if OF_RELEASES.iter().any(|attack| attack.word() == name) => {
+        (None, Some(name)) if RELEASE_ATTACKS.iter().any(|attack| attack.word() == name) => {
             faults.unsupported(pointer, format!("{name} is not played here; ask for {}", words.join(" or ")));
         }
         (None, _) => faults.range(pointer, &one_of(&words)),

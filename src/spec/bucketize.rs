@@ -12,15 +12,15 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{ExcludedValues, Protected, Ratio, SubmittedRule, Thresholds};
 
 /// The largest bucket that is searched for.
-const MOST_SIZE: i128 = 10_000;
+const MAX_BUCKET_SIZE: i128 = 10_000;
 /// So many sizes may be listed.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED_SIZES: usize = 100;
 /// So many values may have thresholds of their own.
-const MOST_VALUES: usize = 100_000;
+const MAX_THRESHOLD_VALUES: usize = 100_000;
 /// So many counterfeits may stand in a bucket.
-const MOST_COUNTERFEITS: i128 = 100;
+const MAX_COUNTERFEITS: i128 = 100;
 /// More rows than a table can have.
-const MOST_ROWS: i128 = 1 << 32;
+const MAX_TABLE_ROWS: i128 = 1 << 32;
 
 const THRESHOLDS: &str = "one of {\"uniform\": {\"l\": 10}}, {\"linear\": {\"theta\": \"8\", \"c\": \"0.02\"}} and \
                           {\"explicit\": {\"HIV\": \"0.02\"}, \"otherwise\": \"0.6\"}";
@@ -141,7 +141,7 @@ pub(super) fn read(
     let sizes = read_sizes(&mut members, faults);
     let listed = matches!(sizes, Some(BucketSizeChoice::Listed(_)));
     let bound = |name: &'static str, members: &mut ObjectReader<'_>, faults: &mut FaultList| {
-        let read = members.integer(name, 1..=MOST_SIZE, "an integer from 1 to 10000", faults);
+        let read = members.integer(name, 1..=MAX_BUCKET_SIZE, "an integer from 1 to 10000", faults);
         if listed && read.is_some() {
             faults.range(members.at(name), "nothing, where sizes lists the buckets");
         }
@@ -155,7 +155,7 @@ pub(super) fn read(
     let counterfeits = members.object("counterfeits", faults).and_then(|mut of| {
         let pointer = of.at("per_bucket");
         let allowed = "an integer from 1 to 100";
-        let read = of.take("per_bucket").and_then(integer).filter(|number| (1..=MOST_COUNTERFEITS).contains(number));
+        let read = of.take("per_bucket").and_then(integer).filter(|number| (1..=MAX_COUNTERFEITS).contains(number));
         if read.is_none() {
             faults.range(pointer, allowed);
         }
@@ -198,7 +198,7 @@ fn of_values(
         }
         None => return Some(BTreeMap::new()),
     };
-    if of.len() > MOST_VALUES {
+    if of.len() > MAX_THRESHOLD_VALUES {
         faults.range(pointer, "an object of at most 100000 values");
         return None;
     }
@@ -215,7 +215,7 @@ pub(super) fn read_thresholds(mut members: ObjectReader<'_>, faults: &mut FaultL
     let before = faults.len();
     let pointer = members.pointer().to_owned();
     let uniform = members.object("uniform", faults).and_then(|mut of| {
-        let l = of.take("l").and_then(integer).filter(|l| (1..=MOST_ROWS).contains(l));
+        let l = of.take("l").and_then(integer).filter(|l| (1..=MAX_TABLE_ROWS).contains(l));
         if l.is_none() {
             faults.range(of.at("l"), "an integer of at least 2");
         }
@@ -299,14 +299,14 @@ fn read_sizes(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Option<
             };
             Some(sizes)
         }
-        Some(Value::Array(listed)) if (1..=MOST_LISTED).contains(&listed.len()) => {
+        Some(Value::Array(listed)) if (1..=MAX_LISTED_SIZES).contains(&listed.len()) => {
             let before = faults.len();
             let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
             for (at, item) in listed.iter().enumerate() {
                 let pointer = child(&pointer, &at.to_string());
                 let Some(mut item) = ObjectReader::open(item, pointer.as_str(), faults) else { continue };
                 let mut number = |name: &'static str| {
-                    let read = item.take(name).and_then(integer).filter(|number| (1..=MOST_ROWS).contains(number));
+                    let read = item.take(name).and_then(integer).filter(|number| (1..=MAX_TABLE_ROWS).contains(number));
                     if read.is_none() {
                         faults.range(item.at(name), "an integer of at least 1");
                     }

@@ -13,7 +13,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 
 /// More rows than a table can have.
-const MOST_ROWS: i128 = 1 << 32;
+const MAX_DECOMPOSED_ROWS: i128 = 1 << 32;
 
 const L: &str = "an integer of at least 2";
 const SENSITIVE: &str = "an array of names of sensitive attributes, such as [\"occupation\", \"salary\"]";
@@ -170,7 +170,7 @@ fn read_diversities(
         if value.is_null() {
             continue;
         }
-        match integer(value).filter(|l| (1..=MOST_ROWS).contains(l)) {
+        match integer(value).filter(|l| (1..=MAX_DECOMPOSED_ROWS).contains(l)) {
             None => faults.range(pointer, L),
             Some(1) => {
                 let detail = "every table is 1-diverse: ask for l of at least 2";

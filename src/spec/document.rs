@@ -88,7 +88,7 @@ fn read_general(members: &mut ObjectReader<'_>, origin: DocumentSource, faults: 
         faults.unsupported(members.at("hold"), "on the command line nobody could approve it; leave out hold");
     }
     let priority = members.integer("priority", -100..=100, "an integer from -100 to 100", faults);
-    let deadline = members.text("deadline", duration::ALLOWED, faults, |text| duration::parse(text).is_some());
+    let deadline = members.text("deadline", duration::DURATION_FORM, faults, |text| duration::parse(text).is_some());
     let reason = members.text("reason", REASON, faults, is_reason);
     let unlisted = members.choice("unlisted", &["refuse", "drop"], faults);
     let unproven = read_composition(members, faults);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// What a deadline may be, for people.
-pub(super) const ALLOWED: &str =
+pub(super) const DURATION_FORM: &str =
     "an ISO 8601 duration of whole days, hours, minutes and seconds, such as PT10M, from PT1S to P365D";
 
-const LONGEST: u64 = 365 * 86_400;
+const MAX_DURATION_SECONDS: u64 = 365 * 86_400;
 
 /// Reads a duration; `None` when it is malformed, zero or longer than a year.
 pub fn parse(text: &str) -> Option<Duration> {
@@ -18,7 +18,7 @@ pub fn parse(text: &str) -> Option<Duration> {
     let date = fields(date, &[('W', 604_800), ('D', 86_400)])?;
     let time = fields(time, &[('H', 3_600), ('M', 60), ('S', 1)])?;
     let seconds = date.checked_add(time)?;
-    (1..=LONGEST).contains(&seconds).then(|| Duration::from_secs(seconds))
+    (1..=MAX_DURATION_SECONDS).contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
 /// The seconds of numbers with units, each at most once and in order.
@@ -60,7 +60,7 @@ mod tests {
             ("P1DT1S", 86_401, "P1DT1S"),
             ("P1W", 604_800, "P7D"),
             ("PT24H", 86_400, "P1D"),
-            ("P365D", LONGEST, "P365D"),
+            ("P365D", MAX_DURATION_SECONDS, "P365D"),
         ] {
             let duration = Duration::from_secs(seconds);
             assert_eq!(parse(text), Some(duration), "{text}");

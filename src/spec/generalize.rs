@@ -16,7 +16,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
 
 /// The guarantees that classes can keep.
-const SUPPORTED: &[&str] = &[
+const CLASS_GUARANTEES: &[&str] = &[
     "k_anonymity",
     "l_diversity",
     "distinct_l_diversity",
@@ -105,7 +105,7 @@ fn guarantees(members: &mut ObjectReader<'_>, faults: &mut FaultList) -> Vec<Gua
     let mut read: Vec<Guarantee> = Vec::new();
     for (at, value) in list.iter().enumerate() {
         let pointer = child(&pointer, &at.to_string());
-        let Some(guarantee) = guarantee_among(SUPPORTED, value, &pointer, faults) else { continue };
+        let Some(guarantee) = guarantee_among(CLASS_GUARANTEES, value, &pointer, faults) else { continue };
         let again = |other: &Guarantee| match (other, guarantee) {
             (Guarantee::KAnonymity { .. }, Guarantee::KAnonymity { .. }) => true,
             _ => *other == guarantee,

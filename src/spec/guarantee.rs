@@ -12,7 +12,7 @@ use crate::publication::{
 };
 
 /// Guarantees of rules over quasi-identifiers and a sensitive attribute.
-const SUPPORTED: &[&str] = &[
+const RULE_GUARANTEES: &[&str] = &[
     "l_diversity",
     "distinct_l_diversity",
     "entropy_l_diversity",
@@ -26,17 +26,17 @@ const SUPPORTED: &[&str] = &[
 const THRESHOLDS: &str = "thresholds";
 
 /// Guarantees of the contract that belong to other methods.
-const ELSEWHERE: &[&str] = &["k_anonymity", "thresholds"];
+const OTHER_METHOD_GUARANTEES: &[&str] = &["k_anonymity", "thresholds"];
 
 const DIVERSITY: &str = "an integer of at least 2";
-const WHOLE: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
+const POSITIVE_U64: std::ops::RangeInclusive<i128> = 1..=u64::MAX as i128;
 
 /// The thresholds that the guarantees of a document name.
 pub(super) type ThresholdsByDigest = BTreeMap<ThresholdsDigest, DigestedThresholds>;
 
 /// Reads a guarantee; `None` after a fault.
 pub fn guarantee(value: &Value, pointer: &str, faults: &mut FaultList) -> Option<Guarantee> {
-    guarantee_among(SUPPORTED, value, pointer, faults)
+    guarantee_among(RULE_GUARANTEES, value, pointer, faults)
 }
 
 /// Reads the guarantee of a rule that may put a threshold on each value: then it names the thresholds, which join `named`; `None`
@@ -48,7 +48,7 @@ pub(super) fn guarantee_of_rule(
     faults: &mut FaultList,
 ) -> Option<Guarantee> {
     if value["type"] != THRESHOLDS {
-        let supported: Vec<&str> = SUPPORTED.iter().copied().chain([THRESHOLDS]).collect();
+        let supported: Vec<&str> = RULE_GUARANTEES.iter().copied().chain([THRESHOLDS]).collect();
         return guarantee_among(&supported, value, pointer, faults);
     }
     let mut members = ObjectReader::open(value, pointer, faults)?;
@@ -83,7 +83,10 @@ pub(super) fn guarantee_among(
     let members = ObjectReader::open(value, pointer, faults)?;
     let mut reader = GuaranteeReader { members, faults };
     let read = match reader.members.take("type").map(Value::as_str) {
-        Some(Some(name)) if !supported.contains(&name) && (SUPPORTED.contains(&name) || ELSEWHERE.contains(&name)) => {
+        Some(Some(name))
+            if !supported.contains(&name)
+                && (RULE_GUARANTEES.contains(&name) || OTHER_METHOD_GUARANTEES.contains(&name)) =>
+        {
             let detail = format!("{name} is no guarantee of this method; it takes {}", supported.join(", "));
             faults_at(&mut reader, "type", |faults, pointer| faults.unsupported(pointer, detail));
             return None;
@@ -141,7 +144,7 @@ impl GuaranteeReader<'_, '_> {
     fn whole(&mut self, member: &'static str, allowed: &str) -> Option<u64> {
         match self.members.take(member) {
             Some(_) => {
-                let read = self.members.integer(member, WHOLE, allowed, self.faults)?;
+                let read = self.members.integer(member, POSITIVE_U64, allowed, self.faults)?;
                 u64::try_from(read).ok()
             }
             None => {

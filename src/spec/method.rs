@@ -18,7 +18,7 @@ use crate::problem::{Fault, Kind};
 use crate::publication::Guarantee;
 
 /// The methods that jobs may have.
-pub const SUPPORTED: &[&str] =
+pub const METHOD_NAMES: &[&str] =
     &["versatile", "anatomy", "bucketize", "decompose", "generalize", "slicing", "sequential"];
 
 /// A method over columns of the dataset.
@@ -154,7 +154,7 @@ pub(super) fn read(
             Some(DraftMethod::Sequential(sequential::read(members, columns, stated, faults)))
         }
         _ => {
-            faults.range(members.at("type"), &one_of(SUPPORTED));
+            faults.range(members.at("type"), &one_of(METHOD_NAMES));
             None
         }
     }

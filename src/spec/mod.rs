@@ -48,7 +48,7 @@ pub use duration::parse as duration;
 pub use generalize::ClassSplit;
 pub use guarantee::guarantee;
 pub use json::parse as parse_json;
-pub use method::SUPPORTED as METHODS;
+pub use method::METHOD_NAMES as METHODS;
 pub use policy::{POLICY_NAME, VersionedName, is_policy_name, on_policy, policy_of, read_policy};
 pub use queries::{MAX_QUERIES, ResolvedCountQuery, read_queries};
 pub use sequential::{SequentialSpec, StepGain, StepScore};

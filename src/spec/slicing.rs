@@ -107,11 +107,11 @@ struct EnforcedBound {
 }
 
 const COLUMNS: &str = "an object with count, with count and sensitive_width, or with explicit";
-const WHOLE: std::ops::RangeInclusive<i128> = 1..=u32::MAX as i128;
+const POSITIVE_U32: std::ops::RangeInclusive<i128> = 1..=u32::MAX as i128;
 const L: &str = "a number above 1: an integer, or a text such as \"5/2\"";
 
 /// So many columns may have the sensitive attribute.
-const MOST_SENSITIVE: usize = 4;
+const MAX_SENSITIVE_COLUMNS_STATED: usize = 4;
 
 impl DraftSlicing {
     /// Whether columns are stated of which some share attributes.
@@ -175,7 +175,7 @@ pub(super) fn read(
         }
     };
     let mut whole = |name: &'static str| {
-        let read = members.integer(name, WHOLE, "an integer of at least 1, or null", faults);
+        let read = members.integer(name, POSITIVE_U32, "an integer of at least 1, or null", faults);
         read.and_then(|number| u64::try_from(number).ok())
     };
     let (min_bucket, max_attempts) = (whole("min_bucket"), whole("max_attempts"));
@@ -402,7 +402,7 @@ fn are_judged(columns: &[AttrSet], sensitive: Attr, diversity: SlicedDiversity) 
         SlicedDiversity::Bucket if with.len() < 2 => return true,
         SlicedDiversity::Bucket | SlicedDiversity::MixtureWeighted => {}
     }
-    (1_u32..1 << with.len().min(MOST_SENSITIVE)).all(|chosen| {
+    (1_u32..1 << with.len().min(MAX_SENSITIVE_COLUMNS_STATED)).all(|chosen| {
         let chosen = with.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, column)| *column);
         branches(&without.iter().copied().chain(chosen).collect::<Vec<_>>()).is_some()
     })
@@ -442,8 +442,11 @@ fn judge(columns: &DatasetColumns<'_>, used: &[usize], draft: &DraftSlicing, fau
         Some(DraftColumns::Explicit(lists)) => {
             let pointer = "/method/columns/explicit";
             let with = lists.iter().filter(|list| draft.sensitive.is_some_and(|column| list.contains(&column))).count();
-            if with > MOST_SENSITIVE {
-                bad(pointer, format!("{with} columns have the sensitive attribute; {MOST_SENSITIVE} may"));
+            if with > MAX_SENSITIVE_COLUMNS_STATED {
+                bad(
+                    pointer,
+                    format!("{with} columns have the sensitive attribute; {MAX_SENSITIVE_COLUMNS_STATED} may"),
+                );
             }
             let missing: Vec<&str> = used
                 .iter()

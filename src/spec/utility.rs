@@ -6,7 +6,7 @@ use super::reader::{FaultList, ObjectReader, child};
 use crate::publication::Ratio;
 
 /// The most COUNT queries of a workload.
-const MOST_QUERIES: i128 = 10_000;
+const MAX_WORKLOAD_QUERIES: i128 = 10_000;
 const NUMBER: &str = "an integer from 1 to 10000";
 const SHARE: &str = "a number above 0 and at most 1, as a text such as \"0.4\"";
 const MEASURES: &str = "an array of measures";
@@ -98,7 +98,7 @@ fn read_workload(mut members: ObjectReader<'_>, faults: &mut FaultList) -> Optio
         Some(number) => u32::try_from(number).unwrap_or(default),
         None => default,
     };
-    let number = members.integer("number", 1..=MOST_QUERIES, NUMBER, faults);
+    let number = members.integer("number", 1..=MAX_WORKLOAD_QUERIES, NUMBER, faults);
     let dimensions = members.integer("dimensions", 1..=128, "an integer from 1 to the number of attributes", faults);
     let before = faults.len();
     let mut share = |name: &'static str| {

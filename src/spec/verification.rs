@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::attacks::{Attack, OF_TABLES, attack};
+use super::attacks::{Attack, TABLE_ATTACKS, attack};
 use super::attributes::DatasetColumns;
 use super::check::stated_thresholds;
 use super::dependencies;
@@ -307,7 +307,7 @@ fn read_asked(members: &mut ObjectReader<'_>, given: &[&str], faults: &mut Fault
     let list = members.list("attacks", "an array of attacks", faults).unwrap_or_default();
     for (index, value) in list.iter().enumerate() {
         let pointer = child(&members.at("attacks"), &index.to_string());
-        match attack(value, &pointer, &OF_TABLES, faults) {
+        match attack(value, &pointer, &TABLE_ATTACKS, faults) {
             Some(found) if !attacks.contains(&found) => attacks.push(found),
             _ => {}
         }

@@ -39,9 +39,9 @@ pub struct Classified {
 }
 
 /// A branch that is split has at least two branches with so many rows.
-const LEAST: u64 = 2;
+const MIN_BRANCH_ROWS: u64 = 2;
 /// The quantile of the normal distribution by which a quarter of all is above: C4.5's confidence in the errors of a leaf.
-const QUANTILE: f64 = 0.674_489_75;
+const CONFIDENCE_QUANTILE: f64 = 0.674_489_75;
 
 /// Learns from the rows that are not `tested`, and holds what was learnt against those that are. A label is as far from one as from any
 /// other, also among numbers.
@@ -171,7 +171,7 @@ impl TreeLearner<'_> {
                 rest += size as f64 / rows as f64 * entropy(part.values().copied());
                 sizes.push(size);
             }
-            let splits = sizes.iter().filter(|size| **size >= LEAST).count() > 1;
+            let splits = sizes.iter().filter(|size| **size >= MIN_BRANCH_ROWS).count() > 1;
             let gain = whole - rest;
             (splits && gain > 1e-9).then(|| (feature, gain, gain / entropy(sizes.into_iter())))
         };
@@ -200,7 +200,7 @@ fn entropy(counts: impl Iterator<Item = u64> + Clone) -> f64 {
 
 /// How many errors are expected of a leaf that had so many of so many rows: the upper end of what its share may be.
 fn expected(errors: u64, rows: u64) -> f64 {
-    let (n, z) = (rows as f64, QUANTILE);
+    let (n, z) = (rows as f64, CONFIDENCE_QUANTILE);
     if errors == 0 || rows == 0 {
         return n * (1.0 - 0.25_f64.powf(1.0 / n.max(1.0)));
     }

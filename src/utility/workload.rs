@@ -46,7 +46,7 @@ pub struct CountErrors {
 }
 
 /// For each query so many may be drawn that no row has; with more of them the workload ends early.
-const DRAWS: u64 = 100;
+const MAX_DRAWS_PER_QUERY: u64 = 100;
 
 /// Draws queries by `below`, which gives a number below another, and compares the estimates with the original.
 ///
@@ -137,7 +137,7 @@ fn errors_of(
     control: &Control,
 ) -> Result<CountErrors, Cancelled> {
     let mut found = CountErrors::default();
-    let most = if published.is_empty() { 0 } else { DRAWS.saturating_mul(u64::from(workload.number)) };
+    let most = if published.is_empty() { 0 } else { MAX_DRAWS_PER_QUERY.saturating_mul(u64::from(workload.number)) };
     while found.relative.len() < workload.number as usize && found.redrawn < most {
         let query = drawn(original, published, workload, below);
         let actual = counted(original, &query, control)?;

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::{Secret, VaultError};
 
 /// The layout of what is sealed: this byte, the nonce, the ciphertext, its tag.
-const LAYOUT: u8 = 1;
-const NONCE: usize = 24;
-const TAG: usize = 16;
+const CIPHERTEXT_LAYOUT: u8 = 1;
+const NONCE_BYTES: usize = 24;
+const TAG_BYTES: usize = 16;
 
 /// What something sealed is, within its dataset. It opens as nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,14 +105,14 @@ impl DataKey {
 
 /// Encrypts under a nonce of its own; the tag covers `covered` too.
 pub(super) fn seal(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let mut sealed = Vec::with_capacity(1 + NONCE + plain.len() + TAG);
-    sealed.push(LAYOUT);
-    sealed.resize(1 + NONCE, 0);
+    let mut sealed = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
+    sealed.push(CIPHERTEXT_LAYOUT);
+    sealed.resize(1 + NONCE_BYTES, 0);
     let (_, nonce) = sealed.split_at_mut(1);
     getrandom::fill(nonce).map_err(|_| VaultError::Randomness)?;
     let nonce = *XNonce::from_slice(nonce);
     sealed.extend_from_slice(plain);
-    let (_, body) = sealed.split_at_mut(1 + NONCE);
+    let (_, body) = sealed.split_at_mut(1 + NONCE_BYTES);
     let tag = cipher(key).encrypt_in_place_detached(&nonce, covered, body).map_err(|_| VaultError::Damaged)?;
     sealed.extend_from_slice(&tag);
     Ok(sealed)
@@ -121,11 +121,11 @@ pub(super) fn seal(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>
 /// Undoes [`seal`].
 pub(super) fn open(key: &Secret, covered: &[u8], sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
     let rest = match sealed.split_first() {
-        Some((&LAYOUT, rest)) if rest.len() >= NONCE + TAG => rest,
+        Some((&CIPHERTEXT_LAYOUT, rest)) if rest.len() >= NONCE_BYTES + TAG_BYTES => rest,
         _ => return Err(VaultError::Damaged),
     };
-    let (nonce, rest) = rest.split_at(NONCE);
-    let (body, tag) = rest.split_at(rest.len() - TAG);
+    let (nonce, rest) = rest.split_at(NONCE_BYTES);
+    let (body, tag) = rest.split_at(rest.len() - TAG_BYTES);
     let mut plain = body.to_vec();
     cipher(key)
         .decrypt_in_place_detached(XNonce::from_slice(nonce), covered, &mut plain, Tag::from_slice(tag))
@@ -155,7 +155,7 @@ mod tests {
         for plain in [&b""[..], b"x", b"a column of values"] {
             let sealed = key.seal(PLACE, plain).unwrap();
             assert_eq!(key.open(PLACE, &sealed).unwrap(), plain);
-            assert_eq!(sealed.as_bytes().len(), plain.len() + 1 + NONCE + TAG);
+            assert_eq!(sealed.as_bytes().len(), plain.len() + 1 + NONCE_BYTES + TAG_BYTES);
             for at in 0..sealed.as_bytes().len() {
                 for bit in 0..8 {
                     let mut damaged = sealed.clone();

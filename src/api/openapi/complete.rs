@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{ALWAYS, Example, FAULTS, OF_JOBS, OPERATIONS, Operation, WITH_BODY, WITH_KEYS};
+use super::operations::{
+    AUTH_PROBLEMS, BODY_PROBLEMS, COMMON_PROBLEMS, Example, FAULT_KINDS, JOB_PROBLEMS, OPERATIONS, Operation,
+};
 use super::{examples, hoist};
 use crate::problem::{Fault, Kind, Problem};
 
@@ -15,7 +17,7 @@ const SCHEMAS: &str = include_str!("schemas.json");
 const PARAMETERS: &str = include_str!("parameters.json");
 
 /// Members of answers that are left out when there is nothing to say; all others are always written.
-const OPTIONAL: &[(&str, &str)] = &[
+const OPTIONAL_MEMBERS: &[(&str, &str)] = &[
     ("Achieved", "distance"),
     ("Achieved", "distinct_values"),
     ("Achieved", "entropy_l"),
@@ -64,7 +66,8 @@ const OPTIONAL: &[(&str, &str)] = &[
 ];
 
 /// Bodies that are bytes, not text.
-const BYTES: [&str; 3] = ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
+const BINARY_MEDIA_TYPES: [&str; 3] =
+    ["application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "application/zip"];
 
 /// The document with everything that was not derived.
 pub(super) fn complete(mut document: Value) -> Value {
@@ -84,12 +87,12 @@ pub(super) fn complete(mut document: Value) -> Value {
     merge(&mut components["schemas"], &parsed(SCHEMAS));
     components["schemas"]["PolicySpecification"] = without_dataset(&components["schemas"]["JobDocument"]);
     components["schemas"]["PlanDocument"] = with_schema(&components["schemas"]["JobDocument"]);
-    components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULTS).into();
-    components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(OF_JOBS).into();
+    components["schemas"]["Fault"]["properties"]["type"]["x-problem-types"] = names(FAULT_KINDS).into();
+    components["schemas"]["Job"]["properties"]["problem"]["x-problem-types"] = names(JOB_PROBLEMS).into();
     components["schemas"]["Job"]["properties"]["problem"]["description"] =
-        format!("Why it was refused or failed: {}.", quoted(&names(OF_JOBS))).into();
+        format!("Why it was refused or failed: {}.", quoted(&names(JOB_PROBLEMS))).into();
     components["schemas"]["Fault"]["properties"]["type"]["description"] =
-        format!("What kind of fault it is: {}.", quoted(&names(FAULTS))).into();
+        format!("What kind of fault it is: {}.", quoted(&names(FAULT_KINDS))).into();
     components["headers"] = headers();
     components["examples"] = Kind::ALL.iter().map(|kind| (kind.name().to_owned(), problem_example(*kind))).collect();
     let parameters = parsed(PARAMETERS);
@@ -189,9 +192,9 @@ fn complete_operation(operation: &Operation, described: &mut Value, parameters: 
     }
 
     let mut by_status: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
-    let with_keys = if security.is_array() { WITH_KEYS } else { &[] };
-    let with_body = if operation.requests.is_empty() { &[] } else { WITH_BODY };
-    for kind in ALWAYS.iter().chain(with_keys).chain(with_body).chain(operation.problems) {
+    let with_keys = if security.is_array() { AUTH_PROBLEMS } else { &[] };
+    let with_body = if operation.requests.is_empty() { &[] } else { BODY_PROBLEMS };
+    for kind in COMMON_PROBLEMS.iter().chain(with_keys).chain(with_body).chain(operation.problems) {
         let kinds = by_status.entry(kind.status()).or_default();
         if !kinds.contains(kind) {
             kinds.push(*kind);
@@ -216,7 +219,7 @@ fn bodies(content: &mut Value, examples: &[Example], sent: bool) {
         for (media_type, body) in content.iter_mut() {
             // what is sent may also be compressed, whatever it is
             let packed = sent && !matches!(media_type.as_str(), "application/json" | "multipart/form-data");
-            if packed || BYTES.contains(&media_type.as_str()) {
+            if packed || BINARY_MEDIA_TYPES.contains(&media_type.as_str()) {
                 body["schema"] = json!({"type": "string", "format": "binary"});
             }
         }
@@ -254,7 +257,7 @@ fn problem_response(status: u16, kinds: &[Kind], security: &Value) -> Value {
     if kinds.contains(&Kind::InvalidSpecification) {
         description.push_str(&format!(
             " Each fault of an `invalid-specification` stands in `errors`, with its pointer: {}.",
-            quoted(&self::names(FAULTS))
+            quoted(&self::names(FAULT_KINDS))
         ));
     }
     let mut headers = json!({"X-Request-Id": reference("headers", "X-Request-Id")});
@@ -356,7 +359,7 @@ fn reference(kind: &str, name: &str) -> Value {
 /// Says of a schema of answers which members are always written: all that may not be left out, also those that can be null.
 fn require_all(name: &str, schema: &mut Value) {
     let Some(properties) = schema["properties"].as_object() else { return };
-    let optional = |member: &str| OPTIONAL.contains(&(name, member));
+    let optional = |member: &str| OPTIONAL_MEMBERS.contains(&(name, member));
     let required: Vec<&str> = properties.keys().map(String::as_str).filter(|member| !optional(member)).collect();
     schema["required"] = required.into();
 }

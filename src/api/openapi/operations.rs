@@ -30,13 +30,13 @@ pub(super) struct Operation {
 }
 
 /// Every operation can answer these.
-pub(super) const ALWAYS: &[Kind] = &[ForeignOrigin, HostRefused, Internal];
+pub(super) const COMMON_PROBLEMS: &[Kind] = &[ForeignOrigin, HostRefused, Internal];
 /// Every operation that needs a key can answer these too.
-pub(super) const WITH_KEYS: &[Kind] = &[Unauthenticated, Forbidden, TooManyRequests, Unavailable];
+pub(super) const AUTH_PROBLEMS: &[Kind] = &[Unauthenticated, Forbidden, TooManyRequests, Unavailable];
 /// Every operation with a body can answer this.
-pub(super) const WITH_BODY: &[Kind] = &[Kind::RequestTimeout];
+pub(super) const BODY_PROBLEMS: &[Kind] = &[Kind::RequestTimeout];
 /// What the faults of an `invalid-specification` can be.
-pub(super) const FAULTS: &[Kind] = &[
+pub(super) const FAULT_KINDS: &[Kind] = &[
     UnknownField,
     ParameterRange,
     ReservedName,
@@ -68,7 +68,7 @@ pub(super) const FAULTS: &[Kind] = &[
     WorkLimit,
 ];
 /// What can end a job.
-pub(super) const OF_JOBS: &[Kind] = &[
+pub(super) const JOB_PROBLEMS: &[Kind] = &[
     InvalidSpecification,
     CompositionViolated,
     Kind::PriorReleaseViolates,
@@ -101,7 +101,7 @@ const DOCUMENTS: &[Example] = &[
     (JSON, "held.json"),
     (JSON, "one_rule.json"),
 ];
-const PLANNED: &[Example] = &[
+const PLAN_EXAMPLES: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
     (JSON, "bucketize.json"),
@@ -114,7 +114,8 @@ const PLANNED: &[Example] = &[
     (JSON, "proposed.json"),
 ];
 const REASON: &[Example] = &[(JSON, "reason.json")];
-const UNCHANGED: (&str, &str, &[Example]) = ("304", "What has the ETag that `If-None-Match` names is unchanged.", &[]);
+const NOT_MODIFIED_RESPONSE: (&str, &str, &[Example]) =
+    ("304", "What has the ETag that `If-None-Match` names is unchanged.", &[]);
 
 /// Every operation.
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -190,7 +191,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         method: "post",
         path: "/v1/plans",
         id: "plan_job",
-        requests: PLANNED,
+        requests: PLAN_EXAMPLES,
         answers: &[("200", "What a job would do, or why it would not.", &[(JSON, "plan.json")])],
         problems: &[
             MalformedRequest,
@@ -312,7 +313,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
                     (ARROW, "arrow.txt"),
                 ],
             ),
-            UNCHANGED,
+            NOT_MODIFIED_RESPONSE,
         ],
         problems: &[MalformedRequest, NotFound, NotAcceptable, Gone, ReservedName, GuaranteeUnsupported],
     },
@@ -321,7 +322,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         path: "/v1/releases/{id}/archive",
         id: "download_archive",
         requests: &[],
-        answers: &[("200", "The archive.", &[("application/zip", "zip.txt")]), UNCHANGED],
+        answers: &[("200", "The archive.", &[("application/zip", "zip.txt")]), NOT_MODIFIED_RESPONSE],
         problems: &[NotFound, Gone],
     },
     Operation {
@@ -346,7 +347,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "approve_release",
         requests: REASON,
         answers: &[("200", "The manifest, published.", &[(JSON, "manifest.json")])],
-        problems: LIFE,
+        problems: LIFECYCLE_PROBLEMS,
     },
     Operation {
         method: "post",
@@ -354,7 +355,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "reject_release",
         requests: REASON,
         answers: &[("200", "The manifest of what was rejected.", &[(JSON, "rejected.json")])],
-        problems: LIFE,
+        problems: LIFECYCLE_PROBLEMS,
     },
     Operation {
         method: "post",
@@ -362,7 +363,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         id: "withdraw_release",
         requests: REASON,
         answers: &[("200", "The manifest of what was withdrawn.", &[(JSON, "withdrawn.json")])],
-        problems: LIFE,
+        problems: LIFECYCLE_PROBLEMS,
     },
     Operation {
         method: "get",
@@ -553,4 +554,4 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
 ];
 
-const LIFE: &[Kind] = &[MalformedBody, NotFound, Conflict, TooLarge, UnsupportedMediaType, StorageFull];
+const LIFECYCLE_PROBLEMS: &[Kind] = &[MalformedBody, NotFound, Conflict, TooLarge, UnsupportedMediaType, StorageFull];

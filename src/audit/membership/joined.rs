@@ -2,7 +2,7 @@
 
 use ahash::AHashMap;
 
-use super::{DRAWS, MembershipError, TupleEstimate, class};
+use super::{MembershipError, SAMPLED_TUPLES, TupleEstimate, class};
 use crate::audit::cover::tree;
 use crate::audit::given::ExternalPart;
 use crate::control::{Cancelled, Control};
@@ -302,7 +302,7 @@ pub(super) fn drawn(
     let all = before;
     let mut random = SplitMix(0x5eed);
     let (mut sum, mut squares) = ([0.0; 3], [0.0; 3]);
-    for draw in 0..DRAWS {
+    for draw in 0..SAMPLED_TUPLES {
         if draw % 256 == 0 {
             control.check()?;
         }
@@ -327,7 +327,7 @@ pub(super) fn drawn(
         sum[class] += share;
         squares[class] += share * share;
     }
-    let draws = f64::from(DRAWS);
+    let draws = f64::from(SAMPLED_TUPLES);
     Ok([0, 1, 2].map(|class| {
         let mean: f64 = sum[class] / draws;
         let variance: f64 = (squares[class] / draws - mean * mean).max(0.0);

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use ahash::AHashMap;
 
-use super::{AttackError, NOWHERE, translated};
+use super::{AttackError, UNTRANSLATED_VALUE, translated};
 use crate::audit::cover::tree;
 use crate::audit::given::{ExternalPart, ExternalTable};
 use crate::audit::overlapping::telling;
@@ -101,7 +101,7 @@ impl<'a> AgreeingParts<'a> {
     fn weigh(&self, person: &[u32]) -> Option<ValueShares> {
         let value = |attr: &Attr| {
             let at = self.original.iter().position(|(of, _)| of == attr);
-            at.map_or(NOWHERE, |at| person[at])
+            at.map_or(UNTRANSLATED_VALUE, |at| person[at])
         };
         let mut of_branches: Vec<&[TupleCounts]> = Vec::with_capacity(self.branches.len());
         for branch in &self.branches {

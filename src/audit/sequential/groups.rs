@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 
-use super::join::{JoinError, MOST_STEPS};
+use super::join::{JoinError, MAX_JOIN_STEPS};
 use crate::control::Control;
 
 /// The rows of a release that are alike in what matters.
@@ -79,7 +79,7 @@ impl JoinGroups<'_> {
             return Ok(());
         }
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MAX_JOIN_STEPS {
             return Err(JoinError::TooMany);
         }
         let row = |release: usize| &rows[release].within[chosen[release]][within[release]];

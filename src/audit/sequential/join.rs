@@ -13,17 +13,17 @@ use super::meaning::{LabelMeaning, LabelTree, meets, same};
 use super::rows::{by_itself, names_others};
 use super::shown::ObservedRelease;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED, Taxonomy, parse_set};
+use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, Taxonomy, parse_set};
 use crate::publication::{
     Conditions, EarlierRelease, Exclusion, JoinAttribute, JoinSelection, SensitiveValue, SequentialDetails, XyMeasure,
     XyRequirement, YElement,
 };
 
 /// Joins of so many tuples of rows, matching or not, are made row by row.
-const LITERAL: u128 = 4_000_000;
+const MAX_ROW_BY_ROW_TUPLES: u128 = 4_000_000;
 
 /// So many steps are taken for one requirement on one join.
-pub(super) const MOST_STEPS: u64 = 100_000_000;
+pub(super) const MAX_JOIN_STEPS: u64 = 100_000_000;
 
 /// Why a join was not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct ReleaseJoin<'a> {
 
 impl<'a> ReleaseJoin<'a> {
     /// So many steps are taken for one requirement on one join.
-    pub const MOST_STEPS: u64 = MOST_STEPS;
+    pub const MAX_JOIN_STEPS: u64 = MAX_JOIN_STEPS;
 
     /// The join of a release with earlier ones. `trees` are those of the new release.
     #[must_use]
@@ -147,7 +147,7 @@ impl<'a> ReleaseJoin<'a> {
                 Some(way) => LabelMeaning::Way(way),
                 None => LabelMeaning::Text(label.map(<[u8]>::to_vec)),
             }),
-            CellShape::Suppressed => (label == Some(SUPPRESSED.as_bytes())).then_some(LabelMeaning::Anything),
+            CellShape::Suppressed => (label == Some(SUPPRESSED_CELL.as_bytes())).then_some(LabelMeaning::Anything),
             CellShape::Interval => Some(match label {
                 None => LabelMeaning::Range { missing: true, values: None },
                 Some(text) => {
@@ -222,7 +222,7 @@ impl<'a> ReleaseJoin<'a> {
             })
             .collect();
         let tuples = joined.iter().map(|of| self.releases[*of].rows as u128).try_fold(1_u128, u128::checked_mul);
-        let literal = tuples.is_some_and(|tuples| tuples <= LITERAL);
+        let literal = tuples.is_some_and(|tuples| tuples <= MAX_ROW_BY_ROW_TUPLES);
         let mut rows = Vec::new();
         for (at, &release) in joined.iter().enumerate() {
             let here = |of: &&(usize, usize)| of.0 == at;
@@ -281,7 +281,7 @@ impl<'a> ReleaseJoin<'a> {
             for (first, &f) in joined[..second].iter().enumerate() {
                 let (own, other) = (self.matched(f, joined), self.matched(s, joined));
                 let steps = rows[first].keys.len() as u64 * rows[second].keys.len() as u64;
-                if steps > MOST_STEPS {
+                if steps > MAX_JOIN_STEPS {
                     return Err(JoinError::TooMany);
                 }
                 let tests = self.tests(f, s, &own, &other)?;
@@ -313,7 +313,7 @@ impl<'a> ReleaseJoin<'a> {
                 meant.collect::<Option<Vec<LabelMeaning>>>().ok_or(JoinError::Unknown)
             };
             let (left, right) = (means(f, own[first], &a.labels)?, means(s, other[second], &b.labels)?);
-            if left.len() as u64 * right.len() as u64 > MOST_STEPS {
+            if left.len() as u64 * right.len() as u64 > MAX_JOIN_STEPS {
                 return Err(JoinError::TooMany);
             }
             let kind = a.kind;

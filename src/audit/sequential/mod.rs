@@ -19,7 +19,7 @@ use ahash::AHashMap;
 
 use super::{CheckLog, CheckName, Evidence, VerifierError};
 use crate::control::Control;
-use crate::microdata::{Attr, AttributeType, CellInterval, CellShape, SUPPRESSED, Table, Taxonomy};
+use crate::microdata::{Attr, AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, Table, Taxonomy};
 use crate::publication::{
     CellContent, EarlierRelease, EarlierReleases, MethodDetails, PublishedTable, SequentialDetails, TableProtection,
     TableWitness,
@@ -237,7 +237,7 @@ fn cuts(
                 }
             }
             (CellShape::Suppressed, _) => {
-                if labels != &[Some(SUPPRESSED.to_owned())] {
+                if labels != &[Some(SUPPRESSED_CELL.to_owned())] {
                     fail("is not the one of what is suppressed");
                 }
             }
@@ -378,7 +378,7 @@ fn applied(
                 kind.compare(span.from.as_deref(), value).is_le() && kind.compare(value, Some(&span.to)).is_le()
             }),
         },
-        (CellShape::Suppressed, _) => label.as_deref() == Some(SUPPRESSED),
+        (CellShape::Suppressed, _) => label.as_deref() == Some(SUPPRESSED_CELL),
         _ => false,
     };
     let mut covering = labels.iter().filter(covers);

@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use super::super::StoreError;
 use super::{
-    ENOUGH, FingerprintPiece, FingerprintRecord, FingerprintStore, OverlapShare, PIECE, RecordIdentity,
-    SubjectFingerprint, SubjectOverlap, unpacked,
+    FingerprintPiece, FingerprintRecord, FingerprintStore, HASHES_PER_PIECE, MIN_SAMPLED_ROWS, OverlapShare,
+    RecordIdentity, SubjectFingerprint, SubjectOverlap, unpacked,
 };
 
 /// Of a hundred people, so many in another series are too many.
-const PERCENT: u64 = 1;
+const OVERLAP_PERCENT: u64 = 1;
 /// So many hashes of other datasets are read at once, two megabytes, or one piece if that has more.
-const AT_ONCE: usize = 1 << 17;
+const WINDOW_HASHES: usize = 1 << 17;
 /// No more pieces than these are asked for at once.
-const PIECES: usize = 512;
+const MAX_PIECES_PER_READ: usize = 512;
 
 /// How two sets of records stand to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,7 +64,7 @@ pub(in crate::jobs) async fn in_common(
     new: FingerprintedDataset<'_>,
     others: &[FingerprintedDataset<'_>],
 ) -> Result<Vec<u64>, StoreError> {
-    in_common_by(store, tenant, new, others, (PIECE, AT_ONCE)).await
+    in_common_by(store, tenant, new, others, (HASHES_PER_PIECE, WINDOW_HASHES)).await
 }
 
 /// The same, with so many hashes in a piece, and at once.
@@ -101,7 +101,7 @@ async fn in_common_by(
                 let pieces = place.piece..ahead.min(other.1.pieces);
                 for piece in pieces.filter(|_| is_open(place, other)).map(FingerprintPiece::Set) {
                     size += held(other.1, piece, most);
-                    if !wanted.is_empty() && (size > at_once || wanted.len() == PIECES) {
+                    if !wanted.is_empty() && (size > at_once || wanted.len() == MAX_PIECES_PER_READ) {
                         break 'full;
                     }
                     wanted.push((other.0.dataset, piece));
@@ -186,7 +186,7 @@ impl<'a> FingerprintComparison<'a> {
     fn pieces(&self, other: &FingerprintRecord) -> Vec<FingerprintPiece> {
         let (mine, Some(people)) = (self.people, &other.people) else { return Vec::new() };
         let mut pieces = Vec::new();
-        if !self.is_alike(other) && mine.sampled >= ENOUGH && people.sampled >= ENOUGH {
+        if !self.is_alike(other) && mine.sampled >= MIN_SAMPLED_ROWS && people.sampled >= MIN_SAMPLED_ROWS {
             pieces.push(FingerprintPiece::Sample);
         }
         if (mine.by, people.by) == (RecordIdentity::Keys, RecordIdentity::Keys) {
@@ -239,11 +239,11 @@ pub(in crate::jobs) async fn overlaps(
     let mut compared = Vec::new();
     while others.peek().is_some() {
         let (mut group, mut wanted, mut size) = (Vec::new(), Vec::new(), 0);
-        while let Some(other) = others.next_if(|_| size < AT_ONCE && wanted.len() < PIECES) {
+        while let Some(other) = others.next_if(|_| size < WINDOW_HASHES && wanted.len() < MAX_PIECES_PER_READ) {
             let pieces = new.pieces(other);
             size += pieces
                 .iter()
-                .map(|piece| other.people.as_ref().map_or(0, |people| held(people, *piece, PIECE)))
+                .map(|piece| other.people.as_ref().map_or(0, |people| held(people, *piece, HASHES_PER_PIECE)))
                 .sum::<usize>();
             wanted.extend(pieces.iter().map(|piece| (other.dataset, *piece)));
             group.push((other, pieces));
@@ -270,7 +270,8 @@ pub(in crate::jobs) async fn overlaps(
         });
         overlap.datasets.push(other.dataset);
         // of a table in which few rows differ from all others nothing is known, be it equal to another one or not
-        let enough = new.people.sampled >= ENOUGH && other.people.as_ref().is_none_or(|of| of.sampled >= ENOUGH);
+        let enough = new.people.sampled >= MIN_SAMPLED_ROWS
+            && other.people.as_ref().is_none_or(|of| of.sampled >= MIN_SAMPLED_ROWS);
         overlap.decides |= [rows.filter(|_| enough), record_keys].into_iter().flatten().any(CommonHashes::decides);
         for (kept, shared) in [(&mut overlap.rows, rows), (&mut overlap.record_keys, record_keys)] {
             let share = shared.map(|shared| OverlapShare { count: shared.common, of: shared.of });
@@ -286,7 +287,9 @@ pub(in crate::jobs) async fn overlaps(
 /// Whether it can be seen that two datasets speak of the same people. Record keys are compared with record keys; rows with rows, where
 /// there are enough that are like no other and both tables have as many columns.
 pub(in crate::jobs) fn comparable(one: &SubjectFingerprint, other: &SubjectFingerprint) -> bool {
-    let rows = one.sampled >= ENOUGH && other.sampled >= ENOUGH && one.columns.len() == other.columns.len();
+    let rows = one.sampled >= MIN_SAMPLED_ROWS
+        && other.sampled >= MIN_SAMPLED_ROWS
+        && one.columns.len() == other.columns.len();
     one.by == other.by || rows
 }
 
@@ -318,7 +321,7 @@ struct CommonHashes {
 impl CommonHashes {
     /// Of whichever has fewer: a few people in a large table are as well found as many.
     fn decides(self) -> bool {
-        self.common * 100 > PERCENT * self.of.min(self.of_other)
+        self.common * 100 > OVERLAP_PERCENT * self.of.min(self.of_other)
     }
 }
 

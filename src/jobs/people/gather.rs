@@ -6,7 +6,10 @@ use std::path::Path;
 use super::sketch::{RowSample, sum};
 use super::sorter::ExternalSorter;
 use super::spelling::folded;
-use super::{ENOUGH, FingerprintPiece, KeyedHash, PIECE, RecordIdentity, SubjectFingerprint, cut, hashed, packed};
+use super::{
+    FingerprintPiece, HASHES_PER_PIECE, KeyedHash, MIN_SAMPLED_ROWS, RecordIdentity, SubjectFingerprint, cut, hashed,
+    packed,
+};
 use crate::microdata::formats::IngestError;
 use crate::microdata::{Chunk, ChunkColumn};
 use crate::problem::{Kind, Problem};
@@ -114,7 +117,7 @@ impl FingerprintCollector {
         let by = if self.key.is_some() { RecordIdentity::Keys } else { RecordIdentity::Rows };
         let mut set = self.template.clone();
         set.update(b"set\0");
-        let (mut piece, mut pieces) = (Vec::with_capacity(PIECE), 0);
+        let (mut piece, mut pieces) = (Vec::with_capacity(HASHES_PER_PIECE), 0);
         let (mut before, mut twice) = (None, None);
         let mut keep = |piece: &mut Vec<u128>| -> Result<(), Problem> {
             let bytes = packed(piece);
@@ -126,7 +129,7 @@ impl FingerprintCollector {
         };
         let mut take = |record: u128| -> Result<(), CollectError> {
             piece.push(record);
-            if piece.len() == PIECE { keep(&mut piece).map_err(CollectError::Put) } else { Ok(()) }
+            if piece.len() == HASHES_PER_PIECE { keep(&mut piece).map_err(CollectError::Put) } else { Ok(()) }
         };
         let sorted = self.records.finish(|record, row| -> Result<(), CollectError> {
             if by == RecordIdentity::Keys
@@ -153,7 +156,7 @@ impl FingerprintCollector {
 
         // of so few rows nothing will be said, and nothing has to be looked at
         let mut neighbours = self.candidates.neighbours();
-        let looked_at = if self.rows < ENOUGH { 0 } else { chunks };
+        let looked_at = if self.rows < MIN_SAMPLED_ROWS { 0 } else { chunks };
         for number in 0..looked_at {
             let chunk = chunk(number)?;
             let hashes = cells(&self.template, &chunk);

@@ -28,12 +28,12 @@ pub(super) use compare::{
     FingerprintComparison, FingerprintedDataset, RecordOverlap, comparable, in_common, overlaps, uncompared_in_words,
 };
 pub(super) use gather::FingerprintCollector;
-pub(super) use records::{RECORD, records, tied};
+pub(super) use records::{RECORD_BYTES, records, tied};
 
 /// So many hashes are kept together.
-pub(super) const PIECE: usize = 1 << 15;
+pub(super) const HASHES_PER_PIECE: usize = 1 << 15;
 /// Of fewer rows that differ from every other one in two attributes nothing is said.
-pub(super) const ENOUGH: u64 = 1000;
+pub(super) const MIN_SAMPLED_ROWS: u64 = 1000;
 
 /// A keyed hash, cut to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,7 +12,7 @@ use super::spelling::folded;
 use crate::control::{Control, Phase};
 
 /// The bytes of memory that a row of either dataset takes until rows are told.
-pub(in crate::jobs) const RECORD: u64 = 64;
+pub(in crate::jobs) const RECORD_BYTES: u64 = 64;
 
 /// The records of a dataset by one spelling of their keys, in the order of its rows; `key` are the columns of the record key, in
 /// an order that both datasets have.

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use ahash::RandomState;
 
 /// So many rows are candidates in tables of few columns.
-const MOST: usize = 1 << 13;
+const MAX_SAMPLED_ROWS: usize = 1 << 13;
 /// In tables of many columns fewer are, and never less than so many.
-const LEAST: usize = 1 << 11;
+const MIN_CANDIDATE_ROWS: usize = 1 << 11;
 /// So many of their cells are remembered.
-const CELLS: usize = 1 << 19;
+const MAX_SAMPLED_CELLS: usize = 1 << 19;
 
 /// The rows with the lowest hashes.
 pub(super) struct RowSample {
@@ -23,7 +23,7 @@ pub(super) struct RowSample {
 
 impl RowSample {
     pub(super) fn new(columns: usize) -> Self {
-        Self::with_room((CELLS / columns.max(1)).clamp(LEAST, MOST))
+        Self::with_room((MAX_SAMPLED_CELLS / columns.max(1)).clamp(MIN_CANDIDATE_ROWS, MAX_SAMPLED_ROWS))
     }
 
     fn with_room(room: usize) -> Self {

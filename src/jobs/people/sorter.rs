@@ -7,11 +7,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// So many hashes are sorted in memory.
-const RUN: usize = 1 << 19;
+const RUN_HASHES: usize = 1 << 19;
 /// Bytes of a run that are read at once.
-const READ: usize = 1 << 15;
+const READ_BYTES: usize = 1 << 15;
 /// Bytes of an entry in the file.
-const ENTRY: usize = 24;
+const ENTRY_BYTES: usize = 24;
 
 /// A hash and the row that it is of.
 type HashEntry = (u128, u64);
@@ -26,7 +26,7 @@ pub(super) struct ExternalSorter {
 
 impl ExternalSorter {
     pub(super) fn new(folder: &Path) -> Self {
-        Self::with_runs(folder, RUN)
+        Self::with_runs(folder, RUN_HASHES)
     }
 
     fn with_runs(folder: &Path, size: usize) -> Self {
@@ -99,15 +99,15 @@ struct SortedRun {
 impl SortedRun {
     fn next(&mut self, file: &File) -> io::Result<Option<HashEntry>> {
         if self.read.len() == 0 && self.at < self.end {
-            let length = (READ / ENTRY * ENTRY).min((self.end - self.at) as usize);
+            let length = (READ_BYTES / ENTRY_BYTES * ENTRY_BYTES).min((self.end - self.at) as usize);
             let mut bytes = vec![0; length];
             let mut file = file;
             file.seek(SeekFrom::Start(self.at))?;
             file.read_exact(&mut bytes)?;
             self.at += length as u64;
-            let (entries, _) = bytes.as_chunks::<ENTRY>();
+            let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
             let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |word, &byte| word << 8 | u128::from(byte));
-            let entry = |bytes: &[u8; ENTRY]| (number(&bytes[..16]), number(&bytes[16..]) as u64);
+            let entry = |bytes: &[u8; ENTRY_BYTES]| (number(&bytes[..16]), number(&bytes[16..]) as u64);
             self.read = entries.iter().map(entry).collect::<Vec<_>>().into_iter();
         }
         Ok(self.read.next())

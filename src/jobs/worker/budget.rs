@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::problem::{Kind, Problem};
 
 /// Memory is counted out in pieces of so many bytes.
-const UNIT: u64 = 1 << 20;
+const PERMIT_BYTES: u64 = 1 << 20;
 
 /// So much memory, or no bound. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -86,8 +86,8 @@ impl MemoryBudget {
 
 /// Pieces for so many bytes, of at most so many.
 fn units(need: u64, of: u64) -> u32 {
-    let most = u32::try_from(of / UNIT).unwrap_or(u32::MAX).max(1);
-    u32::try_from(need.div_ceil(UNIT)).unwrap_or(u32::MAX).min(most)
+    let most = u32::try_from(of / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
+    u32::try_from(need.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX).min(most)
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl Default for WorkerConfig {
 }
 
 /// How long a computation may take to notice that it was stopped before its lease is given back without it.
-const UNWINDING: Duration = Duration::from_secs(5);
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// What the dispatcher, the reaper and the runs share.
 struct WorkerContext {
@@ -198,7 +198,7 @@ pub struct WorkersHandle {
 impl WorkersHandle {
     /// Stops claiming, lets running jobs end within the grace, then stops them and puts them back into the queue.
     pub async fn shutdown(self) {
-        self.shutdown_within(UNWINDING).await;
+        self.shutdown_within(CANCEL_GRACE).await;
     }
 
     async fn shutdown_within(self, unwinding: Duration) {

@@ -18,10 +18,10 @@ use crate::problem::{Kind, Problem};
 use crate::vault::{Purpose, Secret};
 
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
-const TRIES: u32 = 5;
+const MAX_OUTCOME_WRITES: u32 = 5;
 
 /// So many attempts a job may begin while its store cannot answer, each followed by a pause that is a tick longer than the last.
-pub(super) const PATIENCE: u32 = 20;
+pub(super) const MAX_STORE_FAILURES: u32 = 20;
 
 /// Why a computation was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +160,9 @@ impl JobRun {
             _ if why == Some(StopCause::LeaseLost) => RunOutcome::Lost,
             Ok(Ok(RunCompletion::Reused(release))) => RunOutcome::Reused(release),
             // no fault of the job, which can be made from the beginning at any time
-            Ok(Err(RunError::Failed(problem))) if problem.kind == Kind::Unavailable && job.attempt < PATIENCE => {
+            Ok(Err(RunError::Failed(problem)))
+                if problem.kind == Kind::Unavailable && job.attempt < MAX_STORE_FAILURES =>
+            {
                 tracing::warn!(job.id = %job.id, "a job goes back into the queue: the store could not answer");
                 self.pause().await;
                 RunOutcome::BackToQueue
@@ -231,7 +233,7 @@ impl JobRun {
         if let Err(error) = self.shared.store.drop_attempt(id, attempt).await {
             log_store_error(&error, "the parts of an attempt are left to the sweep");
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_OUTCOME_WRITES {
             match self.try_record(&outcome).await {
                 Ok(WriteOutcome::Done) => {
                     return match &outcome {

@@ -18,7 +18,7 @@ use super::{IngestError, IngestLimits};
 use crate::microdata::{AttributeType, Chunk, format_date, format_timestamp};
 
 /// Between two looks at how much memory a chunk takes.
-const STRIDE: usize = 1024;
+const MEMORY_CHECK_ROWS: usize = 1024;
 
 /// Where batches come from.
 pub(super) trait BatchSource: Send {
@@ -86,7 +86,7 @@ impl<S: BatchSource> Batches<S> {
             if batch.num_columns() != self.kinds.len() {
                 return Err(malformed(None, None, "a batch has other columns than the schema"));
             }
-            let to = batch.num_rows().min(from + room.min(STRIDE));
+            let to = batch.num_rows().min(from + room.min(MEMORY_CHECK_ROWS));
             for (column, array) in batch.columns().iter().enumerate() {
                 push(array.as_ref(), from, to, &mut self.collector, column)?;
             }

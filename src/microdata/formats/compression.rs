@@ -9,8 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use super::IngestLimits;
 
 /// So much may be decompressed before the ratio counts.
-const RATIO_GRACE: u64 = 64 << 20;
-const BUFFER: usize = 64 << 10;
+const RATIO_CHECK_AFTER_BYTES: u64 = 64 << 20;
+const DECODER_BUFFER_BYTES: usize = 64 << 10;
 
 /// How a file is compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ pub fn decoder(
     limits: &IngestLimits,
 ) -> io::Result<Box<dyn Read + Send>> {
     let source = Arc::new(InputState::default());
-    let metered = BufReader::with_capacity(BUFFER, Metered { reader, source: Arc::clone(&source) });
+    let metered = BufReader::with_capacity(DECODER_BUFFER_BYTES, Metered { reader, source: Arc::clone(&source) });
     let (inner, name): (Box<dyn Read + Send>, _) = match encoding {
         Encoding::Identity => {
             let limit = limits.max_decompressed;
@@ -142,7 +142,7 @@ impl<R: Read> Read for Bounded<R> {
         if self.produced > self.limit {
             return exceeded(self.what, self.limit, self.produced);
         }
-        if let Some(check) = self.check.as_ref().filter(|_| self.produced > RATIO_GRACE) {
+        if let Some(check) = self.check.as_ref().filter(|_| self.produced > RATIO_CHECK_AFTER_BYTES) {
             let ratio = self.produced / check.source.bytes.load(Ordering::Relaxed).max(1);
             if ratio > check.ratio {
                 return exceeded("decompressed bytes for each compressed byte", check.ratio, ratio);

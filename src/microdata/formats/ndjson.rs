@@ -16,7 +16,7 @@ use super::collect::{Collector, malformed};
 use super::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{AttributeType, Chunk};
 
-const BUFFER: usize = 128 << 10;
+const LINE_BUFFER_BYTES: usize = 128 << 10;
 /// A number with more digits, written out, is refused.
 const MAX_DIGITS: usize = 400;
 
@@ -46,7 +46,13 @@ impl<R: Read + Send> NdjsonReader<R> {
     /// [`IngestError`]
     pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
         let max = limits.max_record_bytes.min(1 << 30);
-        let lines = Lines { reader: BufReader::with_capacity(BUFFER, reader), line: Vec::new(), at: 0, next: 0, max };
+        let lines = Lines {
+            reader: BufReader::with_capacity(LINE_BUFFER_BYTES, reader),
+            line: Vec::new(),
+            at: 0,
+            next: 0,
+            max,
+        };
         let collector = Collector::new(types, limits);
         let mut opened = Self { lines, collector, seen: Vec::new(), first: None, columns_known: false, done: false };
         opened.first = opened.read_chunk()?;

@@ -15,7 +15,7 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::random::RandomStream;
 
 /// A bucket that has not become feasible with so many rows is given up.
-const LARGEST: u64 = 64;
+const MAX_BUCKET_ROWS: u64 = 64;
 
 /// Rows of each cell.
 type CellRows = BTreeMap<usize, u64>;
@@ -124,7 +124,7 @@ impl SensitiveGrid {
         loop {
             let sums = self.sums(&group);
             let Some((_, line)) = self.violated(&group, &sums) else { return Some(group) };
-            if rows >= LARGEST {
+            if rows >= MAX_BUCKET_ROWS {
                 return None;
             }
             let taken = |cell: usize| group.get(&cell).copied().unwrap_or(0);

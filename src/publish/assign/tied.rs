@@ -15,7 +15,7 @@ use crate::publication::Guarantee;
 use crate::random::RandomStream;
 
 /// So many rows are looked at for one with new values, and so many buckets for one that helps.
-const LOOKED_AT: usize = 32;
+const CANDIDATES_PER_ROW: usize = 32;
 
 /// How often each value of an attribute occurs in a bucket, values rising.
 type BucketCounts = Vec<(u32, u64)>;
@@ -55,7 +55,7 @@ pub fn tied(
         let codes = |row: u32| of_others.iter().map(move |codes| codes.get(row as usize) as usize);
         let is_new = |row: u32| codes(row).zip(&holder).all(|(code, holder)| holder[code] != bucket + 1);
         let last = list.len() - 1;
-        let place = (0..list.len().min(LOOKED_AT)).map(|back| last - back).find(|&place| is_new(list[place]));
+        let place = (0..list.len().min(CANDIDATES_PER_ROW)).map(|back| last - back).find(|&place| is_new(list[place]));
         let place = place.unwrap_or(last);
         for (code, holder) in codes(list[place]).zip(&mut holder) {
             holder[code] = bucket + 1;
@@ -140,15 +140,16 @@ impl BucketMerger<'_> {
                 let places: Vec<usize> = (0..left.len())
                     .map(|step| (next + step) % left.len())
                     .filter(|&place| left[place] != bucket)
-                    .take(LOOKED_AT.max(joining * 2))
+                    .take(CANDIDATES_PER_ROW.max(joining * 2))
                     .collect();
                 if places.is_empty() {
                     break;
                 }
-                let mut taken: Vec<usize> = if taken_one_by_one < LOOKED_AT {
+                let mut taken: Vec<usize> = if taken_one_by_one < CANDIDATES_PER_ROW {
                     taken_one_by_one += 1;
                     let with = |&place: &usize| (sums(&counts, &self.counts(&rows[left[place]])), place);
-                    let together: Vec<(Vec<BucketCounts>, usize)> = places.iter().take(LOOKED_AT).map(with).collect();
+                    let together: Vec<(Vec<BucketCounts>, usize)> =
+                        places.iter().take(CANDIDATES_PER_ROW).map(with).collect();
                     let enough = together.iter().find(|(counts, _)| self.keep(counts));
                     let nearest = || together.iter().min_by(|(a, _), (b, _)| self.nearer(a, b));
                     enough.or_else(nearest).map(|(_, place)| *place).into_iter().collect()

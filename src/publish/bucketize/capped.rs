@@ -11,7 +11,7 @@ use crate::publish::assign::{BucketAssignment, SensitiveCodes};
 use crate::random::RandomStream;
 
 /// The largest sizes that are searched, one after the other.
-const LARGEST: [u64; 3] = [50, 200, 800];
+const SEARCHED_SIZES: [u64; 3] = [50, 200, 800];
 
 /// Draws buckets of two sizes that keep `guarantees`, where these bound single values and one of them has a threshold for each.
 /// `None` where they say something else, or where buckets of no two sizes keep them that can be searched with bounded work.
@@ -29,7 +29,7 @@ pub(in crate::publish) fn capped(
     let kinds = kinds(counts, &shares);
     let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1).max(fewest);
     let searched = |largest: &u64| *largest >= smallest && work(kinds.len(), smallest, *largest) <= MOST_WORK;
-    for largest in LARGEST.into_iter().filter(searched) {
+    for largest in SEARCHED_SIZES.into_iter().filter(searched) {
         if let Some(two) = two_sizes(&kinds, smallest, largest, Pruning::Full, control)? {
             let filled = fill_two(counts, &shares, two);
             return place(values.codes(), counts.len(), &filled, stream, control).map(Some);

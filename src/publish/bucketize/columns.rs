@@ -9,13 +9,13 @@ use super::share::{ValueClass, rows};
 use crate::control::{Cancelled, Control};
 
 /// So many steps are taken at most.
-const MOST_WORK: u64 = 1 << 28;
+const MAX_PRICING_STEPS: u64 = 1 << 28;
 /// So many pairs of a size and a kind of value, or of two kinds, are looked at.
-const MOST_PAIRS: usize = 1 << 20;
+const MAX_SIZE_PAIRS: usize = 1 << 20;
 /// Gains below this one, relatively, are rounding.
-const ROUNDING: f64 = 1e-7;
+const GAIN_TOLERANCE: f64 = 1e-7;
 /// Prices in integers are so many times those in floats.
-const SCALE: f64 = (1_u64 << 24) as f64;
+const PRICE_SCALE: f64 = (1_u64 << 24) as f64;
 
 /// A bucket that keeps all thresholds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub(super) fn relax(
 ) -> Result<Option<RelaxedSolution>, Cancelled> {
     let most = most.min(rows(kinds));
     let sizes = (most + 1).saturating_sub(m.max(1)) as usize;
-    if kinds.is_empty() || kinds.len().saturating_mul(sizes.max(kinds.len())) > MOST_PAIRS {
+    if kinds.is_empty() || kinds.len().saturating_mul(sizes.max(kinds.len())) > MAX_SIZE_PAIRS {
         return Ok(None);
     }
     let room = |size: u64| SizeColumn {
@@ -67,7 +67,7 @@ pub(super) fn relax(
         control.check()?;
         work += step;
         let prices = program.prices();
-        let better = if work > MOST_WORK { None } else { dearest(&sizes, &prices) };
+        let better = if work > MAX_PRICING_STEPS { None } else { dearest(&sizes, &prices) };
         let Some((of, held)) = better else {
             let lower_bound = proved(kinds, &sizes, &prices);
             return Ok(Some(RelaxedSolution { patterns: program.patterns(), lower_bound }));
@@ -107,7 +107,7 @@ fn dearest<'s>(sizes: &'s [SizeColumn], prices: &[f64]) -> Option<(&'s SizeColum
         let held = of.fill(&order);
         let worth: f64 = held.iter().zip(prices).map(|(&rows, price)| rows as f64 * price).sum();
         let gain = (worth - of.cost) / of.size as f64;
-        let least = best.as_ref().map_or(ROUNDING * of.cost.max(1.0), |(gain, ..)| *gain);
+        let least = best.as_ref().map_or(GAIN_TOLERANCE * of.cost.max(1.0), |(gain, ..)| *gain);
         if gain > least {
             best = Some((gain, of, held));
         }
@@ -117,14 +117,14 @@ fn dearest<'s>(sizes: &'s [SizeColumn], prices: &[f64]) -> Option<(&'s SizeColum
 
 /// What buckets lose at least, by prices of which any bucket is worth at most what it loses: lowered until that is so.
 fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
-    let mut exact: Vec<i128> = prices.iter().map(|price| (price * SCALE).round() as i128).collect();
+    let mut exact: Vec<i128> = prices.iter().map(|price| (price * PRICE_SCALE).round() as i128).collect();
     let mut order: Vec<usize> = (0..exact.len()).collect();
     order.sort_by_key(|&kind| std::cmp::Reverse(exact[kind]));
     let worth = |held: &[u64], exact: &[i128]| -> i128 {
         held.iter().zip(exact).map(|(&rows, price)| i128::from(rows) * price).sum()
     };
     let excess = |of: &SizeColumn| {
-        let more = worth(&of.fill(&order), &exact) - i128::from((of.size - 1) * (of.size - 1)) * SCALE as i128;
+        let more = worth(&of.fill(&order), &exact) - i128::from((of.size - 1) * (of.size - 1)) * PRICE_SCALE as i128;
         // to be taken from each of its rows
         let size = i128::from(of.size);
         if more > 0 { (more + size - 1) / size } else { 0 }
@@ -133,7 +133,7 @@ fn proved(kinds: &[ValueClass], sizes: &[SizeColumn], prices: &[f64]) -> u64 {
     exact.iter_mut().for_each(|price| *price -= lowered);
     let all: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
     let bound = worth(&all, &exact).max(0);
-    let scale = SCALE as i128;
+    let scale = PRICE_SCALE as i128;
     u64::try_from((bound + scale - 1) / scale).unwrap_or(0)
 }
 

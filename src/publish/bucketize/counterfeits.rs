@@ -8,9 +8,9 @@ use crate::microdata::{Attr, Table};
 use crate::random::RandomStream;
 
 /// A value of an attribute says something of sensitive values when it has so many rows.
-const SUPPORT: u64 = 30;
+const MIN_VALUE_ROWS: u64 = 30;
 /// And makes one this much rarer than it is in the table, or more: a counterfeit of it would be seen through.
-const RARER: u64 = 10;
+const RARITY_FACTOR: u64 = 10;
 
 /// Draws so many counterfeits for each bucket, each with a value that the bucket has not and no other of its counterfeits has: a
 /// bucket and a code each, those of a bucket together. Of the values that the fewest rows of the bucket make unlikely; tells, too, how
@@ -77,7 +77,7 @@ fn unlikely(table: &Table, sensitive: Attr, counts: &[u64], control: &Control) -
             if row.is_multiple_of(Control::STRIDE) {
                 control.check()?;
             }
-            if support[value as usize] >= SUPPORT {
+            if support[value as usize] >= MIN_VALUE_ROWS {
                 *together.entry(value).or_default().entry(code).or_default() += 1;
             }
         }
@@ -86,7 +86,7 @@ fn unlikely(table: &Table, sensitive: Attr, counts: &[u64], control: &Control) -
             let is_rare = |code: &u32| {
                 let here = u128::from(seen.get(code).copied().unwrap_or(0));
                 let overall = u128::from(counts[*code as usize]);
-                overall > 0 && here * rows * u128::from(RARER) <= overall * rows_here
+                overall > 0 && here * rows * u128::from(RARITY_FACTOR) <= overall * rows_here
             };
             (value, (0..counts.len() as u32).filter(is_rare).collect::<Vec<u32>>())
         };

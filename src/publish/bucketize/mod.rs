@@ -40,7 +40,7 @@ use optimal::SolverProposal;
 /// So many steps the search for sizes may take.
 const MOST_WORK: u64 = 1 << 32;
 /// So many pairs of a kind of value and a size are filled exactly.
-const MOST_FILLED: u64 = 50_000;
+const MAX_FILL_STEPS: u64 = 50_000;
 
 /// The method `bucketize`.
 pub struct Bucketize;
@@ -243,8 +243,8 @@ impl SizePlanner<'_> {
             BucketSizeChoice::Multi => multi.best(counts)?.0.map_or_else(too_large, |filled| Ok((filled, None))),
             BucketSizeChoice::Optimal => {
                 let variables = optimal::variables(&kinds, m, most);
-                if variables > optimal::MOST_VARIABLES {
-                    return too_much("/method/sizes", optimal::MOST_VARIABLES, variables);
+                if variables > optimal::MAX_VARIABLES {
+                    return too_much("/method/sizes", optimal::MAX_VARIABLES, variables);
                 }
                 let (many, proved) = multi.best(counts)?;
                 let known: Option<Vec<SizeCount>> =
@@ -267,8 +267,8 @@ impl SizePlanner<'_> {
             }
             BucketSizeChoice::Listed(setting) => {
                 let pairs = (kinds.len() * setting.len()) as u64;
-                if pairs > MOST_FILLED {
-                    return too_much("/method/sizes", MOST_FILLED, pairs);
+                if pairs > MAX_FILL_STEPS {
+                    return too_much("/method/sizes", MAX_FILL_STEPS, pairs);
                 }
                 let held: u128 = setting.iter().map(|&(size, buckets)| u128::from(size) * u128::from(buckets)).sum();
                 let rows = share::rows(&kinds);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::MOST_FILLED;
+use super::MAX_FILL_STEPS;
 use super::columns::{RelaxedSolution, relax};
 use super::flow::fill;
 use super::share::{ValueClass, ValueThreshold, kinds};
@@ -28,9 +28,9 @@ impl FilledBuckets {
 }
 
 /// So many buckets of each kind are broken up, one after the other, until the rows that are left fill whole ones.
-const BROKEN: [u64; 6] = [0, 1, 2, 4, 8, 16];
+const SPLIT_BUCKETS_TRIED: [u64; 6] = [0, 1, 2, 4, 8, 16];
 /// So many steps are taken to divide the buckets of two sizes anew.
-const MOST_MENDED: u64 = 1 << 21;
+const MAX_REPAIR_STEPS: u64 = 1 << 21;
 
 /// Divides the values, each so often as it occurs, among the buckets of two sizes that are valid for them; takes values in the given
 /// order where some have to move.
@@ -166,7 +166,7 @@ impl MultiSizeSearch<'_> {
         if relaxed.patterns.is_empty() {
             return Ok(None);
         }
-        for broken in BROKEN {
+        for broken in SPLIT_BUCKETS_TRIED {
             let mut setting: BTreeMap<u64, u64> = BTreeMap::new();
             let mut left: Vec<u64> = kinds.iter().map(|kind| kind.count * kind.values).collect();
             for (pattern, amount) in &relaxed.patterns {
@@ -188,7 +188,7 @@ impl MultiSizeSearch<'_> {
                 rest.iter().for_each(|filled| *setting.entry(filled.class.0).or_default() += filled.class.1);
             }
             setting.retain(|_, buckets| *buckets > 0);
-            if (kinds.len() * setting.len()) as u64 > MOST_FILLED {
+            if (kinds.len() * setting.len()) as u64 > MAX_FILL_STEPS {
                 return Ok(None);
             }
             let setting: Vec<SizeCount> = setting.into_iter().collect();
@@ -208,7 +208,7 @@ impl MultiSizeSearch<'_> {
                     let pair = [filled[first].clone(), filled[second].clone()];
                     let both: Vec<u64> = pair[0].counts.iter().zip(&pair[1].counts).map(|(a, b)| a + b).collect();
                     steps += work(both.iter().filter(|count| **count > 0).count(), self.m, self.most);
-                    if steps > MOST_MENDED {
+                    if steps > MAX_REPAIR_STEPS {
                         return Ok(filled);
                     }
                     let anew = self.search(both)?.filter(|anew| FilledBuckets::loss(anew) < FilledBuckets::loss(&pair));

@@ -13,11 +13,11 @@ use super::sizes::{SizeCount, loss};
 use crate::control::{Cancelled, Control};
 
 /// So many variables of the program are solved for at most.
-pub(super) const MOST_VARIABLES: u64 = 3_000;
+pub(super) const MAX_VARIABLES: u64 = 3_000;
 /// So many nodes of the search tree are looked at.
-const NODES: u64 = 400;
+const MAX_SEARCH_NODES: u64 = 400;
 /// What floats are not believed in, relatively.
-const ROUNDING: f64 = 1e-6;
+const FLOAT_TOLERANCE: f64 = 1e-6;
 
 /// What the solver says.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -87,7 +87,7 @@ pub(super) fn propose(
         known.map(|_| sizes.iter().zip(&numbers).map(|(size, number)| (*number, number_of(size))).collect());
     let Some(outcome) = searched(&problem, options, control)? else { return Ok(SolverProposal::default()) };
     let bound = outcome.stats().best_bound.filter(|bound| bound.is_finite());
-    let lower_bound = bound.map(|bound| (bound * (1.0 - ROUNDING) - ROUNDING).ceil().max(0.0) as u64);
+    let lower_bound = bound.map(|bound| (bound * (1.0 - FLOAT_TOLERANCE) - FLOAT_TOLERANCE).ceil().max(0.0) as u64);
     let setting = outcome.solution().map(|solution| {
         let number = |(&size, &number): (&u64, &Variable)| (size, solution.var_value(number).round().max(0.0) as u64);
         sizes.iter().zip(&numbers).map(number).filter(|(_, buckets)| *buckets > 0).collect::<Vec<_>>()
@@ -114,7 +114,8 @@ fn searched(
     loop {
         control.check()?;
         let Ok(found) = outcome else { return Ok(None) };
-        if found.termination_reason() != TerminationReason::NodeLimit || found.stats().nodes_solved >= NODES {
+        if found.termination_reason() != TerminationReason::NodeLimit || found.stats().nodes_solved >= MAX_SEARCH_NODES
+        {
             return Ok(Some(found));
         }
         outcome = found.resume();

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cover::{MOST_COVERED, covered, steps};
+use super::cover::{MAX_PLACEMENT_STEPS, covered, steps};
 use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::publication::BreachKind;
@@ -33,7 +33,7 @@ struct GroupSlot {
 }
 
 /// So many pairs of a group and a kind of row of one primary value are looked at.
-pub const MOST_PAIRS: u64 = 1 << 26;
+pub const MAX_GROUP_PAIRS: u64 = 1 << 26;
 
 /// How many pairs of a group and a kind of row of one primary value there are.
 #[must_use]
@@ -147,7 +147,7 @@ impl PossibleTuples {
         for (places, sets) in self.places.iter_mut().zip(sets) {
             control.check()?;
             for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| exact[*attribute]) {
-                if steps(set.len(), places.len()) > MOST_COVERED {
+                if steps(set.len(), places.len()) > MAX_PLACEMENT_STEPS {
                     continue;
                 }
                 let of: Vec<(usize, &BTreeSet<u32>)> =

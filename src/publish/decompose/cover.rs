@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 /// So many steps are taken for a group and an attribute; of more, nothing is concluded from this.
-pub(super) const MOST_COVERED: u64 = 1 << 20;
+pub(super) const MAX_PLACEMENT_STEPS: u64 = 1 << 20;
 
 /// How many steps a group takes that publishes so many values, with so many different primary values.
 #[must_use]

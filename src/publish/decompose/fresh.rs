@@ -8,11 +8,11 @@ use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 
 /// So many rows of equal primary value are looked at for a place.
-const CANDIDATES: usize = 32;
+const CANDIDATE_ROWS: usize = 32;
 /// So many groups are tried for an exchange.
-const PARTNERS: usize = 32;
+const EXCHANGE_PARTNERS: usize = 32;
 /// So often all groups are gone through.
-const SWEEPS: usize = 5;
+const MAX_EXCHANGE_SWEEPS: usize = 5;
 
 /// How many rows of a group repeat a value, over all other attributes.
 #[must_use]
@@ -59,7 +59,7 @@ pub fn fresh_pick(
                 sensitive.others.iter().filter(had).count()
             };
             // from the end on, the first of equal ones
-            let tried = list.iter().enumerate().rev().take(CANDIDATES);
+            let tried = list.iter().enumerate().rev().take(CANDIDATE_ROWS);
             if let Some((at, _)) = tried.map(|(at, row)| (at, repeated(row))).min_by_key(|&(_, repeated)| repeated) {
                 rows.push(list.swap_remove(at));
             }
@@ -89,7 +89,7 @@ pub fn fresh_swap(
             }
         }
     }
-    for _ in 0..SWEEPS {
+    for _ in 0..MAX_EXCHANGE_SWEEPS {
         let mut moved = false;
         for at in 0..groups.len() {
             control.check()?;
@@ -117,13 +117,13 @@ fn improved(
         // of a value that very many groups have, the nearest behind this one
         let of = holders.get(&sensitive.primary[row as usize]).map_or(&[][..], |of| &of[..]);
         let from = of.partition_point(|&other| other < at);
-        for &other in of[from..].iter().chain(&of[..from]).take(4 * PARTNERS).filter(|&&other| other != at) {
+        for &other in of[from..].iter().chain(&of[..from]).take(4 * EXCHANGE_PARTNERS).filter(|&&other| other != at) {
             *shared.entry(other).or_default() += 1;
         }
     }
     let mut partners: Vec<(usize, usize)> = shared.into_iter().collect();
     partners.sort_by_key(|&(other, count)| (std::cmp::Reverse(count), other));
-    for (other, _) in partners.into_iter().take(PARTNERS) {
+    for (other, _) in partners.into_iter().take(EXCHANGE_PARTNERS) {
         let (here, there) = (&groups[at], &groups[other]);
         let before = repeats(sensitive, here) + repeats(sensitive, there);
         let primary = |row: u32| sensitive.primary[row as usize];

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 use super::{
-    InferredBreach, MOST_PAIRS, NoiseError, PossibleTuples, RowsByGroup, SensitiveCodesByRow, breaches, fresh_pick,
-    fresh_swap, groups_of, pairs, sets_of, swap_noise,
+    InferredBreach, MAX_GROUP_PAIRS, NoiseError, PossibleTuples, RowsByGroup, SensitiveCodesByRow, breaches,
+    fresh_pick, fresh_swap, groups_of, pairs, sets_of, swap_noise,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
@@ -28,7 +28,7 @@ use crate::spec::DecomposeSpec;
 pub struct Decompose;
 
 /// Of fewer values than this somebody is taken to conclude one.
-const FEWEST: usize = 2;
+const MIN_POSSIBLE_VALUES: usize = 2;
 
 impl Method for Decompose {
     type Spec = DecomposeSpec;
@@ -122,11 +122,11 @@ fn draw(
     let too_many = |found: u64| {
         let detail = "the sensitive attributes have too many values together to see what can be concluded of them";
         let fault = Fault::new("/method/sensitive", Kind::WorkLimit, detail);
-        fault.with("limit", MOST_PAIRS).with("found", found)
+        fault.with("limit", MAX_GROUP_PAIRS).with("found", found)
     };
     // merging makes groups fewer, so that this bounds what is looked at in the end, too
     let found = pairs(&sensitive, &groups);
-    if found > MOST_PAIRS {
+    if found > MAX_GROUP_PAIRS {
         return Ok(Err(too_many(found)));
     }
     let noisy = match swap_noise(&sensitive, groups, &l, &mut streams.stream("decompose/noise"), control) {
@@ -144,19 +144,19 @@ fn draw(
     let told = |left_out: &BTreeSet<u32>| PossibleTuples::without(&sensitive, &groups, &sets, left_out, control);
     let mut left_out = BTreeSet::new();
     if spec.suppress_chain {
-        let chains = breaches(&told(&left_out)?, &l, FEWEST);
+        let chains = breaches(&told(&left_out)?, &l, MIN_POSSIBLE_VALUES);
         left_out = chained(&chains, &sensitive, &groups, &left_out);
     }
     let mut candidates = told(&left_out)?.covering(&sets, &exact, control)?;
     loop {
-        let more = chained(&breaches(&candidates, &l, FEWEST), &sensitive, &groups, &left_out);
+        let more = chained(&breaches(&candidates, &l, MIN_POSSIBLE_VALUES), &sensitive, &groups, &left_out);
         if !spec.suppress_chain || more.is_empty() {
             break;
         }
         left_out.extend(more);
         candidates = told(&left_out)?.covering(&sets, &exact, control)?;
     }
-    let breaches = breaches(&candidates, &l, FEWEST);
+    let breaches = breaches(&candidates, &l, MIN_POSSIBLE_VALUES);
     let alike = Repetition { groups: &groups, candidates: &candidates, values: &|group, at| sets[group][at].len() };
     let mut bounded = AttrSet::one(buckets.primary);
     let mut repeat_free = BTreeMap::new();

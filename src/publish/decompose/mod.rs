@@ -16,7 +16,7 @@ mod noise;
 #[cfg(test)]
 mod tests;
 
-pub use attack::{InferredBreach, MOST_PAIRS, PossibleTuples, breaches, excludable, pairs, unlinked};
+pub use attack::{InferredBreach, MAX_GROUP_PAIRS, PossibleTuples, breaches, excludable, pairs, unlinked};
 pub use designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 pub use fresh::{fresh_pick, fresh_swap, repeats};
 pub use method::Decompose;

@@ -9,7 +9,7 @@ use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 
 /// So many rows of equal primary value are looked at for a row.
-const SAMPLE: usize = 64;
+const NOISE_CANDIDATE_ROWS: usize = 64;
 
 /// A value that was added to a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,8 +130,8 @@ fn exchange(
             owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
         };
         // from somewhere on, so that no row is preferred for its place
-        let from = if rows.len() > SAMPLE { stream.below(rows.len() as u32) as usize } else { 0 };
-        for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(SAMPLE) {
+        let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
+        for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
             let mut added: Vec<NoiseValue> = missing(group, other).chain(missing(owner[other as usize], row)).collect();
             added.sort_unstable();
             added.dedup();

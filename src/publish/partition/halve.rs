@@ -11,13 +11,13 @@ use crate::control::{Cancelled, Control};
 use crate::publish::assign::BucketAssignment;
 
 /// Rows are renumbered when those of a bucket are one in so many of what they were among when rows were last renumbered.
-const SPARSE: usize = 16;
+const RENUMBER_BELOW_FRACTION: usize = 16;
 
 /// They are not when there are at most so many: these stay near the processor wherever they are. Tests have small tables.
-pub(super) const NEAR: usize = if cfg!(test) { 1 } else { 1 << 10 };
+pub(super) const MAX_UNNUMBERED_ROWS: usize = if cfg!(test) { 1 } else { 1 << 10 };
 
 /// Buckets go to another processor only with at least so many rows together: handing over costs more than splitting a few.
-const TOGETHER: usize = if cfg!(test) { 1 } else { 1 << 12 };
+const MIN_PARALLEL_ROWS: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
 /// Says which splits are made, and is told what became of them.
 pub trait SplitPredicate {
@@ -82,7 +82,7 @@ pub fn partition(
     judge: &mut impl SplitPredicate,
     control: &Control,
 ) -> Result<BucketAssignment, Cancelled> {
-    partition_near(space, rows, limits, judge, NEAR, control)
+    partition_near(space, rows, limits, judge, MAX_UNNUMBERED_ROWS, control)
 }
 
 /// The same, where rows are renumbered while buckets have more than `near` rows.
@@ -153,7 +153,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
     judge: &mut J,
     control: &Control,
 ) -> Result<BucketAssignment, PartitionError<J::Unclear>> {
-    let mut halving = PartitionState::of(space, rows, NEAR);
+    let mut halving = PartitionState::of(space, rows, MAX_UNNUMBERED_ROWS);
     while !halving.open.is_empty() {
         halving.renumber(|order| judge.reorder(order));
         let (space, asked) = (&halving.space, &*judge);
@@ -164,7 +164,7 @@ pub fn partition_apart<J: LocalSplitPredicate>(
             (rest, before) = (after, range.end);
             buckets.push(bucket);
         }
-        let several = TOGETHER * buckets.len() / rows;
+        let several = MIN_PARALLEL_ROWS * buckets.len() / rows;
         let memory = || (Scratch::default(), J::Memory::default());
         let halves =
             buckets.into_par_iter().with_min_len(several.max(1)).map_init(memory, |(scratch, memory), rows| {
@@ -240,7 +240,7 @@ impl PartitionState {
     /// Renumbers rows where those of the buckets of a level have become few.
     fn renumber(&mut self, mut told: impl FnMut(&[u32])) {
         let largest = self.open.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-        if largest <= self.near || largest > self.among / SPARSE {
+        if largest <= self.near || largest > self.among / RENUMBER_BELOW_FRACTION {
             return;
         }
         self.among = largest;

@@ -8,7 +8,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::Codes;
 
 /// Splits whose gains differ by less are equally good: the smaller cut point is taken.
-const NEARLY: f64 = 1e-12;
+const GAIN_EPSILON: f64 = 1e-12;
 
 /// How often each place of an attribute occurs with each class, in order.
 pub(super) struct ClassHistogram {
@@ -106,7 +106,7 @@ impl ClassHistogram {
                     left_rows.abs_diff(right_rows) as f64
                 };
                 let rest = rest / rows as f64;
-                if best.is_none_or(|(least, _)| rest < least - NEARLY) {
+                if best.is_none_or(|(least, _)| rest < least - GAIN_EPSILON) {
                     best = Some((rest, cut));
                 }
             }

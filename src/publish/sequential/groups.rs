@@ -30,7 +30,7 @@ pub(super) struct TupleChange {
 }
 
 /// Changes beyond so many are summed up before more are taken.
-const ROOM: usize = 1 << 20;
+const MAX_PENDING_CHANGES: usize = 1 << 20;
 
 /// Changes that are made together.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) struct ChangeBatch {
 impl ChangeBatch {
     pub(super) fn push(&mut self, change: TupleChange) {
         self.changes.push(change);
-        if self.changes.len() > 2 * self.summed + ROOM {
+        if self.changes.len() > 2 * self.summed + MAX_PENDING_CHANGES {
             self.sum();
         }
     }

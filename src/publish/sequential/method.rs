@@ -6,7 +6,7 @@ use super::share::MeasureValue;
 use super::world::{ProblemBuilder, is_ordered};
 use super::{ColumnCut, SequentialError, SequentialSolution};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, CellShape, Column, Interner, SUPPRESSED, Table, write_span};
+use crate::microdata::{Attr, AttrSet, CellShape, Column, Interner, SUPPRESSED_CELL, Table, write_span};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     CellContent, EarlierReleases, JoinResult, MethodDetails, PartContents, Publication, PublicationCells,
@@ -113,7 +113,7 @@ fn labelled(cut: &ColumnCut, table: &Table) -> Option<GeneralizedColumn> {
     let domain = &table.column(attribute).domain;
     let tree = table.terrain(attribute).taxonomy();
     if tree.is_none() && !is_ordered(domain.kind()) {
-        let labels = vec![Some(SUPPRESSED.as_bytes().to_vec())];
+        let labels = vec![Some(SUPPRESSED_CELL.as_bytes().to_vec())];
         let is_suppressed = cut.labels.iter().any(|label| !label.span.is_point());
         let of_code = cut.of_code.clone();
         return is_suppressed.then_some(GeneralizedColumn { attribute, labels, of_code, shape: CellShape::Suppressed });

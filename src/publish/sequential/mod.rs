@@ -35,7 +35,7 @@ use crate::microdata::Codes;
 use crate::publication::Ratio;
 
 /// No more links between blocks are held than so many, unless the caller says otherwise.
-pub const MOST_LINKS: u64 = 50_000_000;
+pub const MAX_LINKS: u64 = 50_000_000;
 
 /// An attribute of a release. Attributes are numbered over all releases: a number that occurs in two is the same attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use super::{AchievedMeasure, JoinScope, SequentialError, SequentialProblem};
 use crate::control::Control;
 
 /// No more joins are looked at for one requirement.
-const MOST_JOINS: usize = 1 << 10;
+const MAX_JOINS: usize = 1 << 10;
 
 /// All joins of all requirements.
 pub(super) struct PlannedJoins {
@@ -159,12 +159,12 @@ fn joins(named: &[usize], releases: usize, which: JoinScope) -> Option<Vec<Vec<u
             std::iter::once(with(&[])).chain(single).chain([with(&others)]).collect()
         }
         JoinScope::All => {
-            let sets = 1_usize.checked_shl(others.len() as u32).filter(|sets| *sets <= MOST_JOINS)?;
+            let sets = 1_usize.checked_shl(others.len() as u32).filter(|sets| *sets <= MAX_JOINS)?;
             let of = |set: usize| others.iter().enumerate().filter(move |(at, _)| set >> at & 1 == 1).map(|(_, &o)| o);
             (0..sets).map(|set| with(&of(set).collect::<Vec<_>>())).collect::<Vec<_>>()
         }
     };
     joins.sort_unstable();
     joins.dedup();
-    (joins.len() <= MOST_JOINS).then_some(joins)
+    (joins.len() <= MAX_JOINS).then_some(joins)
 }

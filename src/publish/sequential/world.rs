@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::atlas::{LabelDomain, LabelError};
 use super::{
-    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MOST_LINKS, NewTable, NewTableColumn, NodeRange,
-    NodeSet, PublishedLabels, ResolvedAttribute, ResolvedConditions, ResolvedExclusion, ResolvedRequirement,
-    ResolvedYElement, SequentialProblem, SpecializationGain, SpecializationScore,
+    ColumnScale, EarlierReleaseTable, GroupMeasure, JoinScope, MAX_LINKS, NewTable, NewTableColumn, NodeRange, NodeSet,
+    PublishedLabels, ResolvedAttribute, ResolvedConditions, ResolvedExclusion, ResolvedRequirement, ResolvedYElement,
+    SequentialProblem, SpecializationGain, SpecializationScore,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttributeType, Table, Taxonomy};
@@ -20,7 +20,7 @@ use crate::spec::reader::child;
 use crate::spec::{SequentialSpec, StepGain, StepScore};
 
 /// Where faults of the list of earlier releases are.
-const AGAINST: &str = "/method/against";
+const AGAINST_POINTER: &str = "/method/against";
 
 /// The releases of a sequence, and everything that is asked of their join.
 pub(super) struct ProblemBuilder<'a> {
@@ -45,7 +45,7 @@ impl<'a> ProblemBuilder<'a> {
         let mut faults = Vec::new();
         let mut earlier: Vec<&EarlierRelease> = Vec::new();
         for (at, id) in spec.against.iter().map(ToString::to_string).enumerate() {
-            let pointer = format!("{AGAINST}/{at}");
+            let pointer = format!("{AGAINST_POINTER}/{at}");
             match beside.releases.iter().find(|release| release.release == id) {
                 None => {
                     let detail = "no release of this id, of the same series and content, can be read here";
@@ -208,7 +208,7 @@ impl<'a> ProblemBuilder<'a> {
             },
             stop_at_zero_gain: false,
             allow_violating_prefix: false,
-            most_links: MOST_LINKS,
+            most_links: MAX_LINKS,
         })
     }
 
@@ -224,7 +224,7 @@ impl<'a> ProblemBuilder<'a> {
             None => fault,
             Some(at) => {
                 let detail = format!("of the table that was entered, {}", fault.detail);
-                Fault::new(format!("{AGAINST}/{at}"), Kind::BadColumns, detail).with("attribute", name)
+                Fault::new(format!("{AGAINST_POINTER}/{at}"), Kind::BadColumns, detail).with("attribute", name)
             }
         }
     }
@@ -260,7 +260,7 @@ impl<'a> ProblemBuilder<'a> {
                         "rows of the table that was entered say another {name} than the dataset does under the same record key: the \
                          true rows would not be joined"
                     );
-                    let fault = Fault::new(format!("{AGAINST}/{at}"), Kind::BadColumns, detail);
+                    let fault = Fault::new(format!("{AGAINST_POINTER}/{at}"), Kind::BadColumns, detail);
                     faults.push(fault.with("attribute", name));
                 }
             }
@@ -308,7 +308,7 @@ impl<'a> ProblemBuilder<'a> {
             spans.push(parts.ok_or_else(|| {
                 let pointer = match requirement.of {
                     0 => format!("{}/measure/sensitive_values/{at}", requirement.pointer),
-                    release => format!("{AGAINST}/{}", release - 1),
+                    release => format!("{AGAINST_POINTER}/{}", release - 1),
                 };
                 strange(pointer)
             })?);
@@ -340,7 +340,7 @@ impl<'a> ProblemBuilder<'a> {
                 let Some((reference, span)) = place else {
                     return Err(strange(match exclusion.of {
                         0 => self.condition(&exclusion.pointer, side, conditions.release, attribute),
-                        release => format!("{AGAINST}/{}", release - 1),
+                        release => format!("{AGAINST_POINTER}/{}", release - 1),
                     }));
                 };
                 within.push((reference.attribute, span));
@@ -426,7 +426,7 @@ fn standing(
             .chain(sequence.against.iter().map(|id| Some(earlier.iter().position(|other| other.release == *id)? + 1)))
             .collect();
         if numbers.contains(&None) {
-            unlisted.push(format!("{AGAINST}/{}", number - 1));
+            unlisted.push(format!("{AGAINST_POINTER}/{}", number - 1));
             continue;
         }
         let renumbered = |release: usize| numbers.get(release).copied().flatten().unwrap_or(number);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{cover, medoids};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Associations, Attr, AttrSet, BINS, Coarse, Table, phi_squared};
+use crate::microdata::{Associations, Attr, AttrSet, Coarse, DEFAULT_BINS, Table, phi_squared};
 
 /// Into how many bins of equal width numbers of many values are cut to see what they go with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub struct CorrelationBins {
 
 impl Default for CorrelationBins {
     fn default() -> Self {
-        Self { otherwise: BINS, of: BTreeMap::new() }
+        Self { otherwise: DEFAULT_BINS, of: BTreeMap::new() }
     }
 }
 
@@ -178,7 +178,7 @@ fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> 
         }
     }
     let with = columns.iter().filter(|column| column.contains(sensitive)).count();
-    if with > cover::MOST_SENSITIVE {
+    if with > cover::MAX_SENSITIVE_PARTS {
         return Err(ColumnsError::TooManySensitive(with));
     }
     let covered = columns.iter().fold(AttrSet::EMPTY, |all, &column| all.union(column));

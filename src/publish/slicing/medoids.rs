@@ -5,7 +5,7 @@
 //! index. The `kmedoids` crate leaves ties to its search order, and its licence (GPL) is not ours.
 
 /// A swap must gain more than that.
-const GAIN: f64 = 1e-12;
+const MIN_SWAP_GAIN: f64 = 1e-12;
 
 /// Clusters `0..distances.len()` around `medoids` of its members, medoids rising. Sums are taken in the order of members.
 ///
@@ -15,7 +15,9 @@ pub(super) fn cluster(distances: &[Vec<f64>], medoids: usize) -> Vec<Vec<usize>>
     let mut chosen = build(distances, medoids);
     let cost = |chosen: &[usize]| -> f64 { (0..members).map(|i| nearest(distances, chosen, i).1).sum() };
     let mut current = cost(&chosen);
-    while let Some((cost, out, into)) = best_swap(distances, &chosen).filter(|(cost, ..)| *cost < current - GAIN) {
+    while let Some((cost, out, into)) =
+        best_swap(distances, &chosen).filter(|(cost, ..)| *cost < current - MIN_SWAP_GAIN)
+    {
         current = cost;
         chosen[out] = into;
         chosen.sort_unstable();
@@ -98,7 +100,7 @@ mod tests {
             let all = chosen.iter().flat_map(|&m| (0..n).map(move |h| (m, h))).filter(|(_, h)| !chosen.contains(h));
             let best = all.map(|(m, h)| (cost(&swapped(m, h)), vec![m, h])).min_by(order);
             match best {
-                Some((cost, swap)) if cost < current - GAIN => {
+                Some((cost, swap)) if cost < current - MIN_SWAP_GAIN => {
                     current = cost;
                     chosen = swapped(swap[0], swap[1]);
                 }

@@ -11,10 +11,10 @@ use super::counts::{BucketCountsView, FrequencyBound};
 
 /// Sums that are so near to the bound, relatively, are computed exactly. Rounding is far below: a product has at most 128
 /// factors.
-const NEAR: f64 = 1e-9;
+const FLOAT_EPSILON: f64 = 1e-9;
 
 /// Smaller products are computed exactly, before floats lose digits.
-const SMALL: f64 = 1e-280;
+const MIN_FLOAT_PRODUCT: f64 = 1e-280;
 
 /// How buckets are weighed against each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl PosteriorJudge {
         self.occurring.drain(..).for_each(|value| self.sums[value as usize] = [0.0; 2]);
         for &MatchedBucket { weight, counts: bucket } in buckets {
             let size = bucket.size() as f64;
-            if weight < SMALL {
+            if weight < MIN_FLOAT_PRODUCT {
                 return None;
             }
             for &(value, count) in bucket.sensitive(beside) {
@@ -109,7 +109,7 @@ impl PosteriorJudge {
                 }
             }
             for (most, among) in [(most, informative), (aside, all)] {
-                if (l * most - among).abs() <= NEAR * among {
+                if (l * most - among).abs() <= FLOAT_EPSILON * among {
                     return None;
                 }
                 if l * most > among {

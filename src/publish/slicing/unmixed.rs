@@ -24,13 +24,13 @@ use crate::microdata::{Codes, Column};
 use crate::publish::partition::{GroupTally, LocalSplitPredicate, TallyGroups};
 
 /// Rows are asked for their buckets through values that at most so many have; those with rarer values first.
-const RARE: [u32; 3] = [1, 16, 1024];
+const RARITY_LEVELS: [u32; 3] = [1, 16, 1024];
 
 /// So many rows of a half are asked before others have a say.
-const ASKED: usize = 64;
+const SAMPLED_ROWS_PER_HALF: usize = 64;
 
 /// Rows are looked at for the mixtures of others so many times each, on average, before all buckets are looked at, which hardly takes longer.
-const LOOKS: u64 = 64;
+const MAX_LOOKS_PER_ROW: u64 = 64;
 
 /// Allows the splits that no other bucket has a say in.
 pub(super) struct LocalMixtureChecker<'a> {
@@ -134,7 +134,7 @@ impl<'a> LocalMixtureChecker<'a> {
             rarest,
             place: vec![0; rows],
             ends: vec![rows as u32; rows],
-            looks: LOOKS * rows as u64,
+            looks: MAX_LOOKS_PER_ROW * rows as u64,
             halves: [TrialCounts::new(&keys), TrialCounts::new(&keys)],
             others: Mutex::new(OtherBuckets { kept: HashMap::default(), trial: TrialCounts::new(&keys) }),
             keys,
@@ -165,7 +165,7 @@ impl<'a> LocalMixtureChecker<'a> {
         }
         let mut asked = 0;
         let mut before = 0;
-        for rare in RARE {
+        for rare in RARITY_LEVELS {
             for &row in half.iter().filter(|row| (before..rare).contains(&(self.rarest[**row as usize] - 1))) {
                 if memory.bad.binary_search(&self.keys.beside.of_row[row as usize]).is_err() {
                     continue;
@@ -174,7 +174,7 @@ impl<'a> LocalMixtureChecker<'a> {
                     return true;
                 }
                 asked += 1;
-                if asked == ASKED {
+                if asked == SAMPLED_ROWS_PER_HALF {
                     return false;
                 }
             }
@@ -194,7 +194,7 @@ impl<'a> LocalMixtureChecker<'a> {
         other: &[u32],
         CheckerScratch { matching, with_value, .. }: &mut CheckerScratch,
     ) -> bool {
-        let most = RARE[RARE.len() - 1] as usize;
+        let most = RARITY_LEVELS[RARITY_LEVELS.len() - 1] as usize;
         let own = self.place[row as usize];
         let (mut first, mut in_other) = (true, true);
         for (column, having) in columns(&self.keys).zip(self.having()) {
@@ -304,7 +304,7 @@ impl LocalSplitPredicate for LocalMixtureChecker<'_> {
             let mut bad: Vec<u32> = half.iter().filter(is_bad).copied().collect();
             // those that match the fewest buckets first
             bad.sort_by_key(|&row| self.rarest[row as usize]);
-            bad.truncate(ASKED);
+            bad.truncate(SAMPLED_ROWS_PER_HALF);
             for row in bad {
                 match self.fails(row, order) {
                     Some(true) => return Ok(false),

@@ -9,9 +9,9 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::Attr;
 
 /// What is no gain.
-const LEAST_GAIN: f64 = 1e-9;
+const MIN_ENTROPY_GAIN: f64 = 1e-9;
 /// Scores so close are equal: the first addition is taken.
-pub(super) const CLOSE: f64 = 1e-12;
+pub(super) const SCORE_EPSILON: f64 = 1e-12;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +60,12 @@ pub fn add_back(
         let scores = scorer.scores(&sums)?;
         let mut best: Option<(f64, (usize, Attr))> = None;
         for (&score, &addition) in scores.iter().zip(&additions) {
-            if best.is_none_or(|(lowest, _)| score < lowest - CLOSE) {
+            if best.is_none_or(|(lowest, _)| score < lowest - SCORE_EPSILON) {
                 best = Some((score, addition));
             }
         }
         match best {
-            Some((score, (at, attr))) if bounds.fill || current - score >= LEAST_GAIN => {
+            Some((score, (at, attr))) if bounds.fill || current - score >= MIN_ENTROPY_GAIN => {
                 drafts = with(&drafts, at, attr);
                 current = score;
             }

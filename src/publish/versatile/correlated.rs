@@ -30,10 +30,10 @@ enum Correlation {
     Mostly,
 }
 
-const APART: &str = "a dependency links what it protects to what another table protects, and both tables share an attribute: in \
+const LINKED_BY_DEPENDENCY_DETAIL: &str = "a dependency links what it protects to what another table protects, and both tables share an attribute: in \
                      tables of their own, the buckets of one tell of the other; use uad without addback, or \"correlated\": \
                      \"together\"";
-const KNOWN: &str = "its known side holds an attribute that tells the sensitive one and is protected behind the same buckets; take it \
+const KNOWN_SIDE_REVEALS_DETAIL: &str = "its known side holds an attribute that tells the sensitive one and is protected behind the same buckets; take it \
                      out of the known side, use uad without addback, or state \"correlated\": \"separate\" where no dependency links \
                      them";
 
@@ -121,9 +121,9 @@ impl<'a> CorrelatedAttributes<'a> {
             let (known, sensitive) = (rule.rule.known, rule.rule.sensitive);
             let told = |table: &&TableDraft| table.sensitive.contains(sensitive) && table.sensitive.meets(known);
             if apart.contains(sensitive) {
-                rule.told = Some(APART);
+                rule.told = Some(LINKED_BY_DEPENDENCY_DETAIL);
             } else if tables.iter().any(|table| told(&table)) {
-                rule.told = Some(KNOWN);
+                rule.told = Some(KNOWN_SIDE_REVEALS_DETAIL);
             }
         }
         Ok(())

@@ -11,9 +11,9 @@ use crate::publish::CandidateScores;
 use crate::spec::{Algorithm, VersatileSpec};
 
 /// What `auto` may do for each algorithm that it tries, in values looked at.
-const AUTO_WORK: u64 = 1_000_000_000;
+const MAX_AUTO_WORK: u64 = 1_000_000_000;
 /// What is asked for by name may do as much as its job may take.
-const NO_BOUND: u64 = u64::MAX;
+const UNBOUNDED_WORK: u64 = u64::MAX;
 
 /// A decomposition that was tried.
 struct ScoredDecomposition {
@@ -33,7 +33,7 @@ pub(super) fn decide(
     links: &mut CorrelatedAttributes<'_>,
     control: &Control,
 ) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
-    let asked = AddBackLimits { fill: spec.fill, work: NO_BOUND };
+    let asked = AddBackLimits { fill: spec.fill, work: UNBOUNDED_WORK };
     match spec.algorithm {
         Algorithm::Auto => auto(ground, scorer, links, spec, control),
         Algorithm::Gd => {
@@ -59,8 +59,10 @@ fn auto(
     for (name, saturate) in [("uad", false), ("uad, saturated", true)] {
         all.push(scored(name, ground, from_uad(ground, saturate), scorer, links)?);
     }
-    let within =
-        |scorer: &EntropyScorer<'_>| AddBackLimits { fill: spec.fill, work: scorer.work().saturating_add(AUTO_WORK) };
+    let within = |scorer: &EntropyScorer<'_>| AddBackLimits {
+        fill: spec.fill,
+        work: scorer.work().saturating_add(MAX_AUTO_WORK),
+    };
     for (name, saturate) in [("uad, attributes added back", false), ("uad, saturated, attributes added back", true)] {
         let bounds = within(scorer);
         all.push(added(name, ground, from_uad(ground, saturate), scorer, links, bounds, control)?);
@@ -86,7 +88,9 @@ fn auto(
 
 /// The one with the lowest score, the first of equal ones.
 fn best(tried: Vec<ScoredDecomposition>) -> Option<ScoredDecomposition> {
-    tried.into_iter().reduce(|best, next| if next.score < best.score - super::addback::CLOSE { next } else { best })
+    tried
+        .into_iter()
+        .reduce(|best, next| if next.score < best.score - super::addback::SCORE_EPSILON { next } else { best })
 }
 
 /// Each attribute in a table of its own, to be bucketized once there is more in it.

@@ -10,10 +10,10 @@ use crate::microdata::{AttrSet, Table};
 use crate::privacy::Dependency;
 use crate::publish::DesignedRule;
 
-const UNSTATED: &str = "values of the sensitive attribute are stated as uninformative, and another attribute determines it, which has \
+const MISSING_EXCLUSIONS_DETAIL: &str = "values of the sensitive attribute are stated as uninformative, and another attribute determines it, which has \
                         values that occur with these alone: whoever rules out the former rules out the latter, which must be \
                         stated as uninformative too";
-const SEVERAL: &str = "values of the sensitive attribute are stated as uninformative, and several attributes together determine it: \
+const SEVERAL_DETERMINANTS_DETAIL: &str = "values of the sensitive attribute are stated as uninformative, and several attributes together determine it: \
                        what is ruled out of each of them is not reckoned with; state the dependency under assume_unknown, or \
                        nothing as uninformative";
 
@@ -36,9 +36,9 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
             }
             let why = match (determinant.len(), input.rows) {
                 (1, Some(rows)) if states_what_follows(rows.table, dependency, control)? => continue,
-                (1, Some(_)) => UNSTATED,
+                (1, Some(_)) => MISSING_EXCLUSIONS_DETAIL,
                 (1, None) => continue,
-                _ => SEVERAL,
+                _ => SEVERAL_DETERMINANTS_DETAIL,
             };
             rule.outside = Some((dependency, why));
         }

@@ -13,10 +13,10 @@ use crate::microdata::{Attr, AttrSet, AttributeCounts};
 use crate::privacy::{self, IneligibilityReason, PrivacyRule};
 use crate::publication::{Protected, TableGuard};
 
-const OVERLAPS: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
+const OVERLAPPING_COMBINATION_DETAIL: &str = "some of the combination is protected by another rule too, alone or in another combination; where no \
                         attribute of a combination is rare enough by itself, no other rule can protect one of them";
 
-const ALONE: &str = "no attribute of the combination is rare enough by itself; its joint value is protected by uad without \
+const NO_RARE_ATTRIBUTE_DETAIL: &str = "no attribute of the combination is rare enough by itself; its joint value is protected by uad without \
                      addback alone";
 
 /// Decides for which combinations the joint value is protected, and which rules then cannot stand beside each other.
@@ -66,7 +66,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
         let other = |joint: &&AttrSet| rule.judged != Protected::Joint(**joint);
         let judged = rule.judged.attributes();
         if chosen.iter().filter(other).any(|joint| joint.meets(judged)) {
-            rule.refused = Some(OVERLAPS);
+            rule.refused = Some(OVERLAPPING_COMBINATION_DETAIL);
         }
     }
     Ok(())
@@ -75,7 +75,7 @@ pub(super) fn settle(rules: &mut [DesignedRule], input: &PlanInput<'_>, control:
 /// Refuses what only a joint value protects, for algorithms that show attributes in several tables or in none together.
 pub(super) fn refuse(rules: &mut [DesignedRule]) {
     for rule in rules.iter_mut().filter(|rule| matches!(rule.judged, Protected::Joint(_))) {
-        rule.refused = Some(ALONE);
+        rule.refused = Some(NO_RARE_ATTRIBUTE_DETAIL);
     }
 }
 

@@ -10,8 +10,8 @@ use crate::privacy::{self, RuleDemand};
 use crate::publication::Guarantee;
 use crate::publish::assign::SensitiveGrid;
 
-const DIVERSITY_ALONE: &str = "multi_sa keeps l_diversity alone";
-const NOTHING_BESIDE: &str = "multi_sa needs a published attribute that no rule protects";
+const ONLY_L_DIVERSITY_DETAIL: &str = "multi_sa keeps l_diversity alone";
+const NO_PUBLIC_ATTRIBUTE_DETAIL: &str = "multi_sa needs a published attribute that no rule protects";
 
 /// Designs the table. What its rows allow is looked at where they are known: some are left out, and perhaps all.
 pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Control) -> Result<(), Cancelled> {
@@ -24,7 +24,7 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
                 let most = sensitive.entry(rule.rule.sensitive).or_default();
                 *most = l.max(*most);
             }
-            _ => rule.refused = Some(DIVERSITY_ALONE),
+            _ => rule.refused = Some(ONLY_L_DIVERSITY_DETAIL),
         }
     }
     let protected: AttrSet = sensitive.keys().copied().collect();
@@ -36,7 +36,7 @@ pub(super) fn decide(design: &mut Design, input: &PlanInput<'_>, control: &Contr
             rule.impossible = rule.impossible.or(expansion.impossible.first().map(|(_, by)| *by));
         }
         if attributes == protected {
-            rule.refused = Some(NOTHING_BESIDE);
+            rule.refused = Some(NO_PUBLIC_ATTRIBUTE_DETAIL);
         }
     }
     let sensitive: Vec<(Attr, u64)> = sensitive.into_iter().collect();

@@ -22,7 +22,7 @@ use crate::spec::DecompositionScore;
 const MAX_THREADS: usize = 4;
 
 /// Sensitive attributes that share buckets are not compared beyond so many values of a bucket together, over all buckets.
-const MOST_SHARES: u64 = 1 << 24;
+const MAX_SHARED_VALUES: u64 = 1 << 24;
 
 /// A number that several decompositions share: of a table of these known attributes, with the sensitive ones if it is
 /// bucketized.
@@ -258,7 +258,7 @@ impl BucketedSensitive {
                 here.sort_unstable();
                 let runs: Vec<&[u32]> = here.chunk_by(|a, b| a == b).collect();
                 all += runs.len() as u64 * shares.len() as u64;
-                if all > MOST_SHARES {
+                if all > MAX_SHARED_VALUES {
                     return Ok(None);
                 }
                 let mut wider = Vec::with_capacity(runs.len() * shares.len());

@@ -9,7 +9,7 @@ use super::keys::log;
 use super::people::{SHARE_DATASET, lock_series};
 use super::pins::DATASET_KEYS;
 use super::pool::retried;
-use super::{DELETED_AT_ONCE, JsonText, PostgresStore, TransactionError, failed};
+use super::{CHUNKS_PER_DELETE, JsonText, PostgresStore, TransactionError, failed};
 use crate::jobs::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, NewFingerprint, Page, StoreError};
 use crate::store::rows::{DatasetRow, before, place, stored};
 use crate::store::sql::{datasets as sql, people as by_people, releases};
@@ -262,7 +262,7 @@ impl PostgresStore {
             let mut tx = self.begin().await?;
             lock(&mut tx, LOCK_DATASET, dataset).await?;
             let deleted =
-                sqlx::query(sql::DELETE_SOME_CHUNKS).bind(dataset).bind(DELETED_AT_ONCE).execute(&mut *tx).await?;
+                sqlx::query(sql::DELETE_SOME_CHUNKS).bind(dataset).bind(CHUNKS_PER_DELETE).execute(&mut *tx).await?;
             tx.commit().await?;
             Ok(deleted.rows_affected())
         };

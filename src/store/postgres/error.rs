@@ -21,7 +21,7 @@ const DAMAGED: &str = "XX";
 const CORRUPTED: [&str; 2] = ["XX001", "XX002"];
 
 /// Indexes that two transactions may meet at through no fault of their own: tried again, the second one sees the first.
-const MEETING_PLACES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
+const RETRYABLE_INDEXES: [&str; 2] = ["jobs_running_alike", "releases_standing"];
 
 /// Why a transaction did not succeed.
 pub(super) enum TransactionError {
@@ -49,7 +49,7 @@ impl From<StoreError> for TransactionError {
 fn is_transient(error: &dyn DatabaseError) -> bool {
     error.code().is_some_and(|code| matches!(&*code, SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
         || (error.kind() == ErrorKind::UniqueViolation
-            && error.constraint().is_some_and(|name| MEETING_PLACES.contains(&name)))
+            && error.constraint().is_some_and(|name| RETRYABLE_INDEXES.contains(&name)))
 }
 
 /// Maps by kind where there is one, as for SQLite, else by SQLSTATE.

@@ -19,7 +19,7 @@ const NOTIFY: &str = "\
 SELECT pg_notify($1, $2)";
 
 /// How long a listener that cannot listen waits before it tries again.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LISTEN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is told.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ impl PostgresStore {
                         tracing::warn!(error = %error, "no wake-ups can be heard; jobs are looked for at intervals");
                         tokio::select! {
                             () = stopping.cancelled() => return,
-                            () = tokio::time::sleep(PATIENCE) => wake_all(&signals),
+                            () = tokio::time::sleep(LISTEN_RETRY_INTERVAL) => wake_all(&signals),
                         }
                     }
                 }

@@ -60,4 +60,4 @@ use error::{TransactionError, failed};
 use listen::{Notification, tell};
 
 /// How many chunks one transaction deletes, so that none of them is long.
-const DELETED_AT_ONCE: i64 = 64;
+const CHUNKS_PER_DELETE: i64 = 64;

@@ -37,11 +37,11 @@ const TAKE_FOR_TRANSACTION: &str = "\
 SELECT pg_try_advisory_xact_lock(1735745897, 1)";
 
 /// How often the connection that holds the lock is looked at, and how long it may take to answer.
-const LOOK: Duration = Duration::from_secs(2);
-const ANSWER: Duration = Duration::from_secs(10);
+const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+const LOCK_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The lock of a process that has just died may stand for a moment.
-const TRIES: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(100);
+const MAX_LOCK_RETRIES: u32 = 20;
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The tables that hold wrapped keys.
 pub(super) const DATASET_KEYS: &str = "dataset_keys";
@@ -63,7 +63,7 @@ impl MetadataStore for PostgresStore {
         let mut tried = 1;
         let rotated = loop {
             match retried("rotate", || self.try_rotate(&rotation)).await {
-                Err(StoreError::InUse(_)) if tried < TRIES => tokio::time::sleep(PAUSE).await,
+                Err(StoreError::InUse(_)) if tried < MAX_LOCK_RETRIES => tokio::time::sleep(LOCK_RETRY_PAUSE).await,
                 outcome => break outcome?,
             }
             tried += 1;
@@ -167,13 +167,13 @@ impl SharedStoreLock {
         loop {
             tokio::select! {
                 () = stopping.cancelled() => break,
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(LOCK_CHECK_INTERVAL) => {}
             }
-            if matches!(tokio::time::timeout(ANSWER, connection.ping()).await, Ok(Ok(()))) {
+            if matches!(tokio::time::timeout(LOCK_CHECK_TIMEOUT, connection.ping()).await, Ok(Ok(()))) {
                 continue;
             }
             tracing::warn!("the connection that keeps rotations of the master key away was lost");
-            let Ok(Ok(again)) = tokio::time::timeout(ANSWER, share(&options)).await else { continue };
+            let Ok(Ok(again)) = tokio::time::timeout(LOCK_CHECK_TIMEOUT, share(&options)).await else { continue };
             connection = again;
             let pinned = sqlx::query_scalar(sql::PINNED).bind(MASTER_KEY_PIN).fetch_optional(&mut connection).await;
             let pinned: Option<Vec<u8>> = pinned.unwrap_or(None);

@@ -14,16 +14,16 @@ use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::pins as sql;
 
 /// At most so many connections for what callers and runners do.
-const CONNECTIONS: u32 = 16;
+const MAX_CONNECTIONS: u32 = 16;
 /// Heartbeats are short, and a worker beats once in seconds.
-const HEART_CONNECTIONS: u32 = 2;
+const HEARTBEAT_CONNECTIONS: u32 = 2;
 /// Longer than any transaction here takes, so that only a fault ends a wait.
-const PATIENCE: Duration = Duration::from_secs(30);
-const OLDEST_SERVER: i32 = 15;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
+const MIN_SERVER_VERSION: i32 = 15;
 
 /// How often a transaction is tried, and the longest pause before the second time; it doubles with every further one.
-const TRIES: u32 = 8;
-const PAUSE: Duration = Duration::from_millis(4);
+const MAX_TRANSACTION_RETRIES: u32 = 8;
+const MAX_FIRST_RETRY_PAUSE: Duration = Duration::from_millis(4);
 
 const SERVER_VERSION: &str = "\
 -- server_version
@@ -102,7 +102,7 @@ impl PostgresStore {
         let pool = |connections: u32| {
             PgPoolOptions::new()
                 .max_connections(connections)
-                .acquire_timeout(PATIENCE)
+                .acquire_timeout(ACQUIRE_TIMEOUT)
                 .after_connect(|connection, _| {
                     Box::pin(async move {
                         connection.execute(DURABLE).await?;
@@ -112,8 +112,8 @@ impl PostgresStore {
                 .connect_lazy_with(options.clone())
         };
         Ok(Self {
-            pool: pool(CONNECTIONS),
-            heart: pool(HEART_CONNECTIONS),
+            pool: pool(MAX_CONNECTIONS),
+            heart: pool(HEARTBEAT_CONNECTIONS),
             ears: pool(1),
             lease_clock: LeaseClock::Database,
             master_key: OnceLock::new(),
@@ -189,7 +189,7 @@ where
                 meter.failed();
                 return Err(error);
             }
-            Err(TransactionError::Again(error)) if tried == TRIES => {
+            Err(TransactionError::Again(error)) if tried == MAX_TRANSACTION_RETRIES => {
                 meter.failed();
                 tracing::warn!(transaction = name, tries = tried, error = %error, "a transaction never came through");
                 return Err(StoreError::Unavailable(Box::new(error)));
@@ -209,15 +209,15 @@ fn pause(tried: u32) -> Duration {
     let mut random = [0; 1];
     // without randomness the pause is none, and no harm
     let _ = getrandom::fill(&mut random);
-    PAUSE * (1 << tried.min(6)) * u32::from(random[0]) / 256
+    MAX_FIRST_RETRY_PAUSE * (1 << tried.min(6)) * u32::from(random[0]) / 256
 }
 
 /// Applies migrations on a connection of its own, which waits for the lock as long as another process needs.
 async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreError> {
     let mut connection = PgConnection::connect_with(options).await.map_err(failed)?;
     let server: i32 = sqlx::query_scalar(SERVER_VERSION).fetch_one(&mut connection).await.map_err(failed)?;
-    if server < OLDEST_SERVER {
-        let said = format!("the database is Postgres {server}; guardian needs {OLDEST_SERVER} or later");
+    if server < MIN_SERVER_VERSION {
+        let said = format!("the database is Postgres {server}; guardian needs {MIN_SERVER_VERSION} or later");
         return Err(StoreError::Schema(said));
     }
     let version = migrations::apply(&POSTGRES, &mut connection).await?;
@@ -264,6 +264,6 @@ mod tests {
             Err::<(), _>(TransactionError::Again(sqlx::Error::PoolTimedOut))
         });
         assert!(matches!(never.await, Err(StoreError::Unavailable(_))));
-        assert_eq!(tries.get(), 3 + TRIES);
+        assert_eq!(tries.get(), 3 + MAX_TRANSACTION_RETRIES);
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::people::lock_series;
 use super::pool::retried;
 use super::queue::{end_running, erase_key, lock_reuse_key};
-use super::{DELETED_AT_ONCE, JsonText, Notification, PostgresStore, TransactionError, failed, tell};
+use super::{CHUNKS_PER_DELETE, JsonText, Notification, PostgresStore, TransactionError, failed, tell};
 use crate::jobs::{
     CommitOutcome, Cursor, JobStatus, Page, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
     StoreError, SweepCounts, WriteOutcome,
@@ -94,7 +94,7 @@ impl ReleaseStore for PostgresStore {
             let deleted = sqlx::query(sql::DELETE_SOME_PART_CHUNKS)
                 .bind(job)
                 .bind(i64::from(attempt))
-                .bind(DELETED_AT_ONCE)
+                .bind(CHUNKS_PER_DELETE)
                 .execute(&mut *tx)
                 .await?;
             tx.commit().await?;

@@ -441,7 +441,7 @@ async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
     // not for ever
     let id = bench.submit(2).await;
     let job = bench.reaches(id, JobStatus::Failed).await;
-    assert_eq!(job.attempt, run::PATIENCE);
+    assert_eq!(job.attempt, run::MAX_STORE_FAILURES);
     assert!(problem_type(&job).ends_with("/unavailable"));
     workers.shutdown().await;
 }

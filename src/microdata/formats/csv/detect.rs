@@ -5,9 +5,9 @@ use super::scanner::Scanner;
 use crate::microdata::IngestLimits;
 
 /// The delimiters that are recognized, the first ones preferred.
-const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// So many records are looked at.
-const RECORDS: usize = 1000;
+const SAMPLED_RECORDS: usize = 1000;
 
 /// The delimiter of the file that begins with `sample`; `None` when it has one column. `complete` says that the sample is
 /// the whole file, so that its last record counts.
@@ -19,7 +19,7 @@ const RECORDS: usize = 1000;
 #[must_use]
 pub fn detect_delimiter(sample: &[u8], complete: bool, limits: &IngestLimits) -> Option<u8> {
     let mut best: Option<((bool, usize), u8)> = None;
-    for delimiter in CANDIDATES {
+    for delimiter in DELIMITERS {
         if let Some(rank) = rank(sample, complete, delimiter, limits)
             && best.is_none_or(|(highest, _)| rank > highest)
         {
@@ -34,7 +34,7 @@ fn rank(sample: &[u8], complete: bool, delimiter: u8, limits: &IngestLimits) -> 
     let mut scanner = Scanner::new(sample, Some(delimiter), limits);
     let mut widths = Vec::new();
     let mut consistent = true;
-    while widths.len() < RECORDS {
+    while widths.len() < SAMPLED_RECORDS {
         match scanner.next_record() {
             Ok(Some(record)) => widths.push(record.len()),
             Ok(None) => {

@@ -16,7 +16,7 @@ use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, Table, TableBuilder};
 
 /// The delimiter is detected in so many bytes.
-const SAMPLE: u64 = 64 << 10;
+const DETECTION_BYTES: u64 = 64 << 10;
 
 /// How a CSV file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +60,8 @@ impl<R: Read> CsvReader<R> {
         let mut sample = Vec::new();
         let mut delimiter = options.delimiter;
         if delimiter.is_none() {
-            reader.by_ref().take(SAMPLE).read_to_end(&mut sample)?;
-            delimiter = detect_delimiter(&sample, (sample.len() as u64) < SAMPLE, limits);
+            reader.by_ref().take(DETECTION_BYTES).read_to_end(&mut sample)?;
+            delimiter = detect_delimiter(&sample, (sample.len() as u64) < DETECTION_BYTES, limits);
         }
         let mut scanner = Scanner::new(Cursor::new(sample).chain(reader), delimiter, limits);
         let Some(record) = scanner.next_record().map_err(|error| refused(error, &[]))? else {

@@ -8,14 +8,14 @@ use crate::microdata::{Arena, Codes, Column, Domain};
 
 const DELIMITER: u8 = b',';
 /// A cell of at most so many bytes, its separator included, stands in its [`PaddedCell`].
-const SHORT: usize = 31;
-const LONG: u8 = u8::MAX;
+const MAX_INLINE_CELL_BYTES: usize = 31;
+const LONG_CELL: u8 = u8::MAX;
 /// The output is made longer by at least so much.
-const GROWTH: usize = 64 << 10;
+const MIN_GROWTH_BYTES: usize = 64 << 10;
 
 /// Text, separator and length: copied as a whole, which is faster than copying the length it has. In the last byte the
 /// length, or `LONG`; then the first eight bytes are the index of the text among the long ones.
-type PaddedCell = [u8; SHORT + 1];
+type PaddedCell = [u8; MAX_INLINE_CELL_BYTES + 1];
 
 /// The rendered cells of a domain, by code.
 #[derive(Clone, Debug)]
@@ -39,13 +39,13 @@ impl CellTexts {
                 Some(value) => quote(value, value.is_empty() || value == null, &mut text),
             }
             text.push(separator);
-            let mut cell = [0; SHORT + 1];
-            if text.len() <= SHORT {
+            let mut cell = [0; MAX_INLINE_CELL_BYTES + 1];
+            if text.len() <= MAX_INLINE_CELL_BYTES {
                 cell[..text.len()].copy_from_slice(&text);
-                cell[SHORT] = text.len() as u8;
+                cell[MAX_INLINE_CELL_BYTES] = text.len() as u8;
             } else {
                 cell[..8].copy_from_slice(&(texts.long.len() as u64).to_le_bytes());
-                cell[SHORT] = LONG;
+                cell[MAX_INLINE_CELL_BYTES] = LONG_CELL;
                 texts.long.push(&text);
             }
             texts.cells.push(cell);
@@ -57,7 +57,11 @@ impl CellTexts {
     #[must_use]
     pub fn get(&self, code: u32) -> &[u8] {
         let cell = &self.cells[code as usize];
-        if cell[SHORT] == LONG { self.long(cell) } else { &cell[..usize::from(cell[SHORT])] }
+        if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
+            self.long(cell)
+        } else {
+            &cell[..usize::from(cell[MAX_INLINE_CELL_BYTES])]
+        }
     }
 
     fn long(&self, cell: &PaddedCell) -> &[u8] {
@@ -108,8 +112,8 @@ impl<'a> RowWriter<'a> {
         let mut bucket = PaddedCell::default();
         let mut shown = None;
         // room for a row without long cells; a cell is copied with what follows it
-        let room = (self.columns.len() + 2) * (SHORT + 1);
-        let growth = GROWTH.min(room * rows.len());
+        let room = (self.columns.len() + 2) * (MAX_INLINE_CELL_BYTES + 1);
+        let growth = MIN_GROWTH_BYTES.min(room * rows.len());
         for row in rows {
             if out.len() - end < room {
                 out.resize(end + room + growth, 0);
@@ -119,12 +123,12 @@ impl<'a> RowWriter<'a> {
                     shown = Some(buckets[row]);
                     bucket = bucket_cell(buckets[row]);
                 }
-                out[end..end + SHORT + 1].copy_from_slice(&bucket);
-                end += usize::from(bucket[SHORT]);
+                out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(&bucket);
+                end += usize::from(bucket[MAX_INLINE_CELL_BYTES]);
             }
             for (codes, texts) in &self.columns {
                 let cell = &texts.cells[codes.get(row) as usize];
-                if cell[SHORT] == LONG {
+                if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
                     let text = texts.long(cell);
                     if out.len() - end < text.len() + room {
                         out.resize(end + text.len() + room + growth, 0);
@@ -132,8 +136,8 @@ impl<'a> RowWriter<'a> {
                     out[end..end + text.len()].copy_from_slice(text);
                     end += text.len();
                 } else {
-                    out[end..end + SHORT + 1].copy_from_slice(cell);
-                    end += usize::from(cell[SHORT]);
+                    out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(cell);
+                    end += usize::from(cell[MAX_INLINE_CELL_BYTES]);
                 }
             }
         }
@@ -147,7 +151,7 @@ fn bucket_cell(bucket: u32) -> PaddedCell {
     let digits = digits.format(bucket).as_bytes();
     cell[..digits.len()].copy_from_slice(digits);
     cell[digits.len()] = DELIMITER;
-    cell[SHORT] = digits.len() as u8 + 1;
+    cell[MAX_INLINE_CELL_BYTES] = digits.len() as u8 + 1;
     cell
 }
 

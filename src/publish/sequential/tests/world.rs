@@ -207,7 +207,7 @@ impl World {
             score: self.score,
             stop_at_zero_gain: self.stop_at_zero_gain,
             allow_violating_prefix: self.prefix,
-            most_links: MOST_LINKS,
+            most_links: MAX_LINKS,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{self, SplitPredicate, TableAnnotations};
 
 /// So many columns may have the sensitive attribute: all choices of them are looked at.
-pub(super) const MOST_SENSITIVE: usize = 4;
+pub(super) const MAX_SENSITIVE_PARTS: usize = 4;
 
 /// A bucket has too many combinations of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub fn is_cover(columns: &[AttrSet]) -> bool {
 
 /// Every choice of one or more of the columns.
 fn choices(columns: &[AttrSet]) -> impl Iterator<Item = Vec<AttrSet>> {
-    (1_u32..1 << columns.len().min(MOST_SENSITIVE)).map(|chosen| {
+    (1_u32..1 << columns.len().min(MAX_SENSITIVE_PARTS)).map(|chosen| {
         let chosen = columns.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1);
         chosen.map(|(_, column)| *column).collect()
     })

@@ -6,7 +6,7 @@ use crate::microdata::AttrSet;
 use crate::publish::slicing::counts::FrequencyBound;
 
 /// Shares that are so near to the bound, relatively, are computed exactly. Logarithms of a hundred factors are far nearer.
-const NEAR: f64 = 1e-9;
+const WEIGHT_EPSILON: f64 = 1e-9;
 
 /// A product of counts.
 pub(super) trait CountProduct: Clone {
@@ -97,13 +97,13 @@ fn clearly(bound: &FrequencyBound, weights: &mut [(u32, NaturalLog)]) -> Option<
     let mut kept = true;
     for (value, sum) in sums {
         let among = if bound.terrain.is_uninformative(value) { all } else { informative };
-        if (l * sum - among).abs() <= NEAR * all {
+        if (l * sum - among).abs() <= WEIGHT_EPSILON * all {
             return None;
         }
         kept &= l * sum < among;
     }
     // what is left of nothing is asked exactly
-    (informative > NEAR * all).then_some(kept)
+    (informative > WEIGHT_EPSILON * all).then_some(kept)
 }
 
 /// The weights of values over a common denominator, values rising.
@@ -161,7 +161,7 @@ impl WorstShare {
         let share =
             |&(value, sum): &(u32, f64)| sum / if bound.terrain.is_uninformative(value) { all } else { informative };
         let about = sums.iter().map(share).fold(0.0, f64::max);
-        if about < self.about * (1.0 + NEAR) {
+        if about < self.about * (1.0 + WEIGHT_EPSILON) {
             return;
         }
         if let Some(share) = largest(bound, &exactly()).filter(|share| share.exceeds(self.share)) {

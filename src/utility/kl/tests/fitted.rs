@@ -137,7 +137,7 @@ fn of_too_many_combinations_the_tables_of_largest_gain_are_used() {
     let (shape, cells) = read(&publication, &files, 3);
     let (original, control) = (table(&rows), Control::default());
     let sizes: u64 = (0..3).map(|at| original.column(Attr(at)).domain.len() as u64).product();
-    assert!(sizes > crate::model::MOST_CELLS, "{sizes}");
+    assert!(sizes > crate::model::MAX_FITTED_CELLS, "{sizes}");
     let h = |attrs: &[u8]| {
         let attrs = attrs.iter().map(|&attr| Attr(attr)).collect();
         entropy(RowGroups::of(&original, attrs, &control).unwrap().sizes())
